@@ -32,15 +32,35 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   core/config core/types core/operations core/api
- *   number/recording number/expression number/operators number/called
- *   number/fronts
- *   tape/layout tape/memory tape/entries tape/hooks tape/apart tape/life
- *   tape/walk
- *   sweep/sweep sweep/queries sweep/session
- *   core/table
- *   array/operands array/linear array/sums array/products array/external
- *   check/differences check/examine check/explain check/print
+ *   core/config         switches; what compilers spell differently
+ *   core/types          numbers, statuses, statistics; conventions
+ *   core/operations     the operator table: values, partials, kinks
+ *   core/api            the interface: every public function
+ *   number/recording    the thread's recording; numbers and their ids
+ *   number/expression   expressions, and how one becomes a statement
+ *   number/operators    operators on expressions
+ *   number/called       operators as function calls, without fusing
+ *   number/fronts       what users write: ad_mul, ad_rec
+ *   tape/layout         entries, blocks, jobs and failures of a tape
+ *   tape/memory         blocks that are added, or fixed memory
+ *   tape/entries        entries that are not statements: inputs
+ *   tape/hooks          values of other recordings; trace hooks
+ *   tape/apart          statements that are unusual
+ *   tape/life           how a tape is made, cleared, rewound, freed
+ *   tape/walk           from entry to entry; sizes
+ *   sweep/sweep         the loops of reverse and forward sweeps
+ *   sweep/queries       gradients, pullbacks, Jacobians of a recording
+ *   sweep/session       ad_grad and ad_jac
+ *   core/table          the operator table as data; digamma
+ *   array/operands      views of arrays, and how their ids are stored
+ *   array/linear        statements that are sums of terms
+ *   array/sums          sums, norms, operations on elements, softmax
+ *   array/products      products of matrices
+ *   array/external      forms without strides; ad_external
+ *   check/differences   differences, and how they are judged
+ *   check/examine       ad_check
+ *   check/explain       what is not finite; where a number comes from
+ *   check/print         dumps, and the report of ad_check
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
@@ -210,11 +230,10 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
-// Prefetches memory that is written or read in order, this far ahead. (bench/,
-// gcc: burgers takes 28 instead of 42 times as long as the plain program,
-// matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop 1.8 instead of
-// 2.1; nn, which is in the cache, 15.3 instead of 14.9. Any distance from 2 to
-// 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to fill.
+// Prefetches memory that is written or read in order, this far ahead. (burgers,
+// gcc: 28 instead of 42 times as long as the plain program. Any distance from 2
+// to 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to
+// fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
@@ -231,9 +250,9 @@
 #define ADX_FUSES 0
 #endif
 
-// Around names that hide those of an enclosing operator, on purpose. gcc gives
-// no warnings in a system header; with ADREV_STRICT, where it would, this one
-// is off in the whole file.
+// Around names that hide those of an enclosing operator on purpose, to silence
+// the warning. gcc gives no warnings in a system header; with ADREV_STRICT,
+// where it would, this one is off in the whole file.
 #ifdef __clang__
 #define ADX_QUIET                                                           \
     _Pragma("clang diagnostic push")                                        \
@@ -248,12 +267,13 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
-// Around functions that run once for many sweeps or replays: checks, dumps, and
-// whatever prints, saves, loads, plans or derives one program from another.
-// Compilers spend a third (gcc) to a half (clang) of the time on them. Loops over
-// the numbers of a recording do not belong there, nor do their helpers; deriving
-// takes 5 % longer for it. Off at -O0, where code should stay as it is written,
-// and where the whole file is compiled for size.
+// Around functions that run once for many sweeps or replays, so that compilers
+// spend less time on them: checks, dumps, and whatever prints, saves, loads,
+// plans or derives one program from another. (A third of the time with gcc,
+// half of it with clang; deriving a program takes 5 % longer.) Loops over the
+// numbers of a recording do not belong there, nor do their helpers. Off at -O0,
+// where code should stay as it is written, and where the whole file is compiled
+// for size.
 #if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__
 #define ADX_SELDOM_BEGIN
 #define ADX_SELDOM_END
@@ -326,7 +346,7 @@ typedef ADREV_REAL ad_real;
 // of the implementation is defined. Private copies (ADREV_STATIC) take no part
 // in this.
 #ifdef ADREV_NO_THREADS
-#define adx_now adx_now_without_threads     // else the linker says less
+#define adx_now adx_now_without_threads     // so that the linker names it, too
 #define ADX_ALIKE_(real)                                                    \
     adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
 #else
@@ -339,7 +359,7 @@ ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
-// Compilers print the names of these structs in their messages about types: so
+// Compilers print the names of these structs in their messages about types, so
 // the names say what to do.
 
 // A number that remembers where it came from. Plain data: copy it as you
@@ -356,8 +376,8 @@ typedef struct ad_fwd {
     ad_real d;          // derivative along the chosen direction
 } ad_fwd;
 
-// One factor of the chain rule: 12 bytes with double, 8 with float. All that
-// the packing does is to halve the alignment of a double.
+// One operand of a statement: 12 bytes with double, 8 with float. All that the
+// packing does is to halve the alignment of a double.
 #pragma pack(push, 4)
 typedef struct adx_operand {
     ad_real d;          // partial derivative of the statement
@@ -365,9 +385,9 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression, where an operand still has its compound id. Both
-// halves are one field, because gcc 12 keeps no more than 32 fields in
-// registers.
+// The same in an expression, where an operand still has its compound id. The
+// two halves of that are one field, because gcc 12 keeps no more than 32 fields
+// in registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq
@@ -417,6 +437,9 @@ typedef struct ad_expr_use_ad_rec_to_record_it {
 
 typedef struct ad_tape ad_tape;
 
+// What can go wrong, and what ad_message says about it: what is wrong, and what
+// to look at. If a status has several causes, ad_tape_reason or ad_fn_reason
+// says which it was.
 #define ADREV_STATUS_TABLE(ROW)                                                         \
     ROW( OK,       "success" )                                                          \
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
@@ -425,16 +448,16 @@ typedef struct ad_tape ad_tape;
     ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
-    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: it has more of them" )     \
+    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
     ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "what cannot be traced: see ad_tape_reason, of a function ad_fn_reason" )  \
+    ROW( EHOOK,    "something cannot be traced: see ad_tape_reason or ad_fn_reason" )  \
     ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
-    ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
+    ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
     ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
@@ -449,7 +472,7 @@ typedef enum ad_status {
 // given the pointer that `alloc` returned, and is called only when the tape is
 // freed or outgrows its array of adjoints.
 typedef struct ad_allocator {
-    void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
+    void *(*alloc)(size_t bytes, void *user);   // aligned as by malloc; or NULL
     void (*free)(void *block, void *user);
     void *user;
 } ad_allocator;
@@ -533,40 +556,41 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 }
 
 /* --- values and partials that need more than one expression -----------------
- * A function adx_name for each row, and its text for generated C. ROW: name,
- * parameters, body. PARTIAL: what partials call, and so an operation of recorded
- * functions: name, n, its own partials, and the body, all of them in its arguments
- * x, y, z; the partials in its value v, too. An argument whose partial is 0 though
- * it matters is a function of the others, and stands for the last result.
+ * Each row makes a function adx_name, and its text for generated C. A ROW has a
+ * name, parameters and a body. A PARTIAL is a function that partials call, so in
+ * recorded functions it is an operation, too: it has a name, the number n of its
+ * arguments x, y, z, its own partials, which may also use its value v, and a
+ * body. An argument may matter although its partial is 0: then it is a function
+ * of the others, and stands for the value of the operation whose partial this is.
  *
- * share        the share of the larger of x and y that is x: 1, 0, a half each
- *              at a tie; where one is NaN, fmax and fmin return the other, and
- *              so does the share
- * ldexp        no exponent above 9999 or below does more than that one
+ * share        how much of the larger of x and y is x: 1 or 0, and a half at a
+ *              tie. If one of them is NaN, fmax and fmin return the other, and
+ *              all of it is the other's
+ * ldexp        exponents beyond 9999 or -9999 do no more than these
  * cosine       x/r for the length r; 0 at the origin, which is the subgradient
  *              of least norm
  * sound        1 where v has all its digits: not 0, subnormal, infinite or NaN
- * magnify      a power of 2 with which the length of x and y is sound
- * hypot_dx     x/r for r = hypot(x, y), which can be not sound
+ * magnify      a power of 2: the length of x and y times it is sound
+ * hypot_dx     x/r for r = hypot(x, y), even where r is not sound
  * over_square  x/(x*x + y*y) without the squares: they overflow at 1e155
- * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; of the squares' difference nothing
- *              would be left where x is close to y
+ * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; where x is close to y, the
+ *              difference of the squares would cancel
  * asin_dx      1/sqrt(1 - x*x), and atanh_dx 1/(1 - x*x): near 1 the square
  *              would cancel
  * atan_dx      1/(1 + x*x); for large x the square would overflow
- * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4;
- *              beyond, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing (1 - v*v
- *              has relative error 1e-8 at 10 and returns 0 at 20)
+ * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4.
+ *              Beyond that, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing,
+ *              while 1 - v*v has relative error 1e-8 at 10 and is 0 at 20
  * expm1_dx     exp(x) from v = expm1(x); where v + 1 cancels, from x
  * sigmoid      exp(-|x|) never overflows, and x <= 0 loses nothing
  * sigmoid_dx   v(1 - v) with t = exp(-|x|): 1 - v cancels for large x
  * softplus     log(1 + exp(x)) without overflow
- * gauss        exp(-x*x) to 2 ulp: the rounding error of x*x, which exp
- *              multiplies by itself (27 ulp at x = 5), comes exactly from fma
- *              and is put back
+ * gauss        exp(-x*x) to 2 ulp. exp would magnify the rounding error of x*x
+ *              (27 ulp at x = 5); fma gives this error exactly, and the result
+ *              is corrected by it
  * pow          x^y. Where a compiler sees an exponent 2 or -1, or a base 2, it
  *              takes a product, a quotient or exp2: here all of them are
- * pow_root     the root of |v| for v = x^y: sound where v just is not
+ * pow_root     the root of |v| for v = x^y, which may be sound where v is not
  * pow_dx       y x^(y-1): from v = x^y where that is sound, else from its root,
  *              in the order in which nothing overflows before the result does
  * pow_dy       x^y log x; its limit 0 where x^y is 0
@@ -738,8 +762,8 @@ ADX_API ad_real adx_digamma(ad_real x);
  * d/dx    partial, C expression in x, y, z and v (the value just computed);
  * d/dy    0 where the argument does not exist, or is an integer parameter
  * d/dz
- * box     where tests/core/operations.c samples: from, to for each argument. Value and
- *         partials are smooth inside; edges stand in ADREV_EDGES.
+ * box     where tests/core/operations.c samples: from, to for each argument.
+ *         Value and partials are smooth inside; edges are in ADREV_EDGES.
  * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
 
 // clang-format off
@@ -816,8 +840,9 @@ ADX_API ad_real adx_digamma(ad_real x);
 /* --- conventions at kinks, ties, limits and extreme arguments ---------------
  * Tested as they stand, in double precision: the first partials by
  * tests/core/edges.c, the second ones, which a recorded function has
- * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes, too.
- * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
+ * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes,
+ * too.
+ * ulps    largest error of a partial; 0: the very same bits, NaN for NaN     */
 
 #define ADX_NAN ((double)NAN)
 #define ADX_INF ((double)INFINITY)
@@ -949,14 +974,17 @@ typedef struct ad_op_info {
     double box[6];              // x from, to, y from, to, z from, to
 } ad_op_info;
 
-#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                                                \
-    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)                           \
-        { (void)x; (void)y; (void)z; return f; }                                               \
-    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
-        { (void)x; (void)y; (void)z; (void)v; return fx; }                                     \
-    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
-        { (void)x; (void)y; (void)z; (void)v; return fy; }                                     \
-    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                             \
+    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
+        { (void)x; (void)y; (void)z; return f; }                            \
+    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
+        { (void)x; (void)y; (void)z; (void)v; return fx; }                  \
+    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
+        { (void)x; (void)y; (void)z; (void)v; return fy; }                  \
+    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
         { (void)x; (void)y; (void)z; (void)v; return fz; }
 ADREV_OPS(ADX_DEFINE)
 #undef ADX_DEFINE
@@ -1751,9 +1779,9 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 
 /* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
- * memory: one comparison finds it full. The ids are kept in a wider type than
- * the ones that are stored, so that the compiler knows that storing an operand
- * does not change them.                                                        */
+ * memory, so one comparison tells whether it is full. Ids are kept here in a
+ * wider type than the ones that are stored: so the compiler knows that storing
+ * an operand does not change them.                                           */
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
@@ -1764,9 +1792,10 @@ typedef struct adx_context {
     size_t job;             // of this recording; 0: no tape
     size_t trace;           // 1: the hook wants every operation
     ad_tape *tape;          // NULL: no tape
-    size_t sink;            // operand that stands for a constant: 0, or of this
-                            // job, if others sweep the same tape
-    size_t since;           // values up to this one may lie anywhere
+    size_t sink;            // the operand that stands for a constant: 0, or a
+                            // value of this job if others sweep the same tape
+    size_t since;           // where values up to this one lie on the tape
+                            // depends on the schedule of threads
     const char *file;       // of the latest operation, with ADREV_DEBUG
     int line;
 } adx_context;
@@ -1786,7 +1815,8 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 #define ADX_LEAF    0x400u      // a recorded value and nothing else
 #define ADX_WATCHED 0x800u      // compiled with ADREV_TRACE
 #define ADX_NOTED   0x1000u     // compiled with ADREV_DEBUG
-#define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
+#define ADX_HOW                                                             \
+    ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
 
 // Functions of the implementation, in tape/apart and tape/hooks.
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
@@ -1799,7 +1829,8 @@ ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_refuse(void);
 
-// Operators that are called.
+// Operators as functions, for number/called. `how` is ADX_HOW of the file that
+// calls them.
 #define ADX_CALLED_1 unsigned how, adx_number a
 #define ADX_CALLED_2 ADX_CALLED_1, adx_number b
 #define ADX_CALLED_3 ADX_CALLED_2, adx_number c
@@ -1837,7 +1868,7 @@ ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
     return (uint64_t)job << 32 | seq;
 }
 
-// The id in one load.
+// The compound id, in one load.
 ADX_INLINE uint64_t adx_word(const ad_rev *x)
 {
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -1849,9 +1880,9 @@ ADX_INLINE uint64_t adx_word(const ad_rev *x)
 #endif
 }
 
-// A number with its id, whose halves are written at once: programs read them
-// so, and a processor that must gather two stores for one load waits (half of
-// the time of a tiny gradient).
+// Sets a number and its id. The two halves of the id are written at once,
+// because programs read them so: a processor that must gather two stores for
+// one load waits (half of the time of a tiny gradient).
 ADX_INLINE void adx_name(ad_rev *x, ad_real v, uint64_t id)
 {
     x->v = v;
@@ -1878,7 +1909,8 @@ ADX_INLINE bool adx_room(size_t need)
         >= need + adx_now.reserved;
 }
 
-// The program may do anything with the number: the hook is told of a constant.
+// The plain value. The program may do anything with it, so the trace hook is
+// told of a constant.
 ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 {
     if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
@@ -1934,16 +1966,17 @@ ADREV_COMPARISONS(ADX_DEFINE)
 #define ADX_NOTE_PLACE
 #endif
 
-// Names of operands, where a mistake in one leaves its name undeclared: numbers
-// that nobody defines, so that gcc has no more to say.
 #if defined __GNUC__ && !defined __clang__ && !defined __cplusplus
+// The operands' names at file scope. If there is a mistake in an operand, the
+// variable that it should have set is not declared; its name then finds one of
+// these numbers, which nobody defines, so gcc reports the one mistake only.
 extern const ad_rev adx_x_, adx_y_, adx_z_;
 #endif
 
-// Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
-// says. No && and || here, nor in what number/expression does with each slot: a
-// branch costs time to compile, also where it is known how it goes. (With them
-// clang 14 takes 36 instead of 22 s for 400 statements.)
+// Whether the compiler knows that f is neither zero nor infinite nor NaN, so
+// that f times anything is what the chain rule wants. There is no && or ||
+// here, nor in what number/expression does with each slot: each branch costs
+// time to compile, even if it is known which way it goes.
 ADX_INLINE bool adx_proper(ad_real f)
 {
     return (ADX_KNOWN(f) != 0) & (f != 0) & (f - f == 0);
@@ -1976,7 +2009,8 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
     return y;
 }
 
-// Whether each statement is to be looked at: with its place, or told to a hook.
+// Whether each statement has to be looked at: because its place is noted, or a
+// hook is told.
 #define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && adx_now.trace))
 
 ADX_INLINE ad_real adx_exponent(int k) { return (ad_real)k; }
@@ -1986,7 +2020,7 @@ ad_real adx_exponent(double k) = delete;
 ad_real adx_exponent(float k) = delete;
 #endif
 
-// 0.5 as an exponent would be 0.
+// An exponent must be an integer: 0.5 would become 0.
 #ifdef __cplusplus
 #define ADX_EXPONENT(k) adx_exponent(k)
 #else
@@ -2006,10 +2040,9 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
  * (rec, write); unusual ones go to tape/apart.
  *
  * There is a type of expression for each number of slots, so unused slots are
- * never compiled. (With a single type of twelve slots, 100 statements took gcc
- * 12 41 s and 1.7 GB; now they take 3 s.) All types have the same functions,
- * named adx_WHAT_WIDTH. These have no loops, since gcc 12 would fold them and
- * clang 14 would keep the expression in memory.
+ * never compiled: 100 statements take gcc 3 s instead of 41. All types have the
+ * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
+ * fold them and clang 14 would keep the expression in memory.
  *
  *   needs   number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
@@ -2059,9 +2092,10 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
     ADX_PAIRS_11(DO) DO(0, 11) DO(1, 11) DO(2, 11) DO(3, 11) DO(4, 11)      \
     DO(5, 11) DO(6, 11) DO(7, 11) DO(8, 11) DO(9, 11) DO(10, 11)
 
-// The type for n operands, how many a value has, and the function for its type.
-// An expression of forward numbers counts as ADX_FORWARD operands: so a sum of
-// widths says what it is made of.
+// ADX_OF_WIDTH is the type of an expression with n operands, ADX_WIDTH how many
+// an expression has, and ADX_CALL the function for its type. An expression of
+// forward numbers counts as ADX_FORWARD operands, so a sum of widths says what
+// it is made of.
 #define ADX_FORWARD 16
 #define ADX_ACTIVE(n) ((n) % ADX_FORWARD != 0)
 #ifdef __cplusplus
@@ -2107,9 +2141,10 @@ char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
 
 // What adx_slots_of and ADX_WIDTH take for granted.
 #define ADX_DEFINE(N)                                                       \
-    ADX_STATIC_ASSERT(offsetof(ad_expr_##N, slot) == offsetof(ad_expr_1, slot) \
-                      && sizeof(ad_expr_##N) / sizeof(adx_slot) == (N) + 1,  \
-                      "one layout of all expressions");
+    ADX_STATIC_ASSERT(                                                      \
+        offsetof(ad_expr_##N, slot) == offsetof(ad_expr_1, slot)            \
+            && sizeof(ad_expr_##N) / sizeof(adx_slot) == (N) + 1,           \
+        "one layout of all expressions");
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
@@ -2119,7 +2154,7 @@ ADX_INLINE adx_slot *adx_slots_of(adx_head *e)
     return (adx_slot *)((char *)e + offsetof(ad_expr_1, slot));
 }
 
-// Only the slots are left to set.
+// Sets the head of a new expression. Its slots are still to be set.
 #define ADX_NEW(r, value)                                                   \
     (r).head.v = (value);                                                   \
     (r).head.zero = 0;                                                      \
@@ -2133,17 +2168,21 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
     return e;
 }
 
-// What follows is made for each width. The slots of r from `at` on become f a.
-// No product here obeys the rule of adx_times: where that says zero and IEEE does
-// not, the product is NaN. So the one test that a statement makes (adx_fits) looks
-// for a NaN, too, and only in the cold branch is asked which slots have a factor
-// of exactly zero: compilers compute that there. (With a test in each operator
-// gcc 12 compiles 100 statements in 1.7 instead of 1.3 s, to 79 instead of 58 kB,
-// and they take 13.0 instead of 12.3 ns each.) split: a is recorded first.
+// What follows is made for each width. scale appends an operand to an
+// expression: the slots of r from `at` on become those of a times f. If
+// `split`, a is recorded first, and has one slot then.
+//
+// The products here do not obey the rule that a factor of zero gives zero
+// (adx_times). But where that rule and IEEE differ, the product is NaN. So the
+// one test that a statement makes (adx_fits) also looks for a NaN, and only in
+// the cold branch is it asked which slots have a factor of exactly zero, which
+// is why compilers compute the bits `zero` there only. (With a test in each
+// operator, a statement takes 13.0 instead of 12.3 ns.)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \
-    ADX_TALLY(reverse, mul, adx_is_counted(f) && adx_is_counted(a->slot[i].d));
+    ADX_TALLY(reverse, mul,                                                 \
+              adx_is_counted(f) && adx_is_counted(a->slot[i].d));
 #define ADX_DEFINE(N)                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *a);            \
     ADX_INLINE void ADX_NAME(scale, N)(adx_head *r, unsigned at,            \
@@ -2184,8 +2223,8 @@ ADX_INLINE void ADX_NAME(scale, dual)(adx_head *r, unsigned at,
 }
 
 /* --- operands ---------------------------------------------------------------
- * Any operand becomes an expression, once. A type that is not listed (a pointer,
- * _Float16, a complex number) does not compile.                                */
+ * Any operand becomes an expression, once. A type that is not listed (a
+ * pointer, _Float16, a complex number) does not compile.                     */
 
 ADX_INLINE ad_expr_1 adx_leaf(ad_rev x)
 {
@@ -2258,10 +2297,10 @@ ADX_OWN_TYPES(ADX_DEFINE)
 #define adx_made(e) e
 #endif
 
-// How an operator begins, goes on and ends. The operands stand between, in the macro
-// that the user calls: each further macro that passes them on would be three more
-// lines of clang's about a mistake in them. Their names hide those of the operators
-// around: that is meant.
+// How an operator begins and goes on; how it ends is in number/operators. The
+// operands stand in between, in the macro that the user calls: each further
+// macro that passed them on would be three more lines in clang's messages about
+// a mistake in them. Their names hide those of the operators around on purpose.
 #define ADX_TAKE                                                            \
     __extension__({                                                         \
         ADX_QUIET                                                           \
@@ -2276,35 +2315,41 @@ ADX_OWN_TYPES(ADX_DEFINE)
 
 /* --- one statement ------------------------------------------------------- */
 
-// Whether two slots are the same variable and the compiler can see it, since
-// both were read from the same place. Never true by chance at run time.
+// Whether two slots are the same variable, as far as the compiler can see,
+// since both were read from the same place. This is never true by chance at run
+// time.
 #define ADX_SAME(a, b)                                                      \
     ((ADX_KNOWN((a).id == (b).id) != 0) & ((a).id == (b).id))
 
 // A partial of 1 on the value just before, as in s = s + x*y, is stored as a
-// flag: 12 bytes less, and in the sweep the adjoint of the sum stays in a
-// register. Asked of a slot as it was before others were added to it: gcc then
-// does not know yet that none are.
+// flag. That saves 12 bytes, and in the sweep the adjoint of the sum stays in a
+// register. The question is asked of a slot as it was before others were added
+// to it: then gcc does not yet know that none are.
 ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 {
     return (n > 1) & (ADX_KNOWN(d) != 0) & (d == 1);
 }
 
+// How a statement is recorded: `rec` asks whether it is an ordinary one, and
+// then writes it, or leaves it to tape/apart. For each width there is
+//
 // here   whether all operands are of this job
-// known  the same of those that are no constants, whose ids are the sink's. It asks
-//        in other words than `here`, or compilers would keep what that computed:
-//        burgers and gmm would take 5 to 10 % longer (gcc 12, clang 14)
-// fits   whether there is room, no partial is NaN and nothing else is to be looked
-//        at
-// into   4 bits for each slot: 0, or 1 + the slot to which it is added. Decided
-//        once, for both ways to record
-// write  then it is written. A variable that occurs several times needs one
-//        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
-//        first and left out. (burgers, bench/: 7 operands a statement instead of
-//        12; loop: 4 of 6.)
-// apart  otherwise tape/apart records it, which merges the same slots
-// rec    the one or the other
-// split  records what has no room in an expression further out; returns its id
+// known  whether all operands are of this job or constants, and not all of them
+//        constants. (The id of a constant is 0, which must be the sink.) This
+//        asks in other words than `here`: otherwise compilers would keep what
+//        `here` has computed, and burgers and gmm take 5 to 10 % longer
+// fits   whether there is room, no partial is NaN, and nobody wants to look at
+//        the statement
+// into   4 bits for each slot: 0, or 1 + the slot to which it is added. This is
+//        decided once, for both ways to record
+// write  writes the statement. A variable that occurs several times, as in
+//        w - a*w or sin(x)*exp(x), needs one operand: its later slots are added
+//        to the first one and left out. (burgers: 7 operands a statement
+//        instead of 12.)
+// apart  has tape/apart record it, which merges the same slots
+// rec    records the statement, in one way or the other
+// split  records an operand that has no room in the expression around it, and
+//        returns its id
 #define ADX_INTO(k)      (into >> 4 * (k) & 15)
 #define ADX_OUT(i)       (ADX_INTO(i) != 0)
 #define ADX_LEAVE_OUT(i, k)                                                 \
@@ -2447,8 +2492,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 
 #if ADX_FUSES
 
-// Of two operands with nx and ny slots that have no room in one statement, the
-// larger is recorded first; if the other then still has none, that one, too.
+// If two operands with nx and ny slots have no room in one statement, the
+// larger is recorded first, and if there is still no room, the other one, too.
 #define ADX_TOO_WIDE(nx, ny)                                                \
     ((nx) + (ny) > ADREV_FUSE && (nx) < ADX_FORWARD && (ny) < ADX_FORWARD)
 #define ADX_SPLIT_X(nx, ny)                                                 \
@@ -2456,11 +2501,12 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 #define ADX_SPLIT_Y(nx, ny)                                                 \
     (ADX_TOO_WIDE(nx, ny) && ((nx) < (ny) || 1 + (ny) > ADREV_FUSE))
 
-// Slots of an operand: one, if it is recorded first.
+// How many slots an operand has in the result: one, if it is recorded first.
 #define ADX_LEFT(n, split) ((split) ? 1 : (n))
 
-// An ad_fwd and an ad_rev in one expression: the one would be a constant for the
-// other, and nobody would see that it is not differentiated.
+// Whether there is an ad_fwd and an ad_rev in one expression, which is refused:
+// one would be a constant for the other, and nobody would see that it is not
+// differentiated.
 #define ADX_MIXED(nx, ny)                                                   \
     ((nx) / ADX_FORWARD * ((ny) % ADX_FORWARD) != 0                         \
      || (ny) / ADX_FORWARD * ((nx) % ADX_FORWARD) != 0)
@@ -2477,7 +2523,9 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 #define ADX_COUNT_OP(name, active)
 #endif
 
-// Nobody asks for the partial of an argument that is a plain number.
+// The rest of an operator of one argument: its value, its partial, and the
+// slots of the argument times the partial. The partial of a plain number is not
+// computed.
 #define ADX_MAKE_1(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2494,6 +2542,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         adx_made(adx_r);                                                    \
     })
 
+// With two arguments, either may have to be recorded first. Where the slots of
+// each begin in the result, and its width, are constants.
 #define ADX_MAKE_2(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2524,7 +2574,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         adx_made(adx_r);                                                    \
     })
 
-// If there is no room for all, each of them is recorded first.
+// With three arguments it is simpler: if there is no room for all, each that
+// has more than one slot is recorded first.
 #define ADX_MAKE_3(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2571,8 +2622,9 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         adx_made(adx_r);                                                    \
     })
 
-// While an operation is traced, its expression is one recorded value. It keeps
-// its type: the other slots are empty.
+// While operations are traced, each is recorded by itself, so an expression is
+// one recorded value. It keeps its type, with empty slots: `watch` puts the
+// value in the first one, and `node` reads it there.
 #define ADX_EMPTY(i)                                                        \
     r->slot[i].d = 0;                                                       \
     r->slot[i].id = 0;
@@ -2628,8 +2680,8 @@ ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
 #define ADX_OBSERVE(code, v, x, y)
 #endif
 
-// The slots of the side that is taken, so the other leaves neither an operand
-// nor a NaN behind.
+// ad_select copies the slots of the side that is taken, so the other side
+// leaves neither an operand nor a NaN behind.
 #define ADX_CHOOSE(i)                                                       \
     r->slot[i].d = c ? (i) < nx ? sx[i].d : 0 : (i) < ny ? sy[i].d : 0;     \
     r->slot[i].id = c ? (i) < nx ? sx[i].id : 0 : (i) < ny ? sy[i].id : 0;
@@ -2687,7 +2739,8 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_made(adx_r);                                                    \
     })
 
-// Step functions: a constant, but of a forward number a forward number.
+// A step function makes a constant; but of a forward number it makes a forward
+// number.
 #define ADX_MAKE_STEP(name)                                                 \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2701,7 +2754,7 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_made(adx_r);                                                    \
     })
 
-// Told to the hook, but recorded nowhere.
+// A comparison is told to the hook, but recorded nowhere.
 #define ADX_MAKE_TEST(name)                                                 \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2792,8 +2845,8 @@ ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
         ADX_CALL(rec, adx_x)(adx_x);                                        \
     })
 
-// The number that a sum is kept in. As a parameter it is const: so clang sees that
-// nobody has set it.
+// The number in which ad_acc keeps a sum. As a parameter it is const, so that
+// clang notices if nobody has set it.
 ADX_INLINE ad_rev *adx_sum_rev(const ad_rev *s)
 {
     return (ad_rev *)(uintptr_t)s;
@@ -2812,9 +2865,9 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
     _Generic((s), ad_rev *: adx_sum_rev, ad_fwd *: adx_sum_fwd)(s)
 #endif
 
-// A variable that was the last thing recorded comes first: it then costs no
-// operand (adx_may_sum), and in the sweep its adjoint is not written and read
-// again. (loop, bench/: 35.5 instead of 38 ns for each step.)
+// In the sum that ad_acc makes, a variable that was recorded last comes first:
+// then it needs no operand (adx_may_sum), and in the sweep its adjoint is not
+// written and read again. (loop: 35.5 instead of 38 ns for each step.)
 #define ADX_MAKE_SUM                                                        \
         ;                                                                   \
         ADX_LET adx_s = adx_x_;                                             \
@@ -2836,7 +2889,7 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
 #define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
 
-// For clang's C a function, whose argument is in no macro.
+// In clang's C ad_rec is a function, so that its argument is in no macro.
 #if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
 #define ADX_REC_ANY(type) ADX_OVERLOAD ad_rev adx_rec_any(type e)
 #define ADX_DEFINE(N)                                                       \
@@ -2891,8 +2944,9 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
 #endif // ADX_FUSES
 
 /* === number/called ==========================================================
- * Every operator is a function call (tape/apart) and a statement of its
- * own. That is the least code, and plain C11.
+ * Operators where expressions are not fused: each is a function call
+ * (tape/apart) and a statement of its own. That is the least code, and plain
+ * C11.
  *
  *   needs   number/recording
  * ========================================================================== */
@@ -2956,8 +3010,9 @@ ADX_INLINE adx_number adx_detach_expr(adx_number e)
     return adx_call_detach(ADX_HOW, e);
 }
 
-// The operands, each taken once (in C without GNU's extensions its text stands
-// twice for each level), and the function.
+// An operator applies its function to its operands, each of which is evaluated
+// once. (In C without GNU's extensions the text of an operand stands twice in
+// each level.)
 typedef adx_number adx_op_1(ADX_CALLED_1);
 typedef adx_number adx_op_2(ADX_CALLED_2);
 typedef adx_number adx_op_3(ADX_CALLED_3);
@@ -3058,20 +3113,22 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *
  *     ad_rec(e)      records the expression e as one statement; with more than
  *                    ADREV_FUSE operands it is split. Constants alone give a
- *                    constant, an ad_rev gives the value that it is.
- *     ad_dual(e)     evaluates the expression e in forward mode. Of recorded
- *                    numbers it is the value, with derivative 0.
+ *                    constant. An ad_rev is returned as it is.
+ *     ad_dual(e)     evaluates the expression e in forward mode. An expression
+ *                    of recorded numbers gives its value, with derivative 0.
  *     ad_acc(s, e)   is *s += e, where s points to an ad_rev or ad_fwd. If *s
  *                    is the last value recorded, only operands of e are stored;
  *                    if e is the last value recorded, only one for *s.
- *     ad_value(x)    is the plain number. Taking it is no use of the recording:
- *                    x may also be of an earlier one.
+ *     ad_value(x)    is the plain number. This does not need the recording, so
+ *                    x may be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
- *     ad_expr e = x; keeps an expression for later. Its type is the one that
- *                    fits: ad_expr_3 has three recorded operands. A function
- *                    that takes or returns expressions names such a type, and
- *                    should be static inline: only then they stay in registers.
- *     ad_expr_of(x)  makes a number an expression: of an ad_rev, an ad_expr_1.
+ *     ad_expr e = x; keeps an expression for later. Its type depends on the
+ *                    number of recorded operands: three make an ad_expr_3. A
+ *                    function that takes or returns expressions names such a
+ *                    type, and should be static inline, since only then do they
+ *                    stay in registers.
+ *     ad_expr_of(x)  turns a number into an expression: an ad_rev into an
+ *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
  * ========================================================================== */
@@ -6194,8 +6251,8 @@ ADX_API const ad_op_info *ad_op_table(void)
 
 ADX_API const char *ad_version(void) { return ADREV_VERSION; }
 
-// Taylor series at the positive root, for |h| <= 1/4: the next term is below
-// 2^-60 of the first. Elsewhere a sum of 1/x would cancel here.
+// Taylor series at the positive root, for |h| <= 1/4, where the next term is
+// below 2^-60 of the first. The general formula would cancel here.
 static ad_real adx_digamma_near_root(ad_real h)
 {
     static const double c[] = {
@@ -6217,7 +6274,8 @@ static ad_real adx_digamma_near_root(ad_real h)
     return sum * h;
 }
 
-// pi/tan(pi x), reduced so that neither end of a period loses digits.
+// pi/tan(pi x). The argument is reduced so that neither end of a period loses
+// digits.
 static ad_real adx_pi_cot_pi(ad_real x)
 {
     const ad_real pi = ADX_K(3.14159265358979323846);
@@ -6228,9 +6286,9 @@ static ad_real adx_pi_cot_pi(ad_real x)
     return pi * adm_tan(pi * (r > 0 ? half - r : -half - r));
 }
 
-// Reflection below 1/2, recurrence up to 10, then the asymptotic series, whose
-// next term is below 2^-58. 3 ulp for x > 0; for x < 0 the error is relative
-// to the larger of the two terms that cancel.
+// Below 1/2 by reflection, up to 10 by recurrence, and from there by the
+// asymptotic series, whose next term is below 2^-58. The error is 3 ulp for x >
+// 0; for x < 0 it is relative to the larger of the two terms that cancel.
 ADX_API ad_real adx_digamma(ad_real x)
 {
     static const double bernoulli[] = {
@@ -6286,7 +6344,8 @@ ADX_API ad_real adx_digamma(ad_real x)
 
 /* --- operands ------------------------------------------------------------ */
 
-// A matrix of numbers or of constants. A vector is one row.
+// What an array statement reads: a matrix of recorded numbers or of constants,
+// with strides. A vector is one row.
 typedef struct adx_view {
     const ad_rev *x;            // NULL: constants
     const ad_real *v;           // the first value
@@ -6302,7 +6361,10 @@ ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
                   && offsetof(ad_rev, v) == 0,
                   "the values of an array of ad_rev are a strided array");
 
-// Their ids on this tape.
+// The ids of a view's elements on this tape. Ids that are evenly spaced in both
+// directions, as those of an array of inputs are, need no memory: a base and
+// two steps say them. Others are a list. The arithmetic is modulo 2^32, so a
+// step may stand for a negative one.
 typedef struct adx_ids {
     const uint32_t *list;       // row by row; NULL: base + i*row + j*col
     uint32_t base;              // 0 and no list: constants
@@ -6342,7 +6404,8 @@ static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
 
 static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
 
-// A column as a row, since loops run along rows. Others stay as they are.
+// A column as a row, because the loops run along rows. Other views stay as they
+// are.
 static inline adx_view adx_lying(const adx_view *a)
 {
     adx_view row = *a;
@@ -6354,10 +6417,12 @@ static inline adx_view adx_lying(const adx_view *a)
     return row;
 }
 
-// What a statement of any kind has, of one of this kind; NULL if it was not made.
+// The part that a statement of this kind shares with all others; NULL if the
+// statement was not recorded.
 #define ADX_BASE(s) ((s) == NULL ? NULL : &(s)->e)
 
-// Whether an array of n elements cannot be, or is missing: the tape then fails.
+// Whether an array of n elements is impossible, or needed and not given. If so,
+// the tape fails.
 static bool adx_missing(size_t n, const void *x)
 {
     if (!adx_no_array(n, x))
@@ -6386,9 +6451,11 @@ typedef ad_real adx_duo __attribute__((vector_size(2 * sizeof(ad_real)),
 typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 #endif
 
-// One row of values, one behind the other. The sum of all v*0: NaN if one is
-// not finite. Two by two, since gcc -O2 without AVX puts four together in
-// memory (ten times slower), and in two sums, which are not one chain.
+// Copies one row of values into consecutive places. Returns the sum of all v*0,
+// which is NaN if a value is not finite and 0 otherwise. The loop takes two
+// values at a time, because gcc -O2 without AVX would put four together in
+// memory (ten times slower), and it keeps two sums, so that an addition need
+// not wait for the one before.
 ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
                                 ad_real to[])
 {
@@ -6415,7 +6482,8 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// Row i. A constant step makes vector loops (dot, bench/: 1.2 times).
+// Row i. A step that is known to the compiler makes vector loops (a dot product
+// is 1.2 times as fast).
 static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
@@ -6425,6 +6493,7 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
          : adx_pack_row(a->cols, v, step, to);
 }
 
+// The whole view, row by row. The result is that of adx_pack_row.
 static ad_real adx_pack(const adx_view *a, ad_real to[])
 {
     const adx_view b = adx_lying(a);
@@ -6434,13 +6503,16 @@ static ad_real adx_pack(const adx_view *a, ad_real to[])
     return fault;
 }
 
+// The id of x on the current tape; 0: a constant. Only a value of another job
+// has to be looked up.
 static inline uint32_t adx_id_here(ad_rev x)
 {
     return x.job == (uint32_t)adx_now.job && x.job != 0 ? x.seq
                                                         : adx_resolve(x);
 }
 
-// Whether the compound ids of a row are id, id + step ...
+// Whether the compound ids of a row are id, id + step ... The loop has no
+// branch: it collects every difference in `other` and looks once at the end.
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
                          uint64_t id, uint64_t step)
 {
@@ -6454,7 +6526,7 @@ static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
     return other == 0;
 }
 
-// The compound id that row i begins with, if they are evenly spaced.
+// The compound id that row i begins with, if the ids are evenly spaced.
 static inline uint64_t adx_even_id(const adx_view *a, const adx_ids *ids,
                                    size_t i)
 {
@@ -6467,7 +6539,11 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
                         adx_even_id(a, ids, i), (uint64_t)(int32_t)ids->col);
 }
 
-// What the ids are if they are evenly spaced; base 0: they are not.
+// The spacing that the ids have if they are evenly spaced, read off the four
+// corners; base 0: they are not. A corner must be a value of this tape, and
+// newer than `since`, because the spacing of older values depends on the
+// schedule. Whether the numbers in between keep to it is for adx_even to find
+// out.
 static adx_ids adx_corners(const adx_view *a)
 {
     adx_ids ids = {0};
@@ -6490,6 +6566,7 @@ static adx_ids adx_corners(const adx_view *a)
     return ids;
 }
 
+// The spacing that belongs to the view that adx_lying makes.
 static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
 {
     adx_ids along = *ids;
@@ -6498,7 +6575,7 @@ static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
     return along;
 }
 
-// Whether the ids are those that the corners promise.
+// Whether all ids are what the corners promise.
 static bool adx_even(const adx_view *a, const adx_ids *ids)
 {
     const adx_view b = adx_lying(a);
@@ -6509,7 +6586,10 @@ static bool adx_even(const adx_view *a, const adx_ids *ids)
     return i == b.rows;
 }
 
-// How the ids are to be stored. The list itself, if it needs one, later.
+// Decides how the ids are stored: by their spacing, as a list (`listed`), or
+// not at all because all numbers are constants. The list itself is written
+// later, when the statement has its memory. But values of other recordings are
+// looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
     adx_ids ids = adx_corners(a);
@@ -6527,7 +6607,8 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
-// Both at once for a row of adjacent numbers.
+// Packs a row of adjacent numbers and checks its ids in one loop, so that the
+// numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
                               uint64_t step, ad_real to[], ad_real *fault)
 {
@@ -6563,8 +6644,8 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Both at once for row i: a large matrix is read from memory once. (matvec,
-// bench/: 1.15 times as fast.)
+// The same for row i of any view. That a large matrix is read from memory once
+// makes matvec 1.15 times as fast.
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {
@@ -6593,7 +6674,8 @@ static bool adx_is_constant(const adx_ids *ids)
     return ids->base == 0 && !ids->listed;
 }
 
-// Writes the list, where there is one, and goes on behind it.
+// Writes the list, if there is one, and returns the end of it. A constant among
+// recorded numbers becomes the sink.
 static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
 {
     if (!ids->listed)
@@ -6622,13 +6704,14 @@ static inline size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
                       + (uint32_t)j * ids->col);
 }
 
-// Whether ids follow one another, so that adjoints are an array.
+// Whether the ids follow one another, so that the adjoints are a plain array.
 static bool adx_adjacent(const adx_ids *ids)
 {
     return ids->list == NULL && ids->base != 0 && ids->col == 1;
 }
 
-// Whether array statements are recorded now.
+// Whether array statements are recorded now. A trace hook that cannot be told
+// of arrays makes the tape fail: it would miss operations.
 static bool adx_recording(void)
 {
     ad_tape *t = adx_now.tape;
@@ -6656,7 +6739,8 @@ static ad_array_operation adx_array_operation(ad_array_kind kind,
     };
 }
 
-// Before the results are named: they may lie where the operands are.
+// Tells the trace hook of an array statement. This comes before the results are
+// named, because they may lie where the operands are.
 static void adx_tell_array(ad_array_kind kind, ad_opcode code,
                            const adx_extended *e, const adx_view *a,
                            const adx_view *b, const adx_view *c)
@@ -6674,7 +6758,8 @@ static void adx_tell_array(ad_array_kind kind, ad_opcode code,
     hooks->array(hooks->user, &told);
 }
 
-// An entry, of which this much is written here; NULL: the tape has failed.
+// Adds an entry of that many bytes and fills in what all kinds have in common.
+// The caller fills in the rest. NULL: the tape has failed.
 static void *adx_add_extended(const adx_rule *rule, size_t bytes,
                               size_t values, size_t operands)
 {
@@ -6698,7 +6783,8 @@ static void *adx_add_extended(const adx_rule *rule, size_t bytes,
     return e;
 }
 
-// The value of a site: the first result that is not finite.
+// With ADREV_DEBUG a site keeps one value: here the first result that is not
+// finite.
 static void adx_note_value(adx_operand *at, ad_real v)
 {
     adx_site site;
@@ -6710,7 +6796,7 @@ static void adx_note_value(adx_operand *at, ad_real v)
     memcpy(at, &site, sizeof site);
 }
 
-// Result i of a statement, if it was recorded.
+// Makes y result i of a statement, or a constant if no statement was recorded.
 static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
 {
     if (ADREV_DEBUG && e != NULL && v * 0 != 0)
@@ -6718,7 +6804,7 @@ static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
     adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
 }
 
-// Results first .. first + n, to every inc-th of y.
+// Makes every inc-th element of y a result, from result `first` on.
 static void adx_put_results(const adx_extended *e, size_t first, size_t n,
                             const ad_real v[], ad_rev y[], ptrdiff_t inc)
 {
@@ -6731,7 +6817,8 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
 
 /* === array/linear ===========================================================
  * Linear statements: spans of operands with their partials, and one sum or n
- * results.
+ * results. They are enough for sums, scalar products with constants, norms and
+ * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
@@ -6753,8 +6840,9 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
         y[i] += a * x[i];
 }
 
-// Eight running sums, however wide a register is: in one, every addition would
-// wait for the one before.
+// A scalar product in eight running sums, however wide a register is: in a
+// single sum every addition would wait for the one before, and with a number of
+// sums that depends on the register the last bits would, too.
 ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
 {
     ad_real total = 0;
@@ -6776,7 +6864,8 @@ ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
     return total;
 }
 
-// The sum of all a x, each product by itself: a sum of x may overflow.
+// The sum of all a x. Each product is made by itself, because the sum of x
+// alone may overflow.
 static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
 {
     ad_real total = 0;
@@ -6792,7 +6881,8 @@ static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
     return total;
 }
 
-// x*0 is 0, or NaN where x is not finite.
+// Whether all are finite, without a branch in the loop: x*0 is 0, or NaN where
+// x is not finite.
 static bool adx_finite_all(size_t n, const ad_real x[])
 {
     ad_real sum = 0;
@@ -6808,10 +6898,11 @@ static bool adx_finite_all(size_t n, const ad_real x[])
     return sum == 0;
 }
 
-// Few numbers, mostly: for these a call of memcpy takes longer, and vectors could
-// only be read when numbers that were just written one by one are all stored.
-// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program,
-// and two at a time, with clang, 2.9 instead of 3.1.)
+// Copies what are mostly few numbers. For these a call of memcpy takes longer.
+// A vector load would have to wait until numbers that were just written one by
+// one are all stored, so the loop hides its pointers and stays a scalar one. (A
+// loop as a scan, replayed, takes 4.1 instead of 4.6 times the plain program;
+// two at a time, with clang, 2.9 instead of 3.1.)
 ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
 {
     if (n > 16) {
@@ -6830,6 +6921,7 @@ ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
         *to = *from;
 }
 
+// As adx_finite_all, and scalar for the same reason as adx_copy_few.
 ADX_INLINE bool adx_finite_few(size_t n, const ad_real *x)
 {
     ad_real sum = 0;
@@ -6850,8 +6942,8 @@ static bool adx_zeros(size_t n, const ad_real x[])
     return true;
 }
 
-// The chain rule for one partial in W directions: to += d from. With care,
-// where a factor may not be finite: a zero absorbs it.
+// The chain rule for one partial in W directions: to += d from. `care` is for
+// factors that may not be finite: then a factor of zero gives zero.
 ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
                           size_t W, bool care)
 {
@@ -6865,14 +6957,16 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 
 /* --- linear statements --------------------------------------------------- */
 
-// Operands and their partials, scale * d[i].
+// n operands, of which operand i has the partial scale * d[i].
 typedef struct adx_span {
     adx_ids ids;
     ad_real *d;                 // NULL: 1
     ad_real scale;
 } adx_span;
 
-// One sum of all spans, or n results, one of each operand of each span.
+// A linear statement has up to three spans. Either it has one result, the sum
+// of all terms of all spans, or it has n results (`each`): result i is the sum
+// of the i-th terms.
 typedef struct adx_linear {
     adx_extended e;
     size_t n;
@@ -6886,7 +6980,8 @@ ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
     return s->d == NULL ? s->scale : s->scale * s->d[i];
 }
 
-// One direction, adjacent ids, no care: vector loops.
+// The reverse sweep of one span in the fast case: one direction, adjacent ids,
+// and no factor that needs care. So every loop is a vector loop.
 static void adx_span_reverse(const adx_linear *s, const adx_span *p,
                           const ad_real y[], ad_real x[])
 {
@@ -6903,7 +6998,8 @@ static void adx_span_reverse(const adx_linear *s, const adx_span *p,
             x[i] += p->scale * p->d[i] * y[i];
 }
 
-// The same where all operands are one number: of n results.
+// The fast case of a span in which one number is the operand of all n results:
+// what all results contribute to it, as one sum.
 static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
@@ -6911,6 +7007,9 @@ static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                         : p->scale * adx_inner(s->n, p->d, y);
 }
 
+// A statement whose adjoints are all zero contributes nothing. Otherwise each
+// span takes a vector loop if it can, and the general loop if not. A W that is
+// known to the compiler unrolls the loop over directions.
 ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
                                      size_t W)
 {
@@ -6971,8 +7070,8 @@ static const adx_rule adx_linear_rule = {
     "linear", adx_linear_reverse, adx_linear_forward, NULL
 };
 
-// Where there are partials, the scale is 1 or -1, or becomes a part of them.
-// Whether all are finite.
+// Stores a span's partials and returns whether all are finite. A scale other
+// than 1 or -1 is multiplied into them here, once, instead of in every sweep.
 static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
 {
     ad_real fault = adx_pack(d, p->d);
@@ -6985,7 +7084,7 @@ static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
     return adx_finite_all(n, p->d);
 }
 
-// What a span is recorded from.
+// What a span is made from when a statement is recorded.
 typedef struct adx_part {
     adx_view x;                 // operands
     adx_view d;                 // their partials are these; none: 1
@@ -6993,13 +7092,15 @@ typedef struct adx_part {
     bool own;                   // the caller writes them, where there is room
 } adx_part;
 
+// Whether a span keeps partials of its own on the tape.
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
         && (p->own || p->d.v != NULL);
 }
 
-// Bytes of the statement; 0: all operands are constants.
+// Classifies the ids of all parts and adds up the bytes of the statement; 0:
+// all operands are constants.
 static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
                                adx_ids ids[])
 {
@@ -7015,7 +7116,8 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
     return active ? bytes : 0;
 }
 
-// To be called when all partials are there.
+// Ends a statement whose partials the caller has written (`own`): from now on
+// it is known whether its sweep needs care.
 static void adx_seal(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
@@ -7025,7 +7127,10 @@ static void adx_seal(adx_linear *s)
     }
 }
 
-// Records results of n terms; NULL: nothing is recorded.
+// Records a linear statement of n terms in each part. Its memory is the struct,
+// then the partials of every span that stores them, then the lists of ids.
+// NULL: nothing is recorded, because all operands are constants or the tape has
+// failed.
 static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
                                   const adx_part part[])
 {
@@ -7059,6 +7164,7 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
     return s;
 }
 
+// Names the result v of a sum or of a scalar product, and tells the hook.
 static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                              const adx_linear *s)
 {
@@ -7100,8 +7206,8 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return adx_sum_of(v, n, &part);
 }
 
-// Products of two vectors, in the order of adx_inner, to the last bit: a value
-// does not depend on what of it is recorded.
+// A scalar product with strides. It adds in the order of adx_inner, so it has
+// the same bits: a value does not depend on which of its operands are recorded.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -7134,7 +7240,8 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
 }
 
-// Euclidean length: the largest entry is taken out of the squares.
+// Euclidean length. Dividing by the largest entry keeps the squares from
+// overflowing and underflowing.
 static ad_real adx_length(const adx_view *x)
 {
     ad_real most = 0;
@@ -7152,6 +7259,8 @@ static ad_real adx_length(const adx_view *x)
     return most * adm_sqrt(sum);
 }
 
+// v = |x| has the partials x/v, and 0 at the origin, the subgradient of least
+// norm. They are written here (`own`), when the statement has been added.
 ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -7175,6 +7284,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
+// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y,
+// which is its span's scale.
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                              const ad_rev *y, ptrdiff_t incy)
 {
@@ -7193,7 +7304,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
-        ad_real d = adx_element(&part[0].x, 0, i) - adx_element(&part[1].x, 0, i);
+        ad_real d = adx_element(&part[0].x, 0, i)
+                  - adx_element(&part[1].x, 0, i);
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
@@ -7205,6 +7317,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     return z;
 }
 
+// The largest entry, or NaN if there is one.
 static ad_real adx_largest(const adx_view *x)
 {
     ad_real most = -ADX_K(INFINITY);
@@ -7215,6 +7328,8 @@ static ad_real adx_largest(const adx_view *x)
     return most;
 }
 
+// The largest number is taken out of all exponents, so the weights exp(x -
+// most) do not overflow. Divided by their sum they are the partials.
 ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -7247,6 +7362,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 
 /* --- element by element -------------------------------------------------- */
 
+// y[i] + a x[i] as a linear statement of three spans: n times the number a,
+// with the partials x; x, with the partial a; and y.
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev *y, ptrdiff_t incy)
 {
@@ -7291,8 +7408,9 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                    ADX_BASE(s), i);
 }
 
-// A row of the operator table as loops over n elements: the values, and those
-// partials that there is room for (of a step function there are none).
+// A row of the operator table as loops over n elements. The first loop computes
+// the values; each further loop computes one partial, if there is room for it.
+// A step function has no partials.
 typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
                        ad_real *const d[3]);
 
@@ -7351,7 +7469,7 @@ static bool adx_is_step(ad_opcode op)
 #undef ADX_ROW
 #undef ADX_STEP
 
-// For one element.
+// The value of an operation at a single element.
 static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
 {
     const ad_real *const at[3] = { &x, &y, &z };
@@ -7361,7 +7479,8 @@ static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
     return v;
 }
 
-// Sums and differences need no partials.
+// The partial with respect to operand k where it is the same for all elements,
+// so that none is stored; 0: it is not.
 static ad_real adx_uniform(ad_opcode op, size_t k)
 {
     return op == ADREV_OP_add ? 1
@@ -7371,7 +7490,9 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
 
 #define ADX_TOGETHER 64         // elements that are worked on at a time
 
-// Elements from .. from + n.
+// Elements from .. from + n. The operands are packed into small arrays that
+// stay in the cache, so that one loop per formula serves every stride. The
+// partials are written where the statement stores them.
 static void adx_each_piece(ad_opcode op, size_t from, size_t n,
                            const adx_part part[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
@@ -7410,7 +7531,8 @@ static void adx_each(ad_opcode op, size_t n, const adx_part part[],
         adx_seal(s);
 }
 
-// Results that are constants: the hook is told of each.
+// The results of a step function are constants and make no statement. The trace
+// hook is told of each of them as of a single operation.
 static void adx_watch_steps(ad_opcode op, const adx_view *a)
 {
     for (size_t i = 0; i < a->cols; i++) {
@@ -7420,6 +7542,8 @@ static void adx_watch_steps(ad_opcode op, const adx_view *a)
     }
 }
 
+// The operation becomes one linear statement with n results and a span for each
+// operand. Sums and differences have a scale instead of partials.
 ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
                          ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
                          const ad_rev *c, ptrdiff_t incc, ad_rev *y,
@@ -7431,7 +7555,8 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     }
     size_t arity = (size_t)ad_op_table()[op].arity;
     if (adx_missing_s(n, a, inca) || (arity > 1 && adx_missing_s(n, b, incb))
-        || (arity > 2 && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy))
+        || (arity > 2 && adx_missing_s(n, c, incc))
+        || adx_missing_s(n, y, incy))
         return;
     adx_part part[3] = { { .x = adx_vector(n, a, inca) },
                          { .x = adx_vector(n, b, incb) },
@@ -7453,8 +7578,9 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
 
 /* --- softmax ------------------------------------------------------------- */
 
-// With s the sum of y b: both the adjoint of x for b = yb, and the tangent of
-// y for b = xd, are y (b - s).
+// With s the sum of all y b, both sweeps are the same formula: y (b - s) is the
+// adjoint of x if b is the adjoint of y, and the tangent of y if b is the
+// tangent of x.
 typedef struct adx_softmax {
     adx_extended e;
     adx_ids ids;
@@ -7523,6 +7649,8 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
     return s;
 }
 
+// The largest number is taken out of all exponents. The weights are computed
+// twice, once for their sum and once for the results.
 ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                             ad_rev *y, ptrdiff_t incy)
 {
@@ -7549,7 +7677,11 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 }
 
 /* === array/products =========================================================
- * Products of matrices, and of a triangular matrix with a vector.
+ * Products of matrices, and of a triangular matrix with a vector. As a linear
+ * statement each result would store the partials of all its terms. A product
+ * stores its two matrices once instead, and its sweeps multiply by them. A dot
+ * product is a row times a column, and in a product with a vector the second
+ * matrix has one column.
  *
  *   needs   tape/layout tape/memory tape/entries array/operands array/linear
  *           array/sums
@@ -7558,8 +7690,9 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 
 /* --- products of matrices ------------------------------------------------ */
 
-// C = A B; Ab += Cb B', Bb += A' Cb. A matrix is saved if the other has
-// recorded numbers. A column of results (n = 1) is a product with a vector.
+// C = A B, of which the reverse sweep makes Ab += Cb B' and Bb += A' Cb. So a
+// matrix is saved if the other one has recorded numbers. Where n = 1, B is a
+// vector.
 typedef struct adx_product {
     adx_extended e;
     size_t m;
@@ -7571,11 +7704,15 @@ typedef struct adx_product {
     ad_real *b;                 // [k*n]; NULL: A is constant
 } adx_product;
 
-// Rows of B that are worked on together: 64 of 512 numbers fill a cache of
-// 256 kB. (matmul of 512, bench/: 1.3 times faster than all at once.)
+// Rows of B that are worked on together: 64 rows of 512 numbers fill a cache of
+// 256 kB, which makes a product of that size 1.3 times as fast.
 #define ADX_PANEL 64
 
-// One direction, no care; the rows of B are adjacent, or constant.
+// One direction, no factor that needs care, and the ids of each row of B
+// adjacent, or B constant. Each element (i, l) of A meets row l of B and row i
+// of the adjoints of C: their scalar product is added to the adjoint of the
+// element, and a multiple of the latter row to the adjoints of the former. Rows
+// of B and of its adjoints stay in the cache while i runs.
 static void adx_product_fast(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -7596,7 +7733,7 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
     }
 }
 
-// adj += c d, at the ids of a row.
+// adj += c d, where adj are the adjoints that the ids name.
 static void adx_add_at(size_t n, ad_real c, const ad_real d[],
                        const adx_ids *ids, ad_real adj[])
 {
@@ -7611,7 +7748,10 @@ static void adx_add_at(size_t n, ad_real c, const ad_real d[],
     }
 }
 
-// One direction, no care, a vector B, any ids.
+// The fast case of a vector B with any ids. The adjoints of row i of A grow by
+// c[i] times the vector, and those of the vector by c[i] times row i. `row`
+// holds the ids of row i and moves down with i; `column` holds those of the
+// vector, turned into a row.
 static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -7630,7 +7770,7 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
     }
 }
 
-// Any directions, any ids.
+// The general case: any number of directions, any ids.
 ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
                                  size_t W, bool care)
 {
@@ -7651,6 +7791,8 @@ ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
             }
 }
 
+// Whether adx_product_fast and adx_triangle_fast can take operands with these
+// ids.
 static bool adx_rows_fit(const adx_ids *ids)
 {
     return adx_is_constant(ids) || adx_adjacent(ids);
@@ -7706,10 +7848,15 @@ static const adx_rule adx_product_rule = {
     "product", adx_product_reverse, adx_product_forward, NULL
 };
 
-// Packs both where the entry will lie, if the ids of both are evenly spaced.
-// For a vector B also the results, into the free room behind, where they stay
-// until there is another entry: rows are multiplied while they are in the
-// cache. (matvec, bench/: 1.05 times as fast.)
+// Packs A and B right where the entry of the product will lie, before that
+// entry is made, so that large matrices are read once: while they are packed,
+// it is checked that their ids are as evenly spaced as the corners promise. If
+// they turn out not to be, nothing has been recorded yet, and the caller
+// classifies and packs in the usual way.
+//
+// For a vector B the results are computed in the same pass, while a row is in
+// the cache, into the free room behind the entry. They stay there until another
+// entry is made (matvec is 1.05 times as fast).
 static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               adx_ids *ai, adx_ids *bi, ad_real *fault,
                               const ad_real **value)
@@ -7732,13 +7879,46 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
         if (product != NULL)
             product[i] = adx_inner(a->cols, at, column);
     }
+    // a block that was added for this entry is of no use to others
     if (!even && ahead.added != NULL)
         adx_drop_next(adx_now.tape);
     *value = even ? product : NULL;
     return even;
 }
 
-// *value: the results, if they are known already.
+// Adds the entry of a product: the struct, then the matrices that are saved,
+// then the lists of ids. If both matrices are packed already, they lie where
+// this puts them.
+static adx_product *adx_lay_product(const adx_view *a, const adx_view *b,
+                                    const adx_ids *ai, const adx_ids *bi)
+{
+    size_t a_size = adx_size(a);
+    size_t b_size = adx_size(b);
+    size_t a_saved = adx_is_constant(bi) ? 0 : a_size;
+    size_t b_saved = adx_is_constant(ai) ? 0 : b_size;
+    size_t listed = (ai->listed ? a_size : 0) + (bi->listed ? b_size : 0);
+    adx_product *s = adx_add_extended(&adx_product_rule,
+        sizeof *s + (a_saved + b_saved) * sizeof(ad_real)
+            + listed * sizeof(uint32_t), a->rows * b->cols, a_size + b_size);
+    if (s == NULL)
+        return NULL;
+
+    ad_real *room = (ad_real *)(s + 1);
+    s->m = a->rows;
+    s->k = a->cols;
+    s->n = b->cols;
+    s->a_ids = *ai;
+    s->b_ids = *bi;
+    s->a = adx_is_constant(bi) ? NULL : room;
+    s->b = adx_is_constant(ai) ? NULL : room + a_saved;
+    uint32_t *list = (uint32_t *)(void *)(room + a_saved + b_saved);
+    list = adx_write_list(a, &s->a_ids, list);
+    adx_write_list(b, &s->b_ids, list);
+    return s;
+}
+
+// Records a product. *value points to the results if they are known already,
+// else it is NULL.
 static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
                                     const ad_real **value)
 {
@@ -7753,40 +7933,17 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
         ai = adx_classify(a);
         bi = adx_classify(b);
     }
-    bool a_active = !adx_is_constant(&ai);
-    bool b_active = !adx_is_constant(&bi);
-    if ((!a_active && !b_active) || adx_now.tape->status != ADREV_OK)
+    if ((adx_is_constant(&ai) && adx_is_constant(&bi))
+        || adx_now.tape->status != ADREV_OK)
         return NULL;
-    size_t a_size = adx_size(a);
-    size_t b_size = adx_size(b);
-    size_t bytes = sizeof(adx_product)
-        + (b_active ? a_size : 0) * sizeof(ad_real)
-        + (a_active ? b_size : 0) * sizeof(ad_real)
-        + (ai.listed ? a_size : 0) * sizeof(uint32_t)
-        + (bi.listed ? b_size : 0) * sizeof(uint32_t);
-    adx_product *s = adx_add_extended(&adx_product_rule, bytes,
-                                      a->rows * b->cols, a_size + b_size);
+    adx_product *s = adx_lay_product(a, b, &ai, &bi);
     if (s == NULL)
         return NULL;
-
-    ad_real *room = (ad_real *)(s + 1);
-    s->m = a->rows;
-    s->k = a->cols;
-    s->n = b->cols;
-    s->a_ids = ai;
-    s->b_ids = bi;
-    s->a = b_active ? room : NULL;
-    room += b_active ? a_size : 0;
-    s->b = a_active ? room : NULL;
-    room += a_active ? b_size : 0;
-    uint32_t *list = (uint32_t *)(void *)room;
-    list = adx_write_list(a, &s->a_ids, list);
-    adx_write_list(b, &s->b_ids, list);
     ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
-    ADX_TALLY(forward, mul, a_size * b->cols);
-    if (!packed && b_active)
+    ADX_TALLY(forward, mul, adx_size(a) * b->cols);
+    if (!packed && s->a != NULL)
         fault += adx_pack(a, s->a);
-    if (!packed && a_active)
+    if (!packed && s->b != NULL)
         fault += adx_pack(b, s->b);
     s->e.care = fault != 0;
     return s;
@@ -7800,10 +7957,13 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// A panel of columns of C, so that its rows of B stay in the cache and its sums
-// on the stack. (matmul of 768, gcc -O3: 2 times as fast as row by row.)
+// Columns of C that are computed together, so that their part of B stays in the
+// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
+// fast as row by row.)
 #define ADX_COLUMNS 128
 
+// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
+// Where B is saved, its rows are contiguous and the sum is a vector loop.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)
@@ -7834,13 +7994,13 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
     }
 }
 
-// Ax. (A dot product is one row of it.)
+// y = A x, by scalar products, or from the results that adx_product_ahead left.
 static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
                                 ad_rev y[], ptrdiff_t inc)
 {
     for (size_t i = 0; i < a->rows; i++) {
-        // of no columns there may be no array, and NULL + 0 is undefined
+        // without columns there may be no array, and NULL + 0 is undefined
         const ad_real *row = a->v;
         if (a->cols > 0)
             row += (ptrdiff_t)i * a->rs * a->unit;
@@ -7859,6 +8019,8 @@ static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
     adx_multiply_vector(a, x, s, value, y, inc);
 }
 
+// x . x: one span of n operands with partials 2 x, half of what a product of
+// two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
 {
     const adx_part part = { .x = *x, .d = *x, .scale = 2 };
@@ -7928,8 +8090,10 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
 
 /* --- a triangular matrix times a vector ---------------------------------- */
 
-// y = L x: xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
-// db[i] = x[i] yb[i], lb[j,i] = x[i] yb[j].
+// y = L x. L has the diagonal d and, below it, l column by column. In reverse
+//     xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
+//     db[i] = x[i] yb[i],
+//     lb[j,i] = x[i] yb[j].
 typedef struct adx_triangle {
     adx_extended e;
     size_t n;
@@ -7941,7 +8105,8 @@ typedef struct adx_triangle {
     ad_real *x;                 // [n]
 } adx_triangle;
 
-// One direction, adjacent ids, no care.
+// One direction, adjacent ids, no factor that needs care. Column i of L and the
+// adjoints of y below i are arrays of the same length, `below`.
 static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
 {
     const ad_real *y = &adj[s->e.first];
@@ -7963,8 +8128,8 @@ static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
     }
 }
 
-// Visits every element in any number of directions; back: adjoints, else
-// tangents.
+// The general case: visits every element of L in any number of directions. It
+// adds adjoints if `back`, else tangents.
 static void adx_triangle_sweep(const adx_triangle *s, ad_real adj[], size_t W,
                                bool back)
 {
@@ -8016,6 +8181,8 @@ static const adx_rule adx_triangle_rule = {
     "triangle", adx_triangle_reverse, adx_triangle_forward, NULL
 };
 
+// Records the statement: the struct, then d, l and x, then the lists of ids.
+// All three are saved, whichever are recorded.
 static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
                                       const adx_view *x)
 {
@@ -8069,6 +8236,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
                    ADX_BASE(s), &diagonal, &lower, &from);
     ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
+    // the diagonal first, then column after column
     for (size_t i = 0; i < n; i++)
         adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
                    ADX_BASE(s), i);
@@ -8160,7 +8328,7 @@ typedef struct adx_external {
     adx_ids ids;
 } adx_external;
 
-// Direction w of one value after the other, and back.
+// Direction w of the operands' tangents, as an array for the user's function.
 static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                            size_t W, size_t w, ad_real x[])
 {
@@ -8169,6 +8337,9 @@ static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                                         : adj[adx_id(&s->ids, i) * W + w];
 }
 
+// The user's rule serves one direction at a time. Its arrays lie in the scratch
+// room, first the operands' adjoints, then the results'. A direction in which
+// all results have adjoint zero is left out.
 static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -8222,7 +8393,9 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
-// Room for it in every sweep, and on the tape.
+// Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
+// then the list of ids. It also makes sure that a sweep has scratch room for
+// one direction of the operands and results. NULL: nothing is recorded.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {
@@ -8245,6 +8418,8 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
     return s;
 }
 
+// What stands in the way of an external statement; ADREV_OK also means that a
+// tape, if there is one, records.
 static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
                                      bool missing)
 {
@@ -8258,7 +8433,8 @@ static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
     return wrong == ADREV_OK && t != NULL ? t->status : wrong;
 }
 
-// As adx_tell_array does: before the results are named.
+// As adx_tell_array does, before the results are named. A hook that keeps the
+// rule and its data sets *kept, and then destroys them itself.
 static void adx_tell_external(const adx_external *s, const adx_view *from,
                               size_t bytes, bool *kept)
 {
@@ -8274,12 +8450,16 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
     hooks->array(hooks->user, &told);
 }
 
+// If nothing is recorded, the results are constants and the rule is destroyed
+// at once. Otherwise the statement joins the tape's chain of those that a clear
+// or a rewind must destroy, unless a hook has taken that over.
 ADX_API ad_status (ad_external)(const ad_external_rule *rule,
                                 const void *saved, size_t bytes, size_t n,
                                 const ad_rev x[], size_t m,
                                 const ad_real v[], ad_rev y[])
 {
-    bool missing = adx_no_array(n, x) || adx_no_array(m, v) || adx_no_array(m, y)
+    bool missing = adx_no_array(n, x) || adx_no_array(m, v)
+                || adx_no_array(m, y)
                 || (bytes > 0 && saved == NULL) || bytes > SIZE_MAX / 8;
     ad_status status = adx_external_status(rule, m, missing);
     ad_tape *t = adx_now.tape;
@@ -8317,11 +8497,11 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 
 /* === check/differences ======================================================
  * Finding mistakes. ad_check compares derivatives with differences at many
- * steps. That it neither misses mistakes nor raises false alarms rests on three
- * sizes: the spread of the extrapolated differences, the rounding of f, and the
- * sum of the absolute values of all paths from x to y, which bounds the
- * rounding of the gradient itself. The other tools walk over the entries and
- * skip kinds that they do not know.
+ * steps. It weighs what it sees against three sizes, so that it neither misses
+ * mistakes nor raises false alarms: the spread of the extrapolated differences,
+ * the rounding of f, and the sum of the absolute values of all paths from x to
+ * y, which bounds the rounding of the gradient itself. The other tools walk
+ * over the entries and skip kinds that they do not know.
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
@@ -8333,9 +8513,10 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 ADX_SELDOM_BEGIN
 
 /* --- differences ------------------------------------------------------------
- * Steps are powers of 2, in units of the scale of x: a row of the tableau for
- * each, three passes with different first steps. Slopes are "along d", the
- * direction whose components are such scales: then all have the unit of f.    */
+ * A pass is a series of steps, each a quarter of the one before, and a row for
+ * each step. Up to four passes differ in their first step. Steps are powers of
+ * 2 in units of the scale of x. Slopes are taken along d, the direction whose
+ * components are such scales, so all of them have the unit of f.             */
 
 #define ADX_NARROW  (sizeof(ad_real) == 4)
 #define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
@@ -8349,13 +8530,13 @@ typedef struct adx_row {
     ad_real h;
     ad_real left;               // slopes from x to x - h d, x + h d
     ad_real right;
-    ad_real slope;              // central, extrapolated
-    ad_real error;              // of that; infinite: nothing is known
-    ad_real noise;              // of a slope: rounding of f
+    ad_real slope;              // central difference, extrapolated
+    ad_real error;              // of `slope`; infinite: nothing is known
+    ad_real noise;              // what the rounding of f does to a slope
 } adx_row;
 
-// Steps of a check whose values of f are cached for the other outputs: those of
-// one pass, and more.
+// The values of f at this many steps are cached for the other outputs: more
+// than those of one pass.
 #define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
 typedef struct adx_probe {
@@ -8371,8 +8552,8 @@ typedef struct adx_probe {
     ad_real *d;                 // [n] direction
     ad_real *J;                 // [m*n] gradients
     ad_real *slope;             // [m] forward, along d
-    ad_real *cached;              // [ADX_CACHED*m] values; NULL if m is 1
-    ad_real step[ADX_CACHED];     // of these
+    ad_real *cached;            // [ADX_CACHED*m] values; NULL if m is 1
+    ad_real step[ADX_CACHED];   // the step of each of them
     size_t steps;
     size_t which;               // the output of the present check, and its
     const ad_real *g;           // [n] gradient
@@ -8386,7 +8567,7 @@ typedef struct adx_probe {
     ad_status status;
     ad_real unit;               // scale of the inputs, if below 1
     bool sure;                  // a row agrees to many digits
-    ad_verdict kink;            // what the last pass says of one
+    ad_verdict kink;            // what the last pass says of a kink
     const adx_row *by;          // the row that decided
     size_t rows;
     adx_row row[ADX_ROWS * ADX_PASSES];
@@ -8418,7 +8599,8 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
-// Whether f was called with that step; i: in which place its values are cached.
+// Whether f has been called with that step; if so, its values are in place i of
+// the cache.
 static bool adx_find_cached(const adx_probe *p, ad_real h, size_t *i)
 {
     for (*i = 0; *i < p->steps; ++*i)
@@ -8436,7 +8618,9 @@ static void adx_keep_values(adx_probe *p, ad_real h)
     p->step[p->steps++] = h;
 }
 
-// f called with x + h d; NaN if a component does not move.
+// The output at hand of f at x + h d, from the cache if f has been called
+// there. NaN if the step is so small that a component does not move. f is given
+// constants, and what it records nevertheless is thrown away.
 static ad_real adx_evaluate(adx_probe *p, ad_real h)
 {
     ad_tape *t = p->session.tape;
@@ -8466,8 +8650,12 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     return p->to[p->which].v;
 }
 
-// The next row, extrapolated with those of the same pass, of which there are
-// k, with tableau T. Returns how many there are now.
+// Adds the row of step h. Its central difference extends the tableau T of
+// Richardson's extrapolation, which holds the last row of k entries: the error
+// of a central difference goes with h^2, so each column gains a factor of 16
+// for a step of a quarter. The slope of the row is the entry that differs least
+// from its two neighbours, and that difference is its error (Ridders). Returns
+// how many entries T has now.
 static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
 {
     adx_row *r = &p->row[p->rows++];
@@ -8502,17 +8690,19 @@ static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
     return k + 1;
 }
 
-// What a slope may differ from g: the errors of both.
+// What a slope may differ from g: the error of the differences, and the
+// rounding of the gradient, which the paths bound.
 static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 {
     return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths
         + ADX_TIGHT * adx_most(adm_fabs(g), adm_fabs(r->slope));
 }
 
-// Whether a row says something: its error is small beside the slope. If it is
-// rounding of f and no ripple between the steps, it is enough that it is small
-// beside other slopes here, the paths that cancel, or the largest slope by any
-// input; and, where there is no gradient, beside f.
+// Whether a row says something, that is, whether its error is small beside the
+// slope. Where the error is no more than the rounding of f would explain, a
+// smaller demand is enough: it must be small beside other slopes here, beside
+// the paths that cancel, or beside the largest slope along any input. Where
+// there is no gradient at all, it may also be small beside f.
 static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
                         ad_real paths, ad_real most)
 {
@@ -8523,7 +8713,8 @@ static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
         return false;
     if (r->error <= 256 * r->noise) {
         size = adx_most(adx_most(size, paths), adm_fabs(r[-1].left));
-        size = adx_most(adx_most(size, p->largest * p->unit), adm_fabs(r[-1].right));
+        size = adx_most(adx_most(size, p->largest * p->unit),
+                        adm_fabs(r[-1].right));
     }
     if (g == 0)
         size = adx_most(size, adm_fabs(p->y) * p->unit);
@@ -8540,8 +8731,11 @@ static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
         && r->slope / adm_fabs(p->d[p->first]) == p->g[p->first];
 }
 
-// By the row with the least error. Rows that contradict it may be right: two
-// steps of a period, or of rounding, are perfectly equal, and wrong.
+// Judges by the row with the least error among those that have converged. If g
+// differs from it, there may still be another row that agrees with g and
+// contradicts the best one by more than both errors. Then g is believed,
+// because the best row can be perfectly steady and wrong: where two steps span
+// whole periods of f, or rounding makes two values equal.
 static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
 {
     const adx_row *best = NULL;
@@ -8575,10 +8769,13 @@ static bool adx_between(ad_real x, ad_real low, ad_real high)
     return x >= low && x <= high;
 }
 
-// Of three rows, r[-2] to r[0], whether the jump of the slope does not shrink
-// with the step (by 4 in a smooth function): then it is 0.2 to 1.25 times the
-// one before, and larger than the errors; or f jumps (0.25), and not by a
-// quantum of its rounding: by much of what it does at the first step.
+// Whether f is bent at x. In a smooth function the difference between the
+// slopes to the right and to the left shrinks with the step, by 4 from row to
+// row. So a and b, which divide this jump in one row by that in the next, are
+// near 4 there, near 1 at a kink, and near 1/4 where f itself jumps. If neither
+// is near 4, there is a kink in two cases: the jump of the slope is larger than
+// the errors; or f jumps, and by much of what it changes at the first step, not
+// by a quantum of its rounding.
 static bool adx_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
@@ -8598,13 +8795,14 @@ static bool adx_bent(const adx_row *first, const adx_row *r)
             && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
 }
 
-// A slope that grows without bound as steps shrink.
+// Whether a slope grows without bound as the steps shrink.
 static bool adx_steepens(ad_real before, ad_real now)
 {
     return adm_fabs(now) > adm_fabs(before) * 5 / 4;
 }
 
-// One side only: the gradient must be the limit there.
+// f is finite on one side only. The gradient must be the limit of the slope
+// there.
 static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
                                  ad_real g)
 {
@@ -8615,8 +8813,11 @@ static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
              + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
 }
 
-// What the last rows of a pass, from the first that is not lost in noise, say
-// of a kink. AGREES: there is none; NOISY: there is, but g is outside.
+// What the last rows of a pass say of a kink at x. Rows at the end in which the
+// two slopes differ by no more than noise are passed over. AGREES: there is no
+// kink. KINK: there is one, and g fits it. NOISY: there is one, and g lies
+// outside of the slopes to both sides. DISAGREES: f is finite on one side only,
+// and g is not the limit there.
 static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
                                  const adx_row *end, ad_real g)
 {
@@ -8659,8 +8860,10 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// The first step of a pass: of the size of x; of 1, if x is smaller; much
-// smaller ones. 0: not needed.
+// The first step of a pass, in units of d. Pass 0 begins with an eighth of the
+// size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a much
+// smaller step; pass 3 with a smaller one still, for an input that is 0. A
+// result of 0 says that the pass is not needed.
 static ad_real adx_first_step(const adx_probe *p, int pass)
 {
     const ad_real eighth = 1 / (ad_real)8;
@@ -8673,8 +8876,8 @@ static ad_real adx_first_step(const adx_probe *p, int pass)
     }
 }
 
-// Ends early only where the gradient is confirmed, which also undoes a kink
-// that larger steps saw.
+// One pass of rows. It ends early only where the gradient is confirmed to many
+// digits, which also undoes a kink that larger steps saw.
 static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
                                    bool kinked)
 {
@@ -8695,9 +8898,8 @@ static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
     return kinked || p->kink == ADREV_KINK ? ADREV_KINK : adx_judge(p, g, 0);
 }
 
-// The sum of the absolute values of all paths from the inputs of this check to
-// y; of some of them, if there are statements of other kinds.
-// Of an extended statement only the signed sum is to be had.
+// Paths through an extended statement. All that is known of its partials is its
+// forward sweep, so of the paths through it only the signed sum is to be had.
 static bool adx_paths_through(ad_tape *t, const adx_operand *op,
                               ad_real size[])
 {
@@ -8708,6 +8910,9 @@ static bool adx_paths_through(ad_tape *t, const adx_operand *op,
     return known;
 }
 
+// The sum of the absolute values of all paths from the inputs of this check to
+// y: a forward sweep with the absolute value of every partial. 0 if it is not
+// known.
 static ad_real adx_paths(const adx_probe *p)
 {
     ad_tape *t = p->session.tape;
@@ -8733,8 +8938,8 @@ static ad_real adx_paths(const adx_probe *p)
     return adx_finite(size[p->id]) ? size[p->id] : 0;
 }
 
-// Whether f does not change at any step, but does much further away: rounding,
-// as in (x + 1e17) - 1e17, may hide that it changes here.
+// Whether f does not change at any step, but does at a much larger one.
+// Rounding may then hide that it changes here, as in (x + 1e17) - 1e17.
 static bool adx_absorbed(adx_probe *p)
 {
     for (const adx_row *r = p->row; r < p->row + p->rows; r++)
@@ -8746,55 +8951,88 @@ static bool adx_absorbed(adx_probe *p)
     return far > 1;
 }
 
-static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
+// Makes the components first .. first + count of d those of the next check.
+// Returns the slope along them that the gradient gives.
+static ad_real adx_take_inputs(adx_probe *p, size_t first, size_t count)
 {
-    ad_check_entry e = { .output = p->which, .index = first, .inputs = count,
-                         .verdict = ADREV_NOISY };
-    const adx_row nothing = { .slope = ADX_K(NAN), .left = ADX_K(NAN),
-                              .right = ADX_K(NAN), .error = ADX_K(INFINITY) };
+    static const adx_row nothing = {
+        .slope = ADX_K(NAN), .left = ADX_K(NAN), .right = ADX_K(NAN),
+        .error = ADX_K(INFINITY)
+    };
     ad_real g = 0;
-    ad_real paths = 0;
 
+    // Cached values are of the same inputs only.
     if (p->first != first || p->count != count)
         p->steps = 0;
     p->first = first;
     p->count = count;
     p->rows = 0;
     p->by = &nothing;
+    p->kink = ADREV_AGREES;
+    p->sure = false;
     if (count == 1)
         p->d[first] = adm_fabs(p->d[first]);
     p->unit = 0;
-    p->kink = ADREV_AGREES;
-    p->sure = false;
     for (size_t j = first; j < first + count; j++) {
         p->unit = adx_most(p->unit, adm_fabs(p->d[j]));
         g += adx_absorb(p->g[j], p->d[j]);
     }
     p->unit = p->unit < 1 ? p->unit : 1;
+    return g;
+}
+
+// Passes go on until one confirms the gradient. If pass 0 does, but not to many
+// digits, and inputs are smaller than 1, the next pass has to confirm it as
+// well. A kink that is seen only after a pass has confirmed the gradient is
+// further away than x.
+static ad_verdict adx_examine_passes(adx_probe *p, ad_real g)
+{
+    ad_verdict verdict = ADREV_NOISY;
     for (int pass = 0; pass < ADX_PASSES && adx_finite(p->y); pass++) {
         ad_real h = adx_first_step(p, pass);
-        ad_verdict before = e.verdict;
+        ad_verdict before = verdict;
         const adx_row *by = p->by;
         if (h > 0)
-            e.verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
-                                          && adx_finite(p->by->slope));
-        if (before == ADREV_AGREES && e.verdict == ADREV_KINK) {
-            e.verdict = before;         // a kink, but further away
+            verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
+                                       && adx_finite(p->by->slope));
+        if (before == ADREV_AGREES && verdict == ADREV_KINK) {
+            verdict = before;           // a kink, but further away
             p->by = by;
         }
-        if (e.verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
+        if (verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
             break;
     }
-    if (p->status == ADREV_OK && e.verdict != ADREV_AGREES
-        && e.verdict != ADREV_KINK) {
-        paths = adx_paths(p);
-        e.verdict = adx_judge(p, g, paths);
-        if (e.verdict == ADREV_NOISY)
-            e.verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
-    }
-    if (e.verdict == ADREV_DISAGREES && adx_absorbed(p))
-        e.verdict = ADREV_NOISY;
+    return verdict;
+}
 
+// If no pass confirms the gradient or sees a kink, the paths are added up,
+// which costs a walk over the tape, and all rows are judged again with the
+// rounding that they allow.
+static ad_verdict adx_examine_again(adx_probe *p, ad_real g,
+                                    ad_verdict verdict, ad_real *paths)
+{
+    if (p->status == ADREV_OK && verdict != ADREV_AGREES
+        && verdict != ADREV_KINK) {
+        *paths = adx_paths(p);
+        verdict = adx_judge(p, g, *paths);
+        if (verdict == ADREV_NOISY)
+            verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
+    }
+    return verdict == ADREV_DISAGREES && adx_absorbed(p) ? ADREV_NOISY
+                                                         : verdict;
+}
+
+// Checks the slope of the output at hand along the components first .. first +
+// count of d.
+static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
+{
+    ad_check_entry e = { .output = p->which, .index = first,
+                         .inputs = count };
+    ad_real paths = 0;
+    ad_real g = adx_take_inputs(p, first, count);
+    e.verdict = adx_examine_again(p, g, adx_examine_passes(p, g), &paths);
+
+    // Of a single input the report shows derivatives, not slopes along d.
     ad_real unit = count == 1 ? p->d[first] : 1;
     e.gradient = count == 1 ? p->g[first] : g;
     e.difference = p->by->slope / unit;
@@ -8808,7 +9046,8 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     return e;
 }
 
-// One input of a group that does not agree, if one does not agree by itself.
+// Bisects a group of inputs that does not agree, down to one input if that does
+// not agree by itself.
 static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 {
     while (group.inputs > 1 && group.verdict != ADREV_AGREES
@@ -8826,7 +9065,8 @@ static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 
 /* --- ad_check ------------------------------------------------------------ */
 
-// Disagrees before kink before noisy; of two alike the larger mismatch.
+// Whether an entry is to be shown before another: the order is disagrees, kink,
+// noisy, agrees, and of two alike the larger mismatch comes first.
 static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
 {
     static const int rank[ADREV_VERDICT_COUNT] = { 0, 3, 2, 1 };
@@ -8834,6 +9074,8 @@ static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
     return worse > 0 || (worse == 0 && e->mismatch > than->mismatch);
 }
 
+// Enters a check in the report. If there is not room for all checks, those that
+// agree are only counted.
 static void adx_enter_check(ad_check_report *report, size_t n,
                             const ad_check_entry *e)
 {
@@ -8847,7 +9089,7 @@ static void adx_enter_check(ad_check_report *report, size_t n,
         report->entry[report->listed++] = *e;
 }
 
-// The output that is checked next.
+// Makes one output the output at hand.
 static void adx_take_output(adx_probe *p, size_t which)
 {
     p->which = which;
@@ -8856,7 +9098,9 @@ static void adx_take_output(adx_probe *p, size_t which)
     p->id = p->out[which].job == 0 ? 0 : p->out[which].seq;
 }
 
-// The dot-product test of an output: y' along d, forwards and from its gradient.
+// The dot-product test of an output: its tangent along d from a forward sweep
+// must be its gradient times d. `gap` is the difference in units of what
+// rounding allows, and the report keeps the largest.
 static void adx_compare_sweeps(adx_probe *p, ad_real forward,
                                ad_check_report *report)
 {
@@ -8865,7 +9109,8 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
         reverse += adx_absorb(p->g[j], p->d[j]);
     p->first = 0;
     p->count = p->n;
-    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq - p->in));
+    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq
+                                       - p->in));
     ad_real off = adm_fabs(forward - reverse);
     ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
     bool nan = forward != forward && reverse != reverse;
@@ -8879,8 +9124,9 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
     report->gap = gap;
 }
 
-// Gradients of all outputs, each by a reverse sweep: forwards a mistake in a
-// pullback would not be seen.
+// The gradients of all outputs, each by a reverse sweep, because a forward
+// sweep would not see a mistake in a pullback. Then one forward sweep to
+// compare them with.
 static ad_status adx_sweep_outputs(adx_probe *p, ad_check_report *report)
 {
     ad_tape *t = p->session.tape;
@@ -8905,7 +9151,8 @@ static ad_status adx_sweep_outputs(adx_probe *p, ad_check_report *report)
     return status;
 }
 
-// Records f, its gradients and the random direction.
+// Records f, chooses the direction d with signs at random, and takes the
+// gradients.
 static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 {
     static const ad_mark whole = {0};
@@ -8940,7 +9187,7 @@ static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
     return status;
 }
 
-// All checks of the output at hand by `count` inputs from j on.
+// Checks the output at hand along `count` inputs from j on.
 static void adx_check_output(adx_probe *p, size_t j, size_t count,
                           ad_check_report *report)
 {
@@ -8955,7 +9202,10 @@ static void adx_check_output(adx_probe *p, size_t j, size_t count,
         adx_enter_check(report, p->m * p->n, &e);
 }
 
-// All checks, when f is recorded.
+// Runs all checks once f is recorded. With more inputs than checks,
+// neighbouring inputs form groups of nearly the same size. For each group all
+// outputs are checked in turn, so that values of f in the cache serve all of
+// them.
 static void adx_compare(adx_probe *p, ad_check_report *report)
 {
     size_t limit = report->limit == 0 ? 1000 : report->limit;
@@ -8980,7 +9230,8 @@ static ad_real *adx_array_of_reals(adx_session *s, size_t n)
     return (ad_real *)adx_array(s, n / (sizeof(ad_rev) / sizeof(ad_real)) + 1);
 }
 
-// Memory for a check; false: the tape's status says why.
+// Takes the memory of a check from the session. False: the tape's status says
+// why.
 static bool adx_equip(adx_probe *p)
 {
     adx_session *s = &p->session;
@@ -9000,6 +9251,8 @@ static bool adx_equip(adx_probe *p)
             || (p->cached = adx_array_of_reals(s, ADX_CACHED * m)) != NULL);
 }
 
+// Works in a session of its own, which leaves the tape as it was, and fills
+// *report only if all of it went well.
 ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                                const ad_real x[], size_t m,
                                ad_check_report *report)
@@ -9064,8 +9317,7 @@ ADX_SELDOM_END
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
  *           sweep/sweep sweep/queries check/differences
- *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN ADX_END
- *           adx_edge_of_region
+ *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN adx_edge_of_region
  * ========================================================================== */
 
 /* --- statements, and what is not finite ---------------------------------- */
@@ -9079,7 +9331,8 @@ static ad_rev adx_value(const ad_tape *t, size_t seq)
     return x;
 }
 
-// Goes to the next entry that is not a site; that of the entry into *site.
+// Goes to the next entry that is not a site, and copies the site that belongs
+// to it, if any, to *site.
 static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
                               adx_site *site)
 {
@@ -9092,7 +9345,8 @@ static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
     return header;
 }
 
-// Operand i of the statement at the cursor, the implied one included.
+// Operand i of the statement at the cursor. The implied operand of a running
+// sum counts as the first.
 static adx_operand adx_use_of(const adx_cursor *at, unsigned header, size_t i)
 {
     adx_operand implied = { 1, (uint32_t)(at->seq - 1) };
@@ -9106,6 +9360,8 @@ static size_t adx_uses(const adx_cursor *at, unsigned header)
     return at->operands + (header & ADX_SUM ? 1 : 0);
 }
 
+// The statement at the cursor as users see it. Only its first operands are
+// listed.
 static ad_statement adx_statement(const ad_tape *t, const adx_cursor *at,
                                   unsigned header, const adx_site *site)
 {
@@ -9139,7 +9395,8 @@ static bool adx_scattered(const ad_tape *t)
     return false;
 }
 
-// The adjoints of a reverse sweep from y: of every value, none cleared.
+// Runs a reverse sweep from y that leaves the adjoints of all values in place.
+// A recording that other tapes have parts of is refused.
 static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
 {
     if (adx_scattered(t))
@@ -9152,7 +9409,8 @@ static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
     return adx_sweep(t, adx_reverse_1, *adj) ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
-// The same for an extended statement, whose operands are not told.
+// What ad_find_nonfinite looks at in a statement, for an extended statement,
+// whose operands cannot be listed.
 static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
                              const ad_real adj[], const adx_site *site,
                              ad_nonfinite *seen)
@@ -9174,6 +9432,9 @@ static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
         }
 }
 
+// One reverse sweep, then a walk forwards over all entries. Of values and
+// partials the first that is not finite is kept, since the others may follow
+// from it. Of adjoints it is the last, since the sweep came to that one first.
 ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
 {
     ad_status status = ad_tape_status(t);
@@ -9212,7 +9473,8 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
 
 /* --- ad_explain ---------------------------------------------------------- */
 
-// The largest first; of equals the earlier.
+// Inserts a term in the list, the largest first and of equals the earlier. What
+// does not fit drops off the end, but is counted.
 static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
                        ad_term new)
 {
@@ -9231,8 +9493,10 @@ static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
     sum->size += size;
 }
 
-// The one term of an extended statement: what its reverse adds to x. Operands
-// lie below it, where the walk has been: their adjoints may be spoiled.
+// Adds the one term of an extended statement: what its reverse sweep adds to
+// the adjoint of x. That sweep runs again here and changes the adjoints of its
+// other operands too. These lie below the statement, where the walk has been
+// already, so nobody reads them any more.
 static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
                         ad_rev x, const adx_site *site, ad_explanation *sum,
                         size_t room, ad_term term[])
@@ -9252,6 +9516,9 @@ static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
         adx_insert(sum, room, term, new);
 }
 
+// After a reverse sweep from y, a walk over all entries collects the uses of x.
+// Each use is a term, its partial times the adjoint of the statement, and dy/dx
+// is the sum of all terms.
 ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum)
 {
@@ -9289,8 +9556,8 @@ ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 }
 
 /* --- regions ----------------------------------------------------------------
- * An entry of data whose first partial, otherwise 0, is one of these. Behind
- * it lies the name.                                                           */
+ * A region's edge is an entry of data. Its first partial, which is 0 in other
+ * entries of data, says which edge; behind it lies the name.                 */
 
 #define ADX_BEGIN 1
 #define ADX_END   2
@@ -9321,7 +9588,8 @@ ADX_API void ad_region_end(const char *name)
     adx_note_region(name, ADX_END);
 }
 
-// ADX_BEGIN, ADX_END, or 0 if the entry is something else.
+// Which edge of a region an entry is: ADX_BEGIN, ADX_END, or 0 for an entry of
+// another kind.
 static int adx_edge_of_region(const adx_cursor *at, unsigned header,
                               const char **name)
 {
@@ -9332,8 +9600,9 @@ static int adx_edge_of_region(const adx_cursor *at, unsigned header,
     return at->op->d == ADX_BEGIN ? ADX_BEGIN : ADX_END;
 }
 
-// Begins or ends a region of that name among the n that are there. Returns
-// how many there are then.
+// Begins or ends a region of that name among the n that are listed, which is
+// listed now if it was not. Regions of one name may nest, so each counts how
+// often it is open. Returns how many are listed then.
 static size_t adx_cross(ad_region region[], size_t n, size_t room,
                         const char *name, int edge)
 {
@@ -9356,6 +9625,7 @@ static size_t adx_cross(ad_region region[], size_t n, size_t room,
     return n;
 }
 
+// Every entry counts for all regions that are open where it stands.
 ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
                                ad_region region[])
 {
@@ -9403,7 +9673,14 @@ typedef struct adx_writer {
     void *user;
 } adx_writer;
 
-// As %.9g; the last digit may be off by one. Returns the end.
+// Writes |x| as %.9g does, though the last digit may be off by one. Returns the
+// end.
+//
+// The number is scaled to an integer of nine digits. Its exponent comes from
+// log10, which may be off by one, and is put right if the integer has ten
+// digits or eight. Below 1e-200 the scaling is done in two factors, since one
+// would overflow. Zeros behind the point are dropped, and the digits are
+// written from the last to the first.
 static char *adx_digits(char *p, double x)
 {
     double a = fabs(x);
@@ -9414,11 +9691,13 @@ static char *adx_digits(char *p, double x)
     e += whole >= 999999999.5 ? 1 : whole < 99999999.5 && a > 0 ? -1 : 0;
     whole = e < -200 ? a * 1e200 * pow(10, -192 - e) : a * pow(10, 8 - e);
     unsigned long long n = (unsigned long long)floor(whole + 0.5);
+    // now the number is n * 10^(e - 8), and digit 0 is the first of n
     bool plain = e >= -5 && e < 9;
     int point = plain ? e : 0;          // the digit that it stands behind
     int i = 8;
     for (; i > 0 && i > point && n % 10 == 0; i--)
         n /= 10;
+    // A number below 1 begins with zeros: when n is used up, its digits are 0.
     char *end = p + (point < 0 ? i - point : i) + (i > point);
     for (char *q = end; q >= p; i--, n /= 10) {
         *q-- = (char)('0' + n % 10);
@@ -9437,7 +9716,8 @@ static char *adx_digits(char *p, double x)
     return p;
 }
 
-// Formats: %z a size_t, %g a double, %s a string with " and \ escaped.
+// A small printf: %z is a size_t, %g a double, %s a string in which quotes and
+// backslashes are escaped.
 static void adx_print(const adx_writer *w, const char *format, ...)
 {
     char text[40];
@@ -9477,7 +9757,8 @@ static void adx_print(const adx_writer *w, const char *format, ...)
 
 /* --- a report in words --------------------------------------------------- */
 
-// A column of a table: filled up to its width.
+// A column of a table: it counts what is written, and is filled up to its
+// width.
 typedef struct adx_cell_text {
     const adx_writer *w;
     size_t length;
@@ -9545,7 +9826,8 @@ static void adx_print_check(const adx_writer *w, const ad_check_report *r,
     adx_print(w, "\n");
 }
 
-// The worst entry after `last`, of those alike the earlier; NULL: none is left.
+// The worst entry after `last` in the order of adx_is_worse, of two alike the
+// earlier; NULL: none is left. So a table is sorted without memory of its own.
 static const ad_check_entry *adx_next_worst(const ad_check_report *r,
                                             const ad_check_entry *last)
 {
@@ -9580,7 +9862,7 @@ static void adx_print_table(const adx_writer *w, const ad_check_report *r)
         adx_print(w, "and %z more\n", r->listed - most);
 }
 
-// What to do, in words: of each verdict that there is.
+// Says in words what to do about each verdict that occurs.
 static void adx_print_advice(const adx_writer *w, const ad_check_report *r)
 {
     static const char *const advice[ADREV_VERDICT_COUNT] = {
@@ -9660,6 +9942,25 @@ static void adx_write_statement(const adx_writer *w, bool dot,
     }
 }
 
+// Where a region begins or ends. In a graph it is a cluster, whose name has the
+// number of its entry in it.
+static void adx_write_edge(const adx_writer *w, bool dot, int edge,
+                           const char *name, size_t entry, size_t *depth)
+{
+    if (edge == ADX_BEGIN) {
+        adx_print(w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
+                         : "begin %z: %s\n", entry, name);
+        ++*depth;
+    } else if (!dot)
+        adx_print(w, "end: %s\n", name);
+    else if (*depth > 0) {
+        adx_print(w, "}\n");
+        --*depth;
+    }
+}
+
+// Writes all entries in their order, as lines of text or as a graph of values
+// (`dot`), in which a region that is never ended is closed at the end.
 static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
                           bool dot)
 {
@@ -9682,14 +9983,9 @@ static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
             adx_write_statement(&w, dot, &at, header, &site);
         else if (header == ADX_INPUTS)
             adx_write_inputs(&w, dot, before + 1, at.seq);
-        else if (edge == ADX_BEGIN)
-            adx_print(&w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
-                              : "begin %z: %s\n", ++depth * 0 + count, name);
-        else if (edge == ADX_END && !dot)
-            adx_print(&w, "end: %s\n", name);
-        else if (edge == ADX_END && depth > 0)
-            adx_print(&w, "}\n", depth--);
-        else if (edge == 0 && !dot)
+        else if (edge != 0)
+            adx_write_edge(&w, dot, edge, name, count, &depth);
+        else if (!dot)
             adx_print(&w, "other: kind %z, %z operands, %z values\n",
                       (size_t)header, at.operands, at.seq - before);
     }

@@ -38,8 +38,15 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   bulk/api bulk/folds bulk/movements bulk/passes bulk/maps bulk/reductions
- *   bulk/statement bulk/calls
+ *   bulk/api          the interface
+ *   bulk/folds        reductions, prefixes, bins by an operation
+ *   bulk/movements    gathers, scatters, transposes: copies
+ *   bulk/captured     tapes apart, and the numbers captured there
+ *   bulk/passes       operators given by a function, in chunks
+ *   bulk/maps         maps, with a recorded function in lanes
+ *   bulk/reductions   reductions and prefixes by a function
+ *   bulk/statement    the statement of an operator on the tape
+ *   bulk/calls        the same, recorded as it happens
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -112,9 +119,10 @@ typedef struct ad_rows {
 //
 //   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_ESHAPE: an array or f is missing, sizes are impossible,
-//                or f did not set all of its results; ADREV_ENOMEM;
-//                ADREV_EFULL; whatever status f itself leaves. In a sweep,
-//                ADREV_EEXTERNAL for all of these
+//                or f did not set all of its results; ADREV_EMARK: f left
+//                another tape current; ADREV_ENOMEM; ADREV_EFULL; whatever
+//                status f itself leaves. In a sweep, ADREV_EEXTERNAL for all of
+//                these
 //   cost         f once for each element, twice for the first; in a sweep, for
 //                each direction, f once more and its reverse sweep
 //   memory       8 bytes per operand, or 12 if their ids are not evenly spaced,
@@ -281,7 +289,7 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 
 /* --- memory and failure -------------------------------------------------- */
 
-// The status of the current tape; without one all is well.
+// The status of the current tape; where there is none, ADREV_OK.
 static ad_status adx_now_status(void)
 {
     return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
@@ -300,30 +308,32 @@ static const ad_allocator *adx_bulk_allocator(void)
 #endif
 }
 
-// NULL also where there is no allocator.
+// NULL: no memory, or no allocator.
 static void *adx_bulk_take(const ad_allocator *a, size_t n, size_t size)
 {
     return a == NULL ? NULL : adx_take(a, n, size);
 }
 
+// There is no temporary memory: a tape in fixed memory has none to give.
 static ad_status adx_bulk_short(void)
 {
     return adx_failed(adx_bulk_allocator() == NULL && adx_now.tape != NULL
                       ? ADREV_EFULL : ADREV_ENOMEM);
 }
 
-// Whether n rows of this size cannot be; nor can one of them without the other.
+// Whether there cannot be n rows of this size. Either number alone is limited,
+// too, even if the other is 0.
 static bool adx_bulk_huge(size_t n, size_t size)
 {
     return n > ADX_MOST_ELEMENTS || size > ADX_MOST_ELEMENTS
         || adx_size_times(n, size) > ADX_MOST_ELEMENTS;
 }
 
-// No array has more numbers: what is said to have them is not written.
+// No array has more numbers than this: one that is said to have is not written.
 #define ADX_RESULTS_MOST (SIZE_MAX >> (sizeof(size_t) > 4 ? 24 : 6))
 
-// Results of a call that fails, n rows of `size`, if there can be so many.
-// Returns status.
+// After a failure, makes the results NaN: n rows of `size`, if there can be so
+// many. Returns status.
 static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
                                     ad_rev y[])
 {
@@ -335,7 +345,7 @@ static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
     return status;
 }
 
-// An impossible call.
+// Refuses a call that is impossible.
 static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 {
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
@@ -349,21 +359,22 @@ static bool adx_is_fold(ad_opcode op)
         || op == ADREV_OP_max;
 }
 
-// What does not change any number.
+// The number that changes no other one.
 static ad_real adx_neutral(ad_opcode op)
 {
     return op == ADREV_OP_mul ? 1 : op == ADREV_OP_min ? ADX_K(INFINITY)
          : op == ADREV_OP_max ? -ADX_K(INFINITY) : 0;
 }
 
-// Whether x takes the place of best: not if they are equal.
+// Whether x takes the place of best as the least or largest: not if they are
+// equal, and any number takes the place of a NaN.
 static bool adx_beats(ad_opcode op, ad_real x, ad_real best)
 {
     return (op == ADREV_OP_max ? x > best : x < best)
         || (best != best && x == x);
 }
 
-// The hook is told, as if C had computed it.
+// Computes an operation by the loops of array statements, and tells the hook.
 static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
 {
     const ad_real *const x[3] = { &a.v, &b.v, &c.v };
@@ -374,9 +385,10 @@ static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
     return adx_traced(op, v, a, d[0], b, d[1], c, d[2]);
 }
 
-// best op x as elementary operations. The first of equals stays, so a max of
-// the table will not do; a comparison would be a guard: instead the condition
-// is a number, 0 if x does not win.
+// best op x as elementary operations, for a hook. The first of equal numbers is
+// to stay, and have all of the derivative, which a max of the operator table
+// does not do. A comparison would be a guard. So x is selected by a number that
+// is 0 unless x wins: how much better it is.
 static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
 {
     ad_rev none = adx_passive(0);
@@ -390,7 +402,7 @@ static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
     return y;
 }
 
-// Sums and products without a statement of their own.
+// a op b, recorded as what it is.
 static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
 {
     if (adx_now.trace)
@@ -402,8 +414,11 @@ static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
     return adx_beats(op, b.v, a.v) ? b : a;
 }
 
-// Every partial is what stands before the number, times what stands behind it:
-// as in the chain rule, a zero absorbs what is there.
+// Returns the product of x. d (or NULL) are its partials: each is the product
+// of the numbers before it, times that of the numbers after it. The loop
+// forwards leaves the former in d, and the loop backwards multiplies by the
+// latter. So nothing is divided, and a zero in x does no harm; as in the chain
+// rule, a zero absorbs.
 static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
 {
     ad_real before = 1;
@@ -420,6 +435,7 @@ static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
     return before;
 }
 
+// A product as one statement with n operands.
 static ad_rev adx_whole_product(size_t n, const ad_rev x[])
 {
     const adx_part part = { .x = adx_vector(n, x, 1), .scale = 1,
@@ -461,7 +477,8 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- prefixes ------------------------------------------------------------ */
 
-// y[i] = a[i] y[i-1] + b[i] x[i], to first order.
+// A prefix sum or product as a statement: y[i] = y[i-1] op x[i] has the
+// partials a[i] by y[i-1] and b[i] by x[i]. A sweep goes through it once.
 typedef struct adx_prefixed {
     adx_extended e;
     adx_ids ids;
@@ -474,6 +491,7 @@ static ad_real adx_scaled_by(const ad_real d[], size_t i, ad_real x)
     return d == NULL ? x : adx_absorb(d[i], x);
 }
 
+// r is the whole adjoint of y[i]: its own, and a[i+1] times that of y[i+1].
 static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -534,7 +552,7 @@ static adx_prefixed *adx_add_prefixed(bool product, size_t n, const ad_rev x[])
     return s;
 }
 
-// y may be x.
+// Values, and the partials of a product; y may be x.
 static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
                                  adx_prefixed *s, ad_rev y[])
 {
@@ -598,8 +616,8 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- histograms ---------------------------------------------------------- */
 
-// Result k = own[k] bin[k] + the sum of d[i] v[i] with at[i] == k, to first
-// order.
+// Sums or products of bins as a statement. Result k has the partial own[k] by
+// what was in bin k before, and d[i] by each v[i] with at[i] == k.
 typedef struct adx_bins {
     adx_extended e;
     size_t terms;
@@ -649,13 +667,15 @@ static bool adx_inside(ptrdiff_t i, size_t m)
     return i >= 0 && (size_t)i < m;
 }
 
+// Constants have the sink as their id, to which adjoints may be added.
 static uint32_t adx_id_or_sink(ad_rev x)
 {
     uint32_t id = adx_id_here(x);
     return id == 0 ? (uint32_t)adx_now.sink : id;
 }
 
-// Terms, and whether one of them or a bin is recorded.
+// Counts the terms, which are the v whose bin exists. Returns whether a term or
+// a bin is recorded.
 static bool adx_bins_active(size_t n, const ptrdiff_t ix[], const ad_rev v[],
                             size_t m, const ad_rev bin[], size_t *terms)
 {
@@ -702,8 +722,10 @@ static adx_bins *adx_add_bins(bool product, size_t n, const ptrdiff_t ix[],
     return s;
 }
 
-// Of each bin: what is multiplied before a number, and what behind it. own
-// holds the running products; it ends as that of all v.
+// The partials of products, bin by bin as in adx_product_partials: what is
+// multiplied before a number, times what is multiplied after it. own[k] is the
+// running product of bin k, both ways. At the end it is the product of all v of
+// the bin, which is the partial by what was in the bin before.
 static void adx_bins_products(adx_bins *s, const ad_rev v[],
                               const ptrdiff_t ix[], size_t n,
                               const ad_rev bin[])
@@ -744,6 +766,8 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     return adx_now_status();
 }
 
+// Values of the bins. A least or largest number is a copy, and makes no
+// statement.
 static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                  const ad_rev v[], size_t m, ad_rev bin[],
                                  const adx_bins *s)
@@ -794,13 +818,12 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
 }
 
 /* === bulk/movements =========================================================
+ * Movements copy numbers with their ids, so they leave nothing on the tape.
  * Rows of y are independent of each other, so large moves run in parallel, in
- * parts of 2^14 numbers. Two threads of one core take half the time for 2^22
- * numbers (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up
- * to half for 2^18. Fewer numbers are moved before another thread is awake.
- * Inside a branch one thread moves all: a thread that waits does other work,
- * and a copy is no place for that. A scatter has an order, so it is not cut
- * into parts.
+ * parts of 2^14 numbers. Fewer than 2^17 are moved before another thread is
+ * awake. Inside a branch one thread moves all: a thread that waits does other
+ * work, and a copy is no place for that. A scatter has an order, so it is not
+ * cut into parts.
  *
  *   needs   tape/memory parallel/pool bulk/folds
  * ========================================================================== */
@@ -847,13 +870,13 @@ struct adx_move {
     size_t step;
     const ptrdiff_t *ix;        // gather: row ix[k]
     const adx_walk *walk;       // rearrange
-    bool tiled;                 // parts are of tiles
+    bool tiled;                 // parts are made of whole tiles
     size_t grain;               // rows of a part
 };
 
 static void adx_move_slice(const adx_move *m, size_t begin, size_t end)
 {
-    const adx_move c = *m;      // which y could be part of, for a compiler
+    const adx_move c = *m;      // a copy, which no y can overlap
     for (size_t k = begin; k < end; k++)
         adx_move_row(c.y, k, c.x, c.first + k * c.step, c.size);
 }
@@ -878,10 +901,11 @@ static void adx_move_part(size_t i, void *arg)
 }
 #endif
 
+// Moves all rows, on the pool if they are many.
 static void adx_move_all(adx_move *m)
 {
     if (m->n == 0 || m->size == 0)
-        return;                 // however many rows of nothing there are
+        return;
 #ifdef ADREV_PARALLEL_IMPLEMENTED
     if (adx_mine.inside == 0 && m->n > ADX_MOVE_TOGETHER / m->size) {
         size_t tiles = m->tiled ? ADX_TILE : 1;
@@ -937,7 +961,8 @@ ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
     return ADREV_OK;
 }
 
-// Rows of x become columns of y: m->n rows of m->size, in tiles.
+// Rows of x become columns of y: m->n rows of m->size numbers. It goes tile by
+// tile, so that the lines of the cache that a tile touches are used as a whole.
 static void adx_move_tiles(const adx_move *m, size_t begin, size_t end)
 {
     const adx_move c = *m;
@@ -964,15 +989,17 @@ ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
 
 #define ADX_DIMENSIONS 16
 
-// A walk through y in its order: in x, dimension k of y has this stride.
+// A walk through y in its order: dimension k of y has this extent, and this
+// stride in x.
 struct adx_walk {
     size_t dims;
     size_t extent[ADX_DIMENSIONS];
     size_t stride[ADX_DIMENSIONS];
 };
 
-// The number of elements, 0: it is not known. False: it is no rearrangement, or
-// too large.
+// Describes the walk of a rearrangement: dimension k of y is dimension order[k]
+// of x. *count: the number of elements; 0: it is not known. False: `order` is
+// no permutation, or x is too large.
 static bool adx_plan_walk(size_t dims, const size_t shape[],
                           const size_t order[], adx_walk *walk, size_t *count)
 {
@@ -1000,6 +1027,9 @@ static bool adx_plan_walk(size_t dims, const size_t shape[],
     return true;
 }
 
+// Elements of y from `begin` on: at[] are the indices of the current one,
+// `from` is its place in x. Like the digits of a counter, the last index moves
+// at each element, and the one before it when that starts again at 0.
 static void adx_move_walk(const adx_move *m, size_t begin, size_t end)
 {
     const adx_walk *w = m->walk;
@@ -1095,38 +1125,22 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
     return ADREV_OK;
 }
 
-/* === bulk/passes =============================================================
- * Operators given by a function of rows: their operands, the chunk tapes on
- * which a chunk is recorded, and the passes, each of which does one thing with
- * all chunks.
+/* === bulk/captured ==========================================================
+ * Parts of a program run on tapes apart: chunks of an operator (bulk/passes),
+ * steps of loops and checkpoints (loop/stage). Numbers that such a part takes
+ * from outside reach the foreign hook of its tape. They are captured: listed,
+ * and further operands of the statement that the part becomes.
  *
- *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
- *           sweep/session array/operands array/linear parallel/api
- *           parallel/pool function/api bulk/api
- *   offers  adx_strip adx_captured ADX_BULK_MAP ADX_BULK_REDUCE
- *           ADX_BULK_PREFIX adx_bulk adx_strip_of adx_part_count adx_extent_of
- *           adx_place_source adx_list_operands adx_find_captured
- *           adx_free_captured adx_add_captured ADX_SHAPE_map ADX_SHAPE_fold
- *           ADX_SHAPE_prefix ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push
- *           adx_chunk_tape adx_pass adx_apply_op adx_run_chunk adx_operand_of
- *           adx_open_pass adx_close_pass adx_do_pass
+ *   needs   tape/layout tape/memory tape/hooks
+ *   offers  adx_captured adx_find_captured adx_free_captured adx_add_captured
+ *           adx_list_captured adx_new_tape_apart adx_runs_on adx_end_apart
  * ========================================================================== */
 
-/* --- operands of functions ----------------------------------------------- */
+/* --- captured numbers ---------------------------------------------------- */
 
-// An argument: the numbers of element i are those from i*step on.
-typedef struct adx_strip {
-    const ad_real *v;           // NULL: kept values, from operand `at` on
-    ptrdiff_t unit;             // from number to number, in ad_real
-    ptrdiff_t step;             // from element to element
-    size_t size;
-    size_t at;                  // operand of the first number of element 0
-    ptrdiff_t next;             // from it to that of element 1
-    bool shared;                // by all elements
-} adx_strip;
-
-// Numbers that a function brings along: compound ids, in the order in which
-// they were met, found by open addressing.
+// Numbers that a function brings along: their compound ids, in the order in
+// which they were met, and a hash table (open addressing) by which they are
+// found.
 typedef struct adx_captured {
     uint64_t *id;
     uint32_t *slot;             // [room] 1 + index; 0: free
@@ -1134,84 +1148,7 @@ typedef struct adx_captured {
     size_t room;                // a power of two, at least 2 n; or 0
 } adx_captured;
 
-typedef enum adx_outcome_kind {
-    ADX_BULK_MAP,               // what f yields
-    ADX_BULK_REDUCE,            // its reduction
-    ADX_BULK_PREFIX             // its prefixes
-} adx_outcome_kind;
-
-// A statement. On the tape, what the pointers name lies behind it.
-typedef struct adx_bulk {
-    adx_outcome_kind kind;
-    ad_vector_fn *f;            // NULL: elements are taken as they are
-    ad_vector_fn *op;           // NULL: sums
-    void *ctx;
-    size_t n;
-    size_t d;                   // results of f
-    size_t width;               // numbers of one element
-    size_t shared;              // and of all
-    size_t sources;
-    size_t operands;            // but for those captured
-    size_t radix;               // rows of a part for op
-    size_t chunk;               // elements of f recorded together
-    size_t kept;                // numbers: results of parts, level by level;
-                                // prefix: of each level, its prefixes, too
-    ad_allocator memory;
-    bool sealed;                // on the tape: nothing changes any more
-    struct ad_fn *fn;           // f, recorded; or NULL
-    adx_strip *source;
-    adx_captured captured;
-    ad_real *v;                 // [operands]
-    ad_real *part;              // [kept]
-} adx_bulk;
-
-static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
-                                   size_t i)
-{
-    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
-}
-
-static size_t adx_part_count(size_t n, size_t size)
-{
-    return (n + size - 1) / size;
-}
-
-// Operands of an argument: each number of overlapping windows once.
-static size_t adx_extent_of(size_t n, const ad_rows *x)
-{
-    size_t step = adx_magnitude(x->step);
-    return step > x->size ? n * x->size : (n - 1) * step + x->size;
-}
-
-// Where an argument is in memory and, from operand `at` on, on the tape.
-static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
-{
-    adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
-                     .size = x->size, .shared = x->step == 0 };
-    bool apart = adx_magnitude(x->step) > x->size;
-    s.v = x->size == 0 ? NULL : &x->x->v;
-    s.next = apart ? (ptrdiff_t)x->size : x->step;
-    s.at = s.next < 0 ? at + (n - 1) * adx_magnitude(s.next) : at;
-    return s;
-}
-
-// The operands themselves, in order.
-static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
-{
-    const ad_rev *from = x->x;
-    if (x->size == 0)
-        return to;
-    if (adx_magnitude(x->step) <= x->size) {
-        size_t count = adx_extent_of(n, x);
-        from -= x->step < 0 ? (n - 1) * adx_magnitude(x->step) : 0;
-        memcpy(to, from, count * sizeof *to);
-        return to + count;
-    }
-    for (size_t i = 0; i < n; i++, from += x->step, to += x->size)
-        memcpy(to, from, x->size * sizeof *to);
-    return to;
-}
-
+// The slot of an id, or the free one where it belongs.
 static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
 {
     size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
@@ -1221,7 +1158,7 @@ static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
     return &c->slot[i & (c->room - 1)];
 }
 
-// 1 + its index; 0: it is not there.
+// 1 + the index of an id; 0: it is not there.
 static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
 {
     return c->room == 0 ? 0 : *adx_captured_slot(c, id);
@@ -1262,12 +1199,165 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
+// What was captured, as operands, which are known by their ids alone.
+static void adx_list_captured(const adx_captured *k, ad_rev to[])
+{
+    for (size_t i = 0; i < k->n; i++)
+        to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
+}
+
+/* --- tapes apart --------------------------------------------------------- */
+
+// A tape with this foreign hook. NULL: no memory.
+static ad_tape *adx_new_tape_apart(const ad_allocator *a,
+                                   ad_rev (*hook)(void *user, ad_rev x),
+                                   void *user)
+{
+    const ad_hooks hooks = { .foreign = hook, .user = user };
+    ad_tape *t = ad_tape_new_with(a);
+    if (t != NULL)
+        ad_tape_hooks(t, &hooks);
+    return t;
+}
+
+// Whether what asks the hook of t runs on t. What a branch of a fork records is
+// on another tape, or swept there.
+static bool adx_runs_on(const ad_tape *t)
+{
+    return adx_now.tape == t && t->open == 0;
+}
+
+// Makes all results of a run on t values of t, those from outside, too. Returns
+// its status, which is ADREV_EMARK if the run has left the tape for another.
+static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
+{
+    if (adx_now.tape != t) {
+        ad_use(t);
+        adx_fail(t, ADREV_EMARK);
+    }
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0 && t->status == ADREV_OK)
+            y[i] = adx_known_here(y[i]);
+    return t->status;
+}
+
+/* === bulk/passes =============================================================
+ * Operators given by a function of rows: their operands, the chunk tapes on
+ * which a chunk is recorded, and the passes, each of which does one thing with
+ * all chunks: computes values, or pulls adjoints back, or pushes tangents
+ * forward.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           sweep/session array/operands array/linear parallel/api
+ *           parallel/pool function/api bulk/api bulk/captured
+ *   offers  adx_strip ADX_BULK_MAP ADX_BULK_REDUCE ADX_BULK_PREFIX adx_bulk
+ *           adx_strip_of adx_part_count adx_extent_of adx_place_source
+ *           adx_list_operands ADX_SHAPE_map ADX_SHAPE_fold ADX_SHAPE_prefix
+ *           ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push adx_chunk_tape
+ *           adx_pass adx_apply_op adx_run_chunk adx_operand_of adx_open_pass
+ *           adx_close_pass adx_do_pass
+ * ========================================================================== */
+
+/* --- operands of functions ----------------------------------------------- */
+
+// An argument: the numbers of element i are those from i*step on.
+typedef struct adx_strip {
+    const ad_real *v;           // NULL: kept values, from operand `at` on
+    ptrdiff_t unit;             // from number to number, in ad_real
+    ptrdiff_t step;             // from element to element
+    size_t size;
+    size_t at;                  // operand of the first number of element 0
+    ptrdiff_t next;             // from it to that of element 1
+    bool shared;                // by all elements
+} adx_strip;
+
+typedef enum adx_outcome_kind {
+    ADX_BULK_MAP,               // what f yields
+    ADX_BULK_REDUCE,            // its reduction
+    ADX_BULK_PREFIX             // its prefixes
+} adx_outcome_kind;
+
+// An operator. On the tape, what its pointers name comes after it.
+typedef struct adx_bulk {
+    adx_outcome_kind kind;
+    ad_vector_fn *f;            // NULL: elements are taken as they are
+    ad_vector_fn *op;           // NULL: sums
+    void *ctx;
+    size_t n;
+    size_t d;                   // results of f
+    size_t width;               // numbers that one element has to itself,
+    size_t shared;              // and those that all elements share
+    size_t sources;
+    size_t operands;            // without those captured
+    size_t radix;               // rows of a part for op
+    size_t chunk;               // elements of f recorded together
+    size_t kept;                // numbers of levels (bulk/reductions)
+    ad_allocator memory;
+    bool sealed;                // on the tape: nothing changes any more
+    struct ad_fn *fn;           // f, recorded; or NULL
+    adx_strip *source;
+    adx_captured captured;
+    ad_real *v;                 // [operands]
+    ad_real *part;              // [kept]
+} adx_bulk;
+
+// The numbers of element i of an argument.
+static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
+                                   size_t i)
+{
+    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
+}
+
+static size_t adx_part_count(size_t n, size_t size)
+{
+    return (n + size - 1) / size;
+}
+
+// How many operands an argument is. A number in several overlapping windows is
+// one.
+static size_t adx_extent_of(size_t n, const ad_rows *x)
+{
+    size_t step = adx_magnitude(x->step);
+    return step > x->size ? n * x->size : (n - 1) * step + x->size;
+}
+
+// Where an argument is in memory, and which operands it is, from `at` on.
+// Windows that go backwards begin at the last of their operands.
+static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
+{
+    adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
+                     .size = x->size, .shared = x->step == 0 };
+    bool apart = adx_magnitude(x->step) > x->size;
+    s.v = x->size == 0 ? NULL : &x->x->v;
+    s.next = apart ? (ptrdiff_t)x->size : x->step;
+    s.at = s.next < 0 ? at + (n - 1) * adx_magnitude(s.next) : at;
+    return s;
+}
+
+// Lists the operands of an argument, in order.
+static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
+{
+    const ad_rev *from = x->x;
+    if (x->size == 0)
+        return to;
+    if (adx_magnitude(x->step) <= x->size) {
+        size_t count = adx_extent_of(n, x);
+        from -= x->step < 0 ? (n - 1) * adx_magnitude(x->step) : 0;
+        memcpy(to, from, count * sizeof *to);
+        return to + count;
+    }
+    for (size_t i = 0; i < n; i++, from += x->step, to += x->size)
+        memcpy(to, from, x->size * sizeof *to);
+    return to;
+}
+
 /* --- chunk tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a pass. It
- * goes chunk by chunk. For values, a chunk tape is current and asks for
- * numbers that a function captured, but all is constant, and nothing recorded.
- * For derivatives the numbers of a chunk are inputs: first those shared by all
- * chunks, then those captured, the carry of a prefix, and the items.         */
+ * goes chunk by chunk. While a function runs, a chunk tape is current, whose
+ * foreign hook is told of numbers that the function captures. For values all is
+ * constant, and nothing is recorded. For derivatives the numbers of a chunk are
+ * inputs of that tape: first those that all chunks share, then those captured,
+ * the carry of a prefix, and the items.                                      */
 
 typedef enum adx_shape {
     ADX_SHAPE_map,              // f of each item
@@ -1288,21 +1378,22 @@ typedef struct adx_pass {
     adx_duty duty;
     size_t items;
     size_t chunk;
-    const uint32_t *only;       // map: elements that items are; NULL: all
-    const ad_real *v;           // fold, prefix: [items*d] numbers,
-    ptrdiff_t unit;             // so far apart
-    ad_real *to;                // results: values, or tangents
-    const ad_real *dy;          // pull: adjoints of the results: map, prefix:
-    size_t dy_step;             // from row to row
-    ad_real *dx;                // pull, added to: map: of operands; else of v
-    const ad_real *tx;          // push: tangents likewise
-    ad_real *captured;          // pull, added to: adjoints of those captured
-    const ad_real *captured_t;  // push
+    const uint32_t *only;       // map: which elements the items are; NULL: all
+    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers,
+    ptrdiff_t unit;             // and the distance from one to the next
+    ad_real *to;                // values of the results, or (push) tangents
+    const ad_real *dy;          // pull: adjoints of the results,
+    size_t dy_step;             // and the distance from row to row
+    ad_real *dx;                // pull: adjoints are added here, of a map those
+                                // of the operands, else those of v
+    const ad_real *tx;          // push: tangents of the same
+    ad_real *captured;          // pull: adjoints of captured numbers are added
+    const ad_real *captured_t;  // push: tangents of these
     const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
-                                // and those after it go on from
-    const ad_real *before_t;    // push
-    ad_real *before_adj;        // pull
-    size_t first;               // first chunk of those under way
+                                // and those after it go on from,
+    const ad_real *before_t;    // push: its tangents,
+    ad_real *before_adj;        // pull: its adjoints
+    size_t first;               // the first chunk of those in progress
     adx_chunk_tape *room[ADX_CHUNKS_MOST];
 } adx_pass;
 
@@ -1311,26 +1402,28 @@ struct adx_chunk_tape {
     const adx_pass *p;
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
-    bool missing;               // one was not there
+    bool missing;               // a captured number was not in the table
     bool unset;                 // a result was not set
     ad_status status;
     size_t inputs;
     size_t rows;
     ad_rev *in;
-    ad_rev *arg;                // of f; of op, and its result
+    ad_rev *arg;                // arguments of f, or of op
     ad_rev *y;
     ad_real *din;               // adjoints or tangents of the inputs
     ad_real *dy;                // and of the results
 };
 
-// A number of the recording outside.
+// The hook: a number of the recording outside. For values it is a constant, and
+// is entered into the table, if that may be; for derivatives it is the input
+// that stands for it.
 static ad_rev adx_on_captured(void *user, ad_rev x)
 {
     adx_chunk_tape *r = (adx_chunk_tape *)user;
     adx_bulk *b = r->p->b;
     uint64_t id = adx_compound(x.job, x.seq);
-    if (adx_now.tape != r->tape || r->tape->open > 0)
-        return x;               // a branch of a fork in f is elsewhere
+    if (!adx_runs_on(r->tape))
+        return x;
     uint32_t known = adx_find_captured(&b->captured, id);
     if (known == 0 && b->sealed)
         return x;               // it was not used at first: refused
@@ -1345,7 +1438,7 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
     return adx_passive(0);
 }
 
-// Inputs before the items.
+// How many inputs come before the items.
 static size_t adx_leading_inputs(const adx_pass *p)
 {
     size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
@@ -1373,6 +1466,8 @@ static void adx_free_chunk_tape(const ad_allocator *a, adx_chunk_tape *r)
     adx_drop(a, r);
 }
 
+// A chunk tape with room for the inputs, results and arguments of a chunk.
+// NULL: no memory.
 static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
 {
     const adx_bulk *b = p->b;
@@ -1384,7 +1479,7 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
         return NULL;
     memset(r, 0, sizeof *r);
     r->p = p;
-    r->tape = ad_tape_new_with(&b->memory);
+    r->tape = adx_new_tape_apart(&b->memory, adx_on_captured, r);
     r->in = (ad_rev *)adx_take(&b->memory, inputs + results + args,
                                sizeof *r->in);
     r->din = (ad_real *)adx_take(&b->memory, inputs + results,
@@ -1396,8 +1491,6 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
     r->y = r->in + inputs;
     r->arg = r->y + results;
     r->dy = r->din + inputs;
-    const ad_hooks hooks = { .foreign = adx_on_captured, .user = r };
-    ad_tape_hooks(r->tape, &hooks);
     return r;
 }
 
@@ -1406,7 +1499,7 @@ static size_t adx_element_of(const adx_pass *p, size_t item)
     return p->only == NULL ? item : p->only[item];
 }
 
-// Values of a map's inputs; what is shared comes first.
+// Values of the inputs of a map: what is shared, and then the elements.
 static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
                          size_t items)
 {
@@ -1427,6 +1520,7 @@ static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
         }
 }
 
+// The same of a fold or a prefix: its rows, and before them the carry.
 static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
                           size_t items)
 {
@@ -1442,7 +1536,7 @@ static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
         to[j].v = chunk == 0 ? 0 : p->before[(chunk - 1) * d + j];
 }
 
-// Inputs of the tape, or constants.
+// Makes these values inputs of the tape, or constants.
 static void adx_name_inputs(adx_chunk_tape *r)
 {
     size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
@@ -1451,6 +1545,8 @@ static void adx_name_inputs(adx_chunk_tape *r)
         adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
 }
 
+// Calls f for an element. Its arguments are copied together if some are shared;
+// else they are together already.
 static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
 {
     size_t ahead = adx_leading_inputs(r->p);
@@ -1479,6 +1575,8 @@ static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
     return adx_all_set(b->d, y);
 }
 
+// Combines the rows of a chunk, one after the other: for a fold into one row,
+// for a prefix into a row for each. carried: the first one continues the carry.
 static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
                         bool carried)
 {
@@ -1497,15 +1595,7 @@ static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
     }
 }
 
-// Results that were captured, too, become values of this tape.
-static void adx_own_results(adx_chunk_tape *r)
-{
-    for (size_t i = 0; i < r->rows * r->p->b->d; i++)
-        if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
-            r->y[i] = adx_known_here(r->y[i]);
-}
-
-// Runs the functions of a chunk.
+// Fills in the inputs of a chunk, and runs its functions.
 static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1530,9 +1620,9 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
     } else {
         adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
     }
-    adx_own_results(r);
+    ad_status status = adx_end_apart(r->tape, r->rows * b->d, r->y);
     if (r->status == ADREV_OK)
-        r->status = ad_tape_status(r->tape);
+        r->status = status;
     if (r->status == ADREV_OK && r->unset)
         r->status = ADREV_ESHAPE;
     ad_use(before);
@@ -1540,7 +1630,7 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 
 /* --- a chunk's derivatives ----------------------------------------------- */
 
-// Row i of the results of a chunk.
+// Which row of all results is row i of a chunk.
 static size_t adx_result_row(const adx_pass *p, size_t chunk, size_t i)
 {
     return p->shape == ADX_SHAPE_fold ? chunk
@@ -1559,6 +1649,8 @@ static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
     }
 }
 
+// Adjoints of the inputs of a chunk, in r->din. If those of the results are all
+// 0, there is nothing to do.
 static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -1575,13 +1667,14 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
         r->status = status;
 }
 
-// An argument's numbers of one element, tangents or adjoints.
+// The operand that is the first number of an element.
 static size_t adx_operand_of(const adx_strip *s, size_t element)
 {
     return s->at + (size_t)((ptrdiff_t)element * s->next);
 }
 
 
+// Tangents of the inputs of a map, in the order of adx_fill_map.
 static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1599,6 +1692,7 @@ static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
+// Tangents of the results of a chunk, in r->dy.
 static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1623,7 +1717,8 @@ static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
         r->status = status;
 }
 
-// Adds what a chunk contributes.
+// Adds the adjoints of the elements of a chunk, and of what they share, to
+// those of the operands.
 static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1641,6 +1736,8 @@ static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
+// Adds all adjoints that a chunk contributes. Only one thread does this, chunk
+// by chunk in order.
 static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1680,11 +1777,12 @@ static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 }
 
 /* --- passes ------------------------------------------------------------------
- * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
- * the table of captured numbers: a chunk that would is run again, in order, so
- * that the table is what one thread would have made.                         */
+ * A pass does some chunks at a time, each on a tape of its own. In parallel
+ * nobody adds to the table of captured numbers. A chunk that would have is run
+ * again when its turn comes, so that the table is what one thread would have
+ * made.                                                                      */
 
-// How many: nothing but time depends on it.
+// How many chunks at a time. Nothing but time and memory depends on it.
 static size_t adx_privates(void)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
@@ -1710,6 +1808,8 @@ static void adx_do_chunks(size_t begin, size_t end, void *user)
 }
 #endif
 
+// The next `count` chunks: in parallel, and then in order what must be in
+// order.
 static ad_status adx_do_batch(adx_pass *p, size_t count)
 {
     ad_status status = ADREV_OK;
@@ -1766,8 +1866,11 @@ static ad_status adx_do_pass(adx_pass *p)
 }
 
 /* === bulk/maps ==============================================================
- * A recorded f runs in lanes. Elements that take another path drop out, and are
- * done after all others.
+ * The function of a map, at all elements. With adrev_function.h, f is recorded
+ * at element 0 and replayed in lanes. Elements that fail at a guard are done by
+ * f itself, after all others. A recording does not see everything, so some
+ * elements are computed by f as well when values are computed; if they differ,
+ * the recording is given up, and f does all elements.
  *
  *   needs   tape/memory function/api bulk/passes
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
@@ -1775,6 +1878,7 @@ static ad_status adx_do_pass(adx_pass *p)
  *           adx_map_values
  * ========================================================================== */
 
+// A pass of f itself: over the elements `only`, or all if that is NULL.
 static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
                               const uint32_t *only, size_t items)
 {
@@ -1788,7 +1892,8 @@ static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-// Columns of an array that belongs to the operands; NULL: their values.
+// Columns of the arguments of f: their values, or (`of`) adjoints or tangents
+// of the operands. Returns where the next columns go.
 static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
                                       ad_column *to)
 {
@@ -1802,6 +1907,7 @@ static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
     return to;
 }
 
+// Columns of rows of d results, which are `step` numbers apart.
 static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
                                   size_t step, ad_column *to)
 {
@@ -1811,6 +1917,9 @@ static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
     return to;
 }
 
+// Does what the pass asks for, by the function. x is room for all columns:
+// first those of the arguments, then those of their adjoints or tangents, then
+// the rows.
 static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
                                   ad_column *x, uint32_t left[])
 {
@@ -1828,6 +1937,7 @@ static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
          : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
 }
 
+// The same, and then the elements that were left, by f itself.
 static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
 {
     size_t columns = 2 * (b->shared + b->width) + b->d;
@@ -1847,17 +1957,19 @@ static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
     return status;
 }
 
-// A function that does nothing but move numbers may have been compiled without
-// ADREV_TRACE: then its comparisons went unseen. NULL, too, is empty.
+// Whether a recording is of no use. One without operations and guards may come
+// from an f that was compiled without ADREV_TRACE, whose comparisons went
+// unseen.
 static bool adx_is_empty(const ad_fn *fn)
 {
     return fn == NULL
         || (fn->program.report.recorded == 0 && fn->program.report.guards == 0);
 }
 
-#define ADX_SAMPLED 16          // one in so many is compared with f itself,
+#define ADX_SAMPLED 16
 
-// and, at the beginning, some more.
+// Whether element i is compared with f itself: one in ADX_SAMPLED is, and so
+// are the powers of two, of which there are more at the beginning.
 static bool adx_is_sampled(size_t i)
 {
     return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
@@ -1872,6 +1984,7 @@ static size_t adx_next_power(size_t i)
     return power;
 }
 
+// The first i, from this one on, that is sampled.
 static size_t adx_next_sample(size_t i)
 {
     size_t even = i + (ADX_SAMPLED - i % ADX_SAMPLED) % ADX_SAMPLED;
@@ -1879,15 +1992,15 @@ static size_t adx_next_sample(size_t i)
     return power < even ? power : even;
 }
 
-// The same but for rounding: a compiler may contract products and sums in one of
-// them.
+// Whether a and b are the same but for rounding: a compiler may have contracted
+// products and sums in one of them.
 static bool adx_is_near(ad_real a, ad_real b)
 {
     return a == b || (a != a && b != b) || adm_fabs(a - b)
         <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
 }
 
-// f as a function, if it can be one.
+// Records f at element 0. If it cannot be recorded, b->fn stays NULL.
 static void adx_record_f(adx_bulk *b)
 {
     size_t nx = b->shared + b->width;
@@ -1909,8 +2022,9 @@ static void adx_record_f(adx_bulk *b)
     }
 }
 
-// Compares some of the values with what f itself yields, of the elements
-// `only`, whose rows are in `lanes`; puts those back.
+// Compares what f itself gives for the elements `only` with what the function
+// gave, which is in `lanes`. f writes its results over those, so they are put
+// back.
 static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
                                   const uint32_t only[], const ad_real lanes[],
                                   bool *same)
@@ -1925,8 +2039,8 @@ static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
     return status;
 }
 
-// Whether the function does what f does: not if f reads x.v past the recording,
-// or anything that changes.
+// Whether the function does what f does, as far as samples show. It does not if
+// f reads x.v, which no recording sees, or anything that changes.
 static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
 {
     size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
@@ -1948,6 +2062,7 @@ static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
     return status;
 }
 
+// By the function; if the samples differ, by f after all.
 static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 {
     bool same = true;
@@ -1956,7 +2071,7 @@ static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
         status = adx_sample_lanes(p, b, &same);
     if (status != ADREV_OK || same)
         return status;
-    if (!b->sealed)             // else it is the statement's, as long as that is
+    if (!b->sealed)             // else the statement frees it
         ad_fn_free(b->fn);
     b->fn = NULL;
     return adx_map_pass(p, b, NULL, b->n);
@@ -1972,12 +2087,12 @@ static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
     return adx_map_pass(p, b, NULL, b->n);
 }
 
-// What is recorded of one element decides how many are recorded together, so
-// that a chunk has some 2048 values; and enough elements that adjoints of
-// what they share are added once for 16 of them.
+// As many elements are recorded together as have about ADX_CHUNK_VALUES values.
 #define ADX_CHUNK_VALUES 2048
 #define ADX_CHUNK_MOST 256
 
+// Records one element, counts its values, and so chooses how many elements a
+// chunk has. What f captured there is in the table, too.
 static ad_status adx_measure_f(adx_bulk *b)
 {
     adx_pass p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
@@ -2007,10 +2122,16 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 }
 
 /* === bulk/reductions ========================================================
- * Level 0 is the rows. Level k + 1 is the results of the parts of level k: for
- * a reduction, up to the one result; for prefixes, only those results from
- * which another part continues. All levels except that one result are kept,
- * because a sweep records a part again from its rows.
+ * Rows are combined by levels. Level 0 is the rows themselves. A level is cut
+ * into parts of `radix` rows, the last of which may be shorter; op combines the
+ * rows of each part in order, and the results are the rows of the next level. A
+ * reduction goes on until one row is left. Prefixes need the result of a part
+ * only if another part follows. So parts may run at the same time, and their
+ * bounds, and with them the bits, depend on the number and size of rows alone.
+ *
+ * All levels but the one result are kept, because a sweep records each part
+ * again from its rows. A reverse sweep takes the levels from the last to the
+ * first, a forward sweep as they were made.
  *
  *   needs   bulk/passes
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
@@ -2018,12 +2139,15 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
  * ========================================================================== */
 
 typedef struct adx_levels {
-    size_t count;               // of levels above 0
-    size_t rows[66];
+    size_t count;               // levels above 0
+    size_t rows[66];            // of each level
     size_t at[66];              // where a level is among those kept
     size_t kept;                // numbers
 } adx_levels;
 
+// The levels of an operator; none if there is no op. Of a reduction the last
+// one has one row, which is the result and is not kept. With each level of
+// prefixes, its prefixes are kept, too.
 static adx_levels adx_levels_of(const adx_bulk *b)
 {
     adx_levels l = { .rows = { b->n } };
@@ -2040,13 +2164,14 @@ static adx_levels adx_levels_of(const adx_bulk *b)
     return l;
 }
 
-// How many rows one part takes: the radix, or all of them if they are fewer.
+// How many rows a part has: the radix, or all rows if they are fewer.
 static size_t adx_part_rows(const adx_bulk *b, size_t rows)
 {
     return rows < b->radix ? rows : b->radix;
 }
 
-// A pass that makes level k + 1 from level k, of these rows.
+// A pass that makes level k + 1 from level k. z are the rows of level 0, whose
+// numbers are `unit` apart. Rows from which no row is made are left out.
 static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
 {
@@ -2058,6 +2183,7 @@ static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                            .unit = k == 0 ? unit : 1 };
 }
 
+// Makes all levels from the rows z. The last one goes to `to`.
 static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
                                  ptrdiff_t unit, ad_real to[])
 {
@@ -2073,7 +2199,8 @@ static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds to dz; above are adjoints of the levels between, all 0.
+// Adds the adjoints of the rows z to dz. dy are those of the last level;
+// `above` is room for those of the levels between, all 0.
 static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
                                const ad_real dy[], ad_real dz[],
                                ad_real above[], ad_real captured[])
@@ -2094,6 +2221,7 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
     return status;
 }
 
+// Tangents ty of the last level from tangents tz of the rows.
 static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
                                const ad_real tz[], ad_real ty[],
                                ad_real above[], const ad_real captured[])
@@ -2114,10 +2242,14 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
 }
 
 /* --- prefixes of functions --------------------------------------------------
- * Up: the results of parts, as of a reduction. Then down: the prefixes of each
- * level, a part of which goes on from a prefix of the level above.           */
+ * First up: the results of parts are made, level by level, as for a reduction.
+ * Then down: the prefixes of each level are made from those of the level above.
+ * The first part of a level begins with its own first row, and part i + 1 goes
+ * on from prefix i of the level above, which is that of all parts before it. A
+ * reverse sweep does the opposite: adjoints of prefixes go up, then those of
+ * the parts' results come down.                                             */
 
-// Prefixes of level k among numbers kept.
+// Where the prefixes of level k are among the numbers kept: behind its rows.
 static ad_real *adx_level_prefixes(const adx_bulk *b, const adx_levels *l,
                                    size_t k, ad_real kept[])
 {
@@ -2150,7 +2282,8 @@ static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds to dz; above are adjoints of those kept, all 0.
+// Adds the adjoints of the rows z to dz; `above` is room for the adjoints of
+// all numbers kept, which are 0.
 static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
                                  const ad_real dy[], ad_real dz[],
                                  ad_real above[], ad_real captured[])
@@ -2194,15 +2327,19 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
 
 /* === bulk/statement =========================================================
  * The one statement that a bulk operator puts on the tape: what it keeps, and
- * its rule.
+ * its rule. The operator is a map (f) that gives rows z, and what follows it: a
+ * reduction or prefixes of z, by op or as sums; either part may be missing. The
+ * statement keeps the values of the operands and the levels of op
+ * (bulk/reductions), but not z: a sweep computes z again if op needs it. Sums
+ * do not, since their adjoints depend on no values.
  *
- *   needs   number/recording tape/layout tape/memory array/operands
- *           array/external function/api bulk/api bulk/folds bulk/passes
- *           bulk/maps bulk/reductions
+ *   needs   tape/layout tape/memory array/operands array/external function/api
+ *           bulk/api bulk/folds bulk/captured bulk/passes bulk/maps
+ *           bulk/reductions
  *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
  * ========================================================================== */
 
-// Sums of rows z, or of their tangents: of all, or (prefix) up to each.
+// Sums of rows z, or of their tangents: of all rows, or (prefix) up to each.
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
 {
     size_t d = b->d;
@@ -2213,7 +2350,8 @@ static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
             to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
 }
 
-// Values of what follows the map: of rows z, with room for what is kept.
+// Values of what follows the map, from rows z. Levels of op are kept in
+// b->part.
 static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
                                    ptrdiff_t unit, ad_real to[])
 {
@@ -2225,6 +2363,7 @@ static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
+// Values of the whole operator.
 static ad_status adx_bulk_values(adx_bulk *b, ad_real to[])
 {
     if (b->kind == ADX_BULK_MAP)
@@ -2239,7 +2378,8 @@ static ad_status adx_bulk_values(adx_bulk *b, ad_real to[])
     return status;
 }
 
-// Adjoints of rows z: dz, which is 0.
+// Adjoints dz of rows z, which are 0 so far. Of prefix sums, each is the
+// adjoint of its own result and of all later ones.
 static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
                                  const ad_real dy[], ad_real dz[],
                                  ad_real above[], ad_real captured[])
@@ -2256,6 +2396,7 @@ static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
+// Tangents ty of the results from tangents tz of rows z.
 static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
                                  const ad_real tz[], ad_real ty[],
                                  ad_real above[], const ad_real captured[])
@@ -2268,7 +2409,8 @@ static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// What lies behind a statement on the tape.
+// The operator as it was saved on the tape: its arrays follow it there, in the
+// order of adx_bulk_bytes.
 static adx_bulk adx_open_bulk(const void *saved)
 {
     adx_bulk b = *(const adx_bulk *)saved;
@@ -2294,7 +2436,8 @@ static size_t adx_bulk_bytes(const adx_bulk *b)
          + b->captured.room * sizeof *b->captured.slot;
 }
 
-// Room of a sweep: rows z, their adjoints or tangents, and those kept.
+// Room for a sweep, all 0: rows z, their adjoints or tangents, and the adjoints
+// or tangents of what is kept.
 static ad_real *adx_take_rows(const adx_bulk *b)
 {
     size_t rows = b->n * b->d;
@@ -2305,7 +2448,8 @@ static ad_real *adx_take_rows(const adx_bulk *b)
     return z;
 }
 
-// Of a map that something follows.
+// The pullback where op or prefix sums follow the map: z again, if op needs it;
+// the adjoints of z; and from these, by the map, those of the operands.
 static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
                                ad_real *captured)
 {
@@ -2329,6 +2473,8 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
     return status;
 }
 
+// Of a map alone, and of its sum, in which each row has the adjoint of the
+// result, the adjoints of z are dy.
 static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
@@ -2344,6 +2490,7 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }
 
+// The pushforward where something follows the map, or where there is no map.
 static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
 {
     const ad_real *captured = dx + b->operands;
@@ -2397,7 +2544,8 @@ static size_t adx_bulk_results(const adx_bulk *b)
     return b->kind == ADX_BULK_REDUCE ? b->d : b->n * b->d;
 }
 
-// Writes what is saved.
+// Writes what is saved. Operands are kept one after another, so that an
+// argument is found by operand, and no longer where the user had it.
 static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
                           void *saved)
 {
@@ -2421,7 +2569,8 @@ static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
     }
 }
 
-// As ad_external does it, but what is saved is written where it stays.
+// Adds the statement, as ad_external does, but writes what is saved where it
+// stays. NULL: all is constant, or the tape has failed.
 static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
 {
     ad_tape *t = adx_now.tape;
@@ -2440,6 +2589,8 @@ static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
     return s;
 }
 
+// All operands of the statement: numbers of the arguments, and what was
+// captured.
 static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
 {
     size_t count = b->operands + b->captured.n;
@@ -2447,11 +2598,12 @@ static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
     ad_rev *to = all;
     for (size_t k = 0; all != NULL && k < b->sources; k++)
         to = adx_list_operands(b->n, &x[k], to);
-    for (size_t i = 0; all != NULL && i < b->captured.n; i++)
-        adx_name(&to[i], 0, b->captured.id[i]);
+    if (all != NULL)
+        adx_list_captured(&b->captured, to);
     return all;
 }
 
+// Records the statement, whose values are v.
 static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
                                  const ad_real v[], ad_rev y[])
 {
@@ -2483,7 +2635,11 @@ static bool adx_any_recorded(size_t n, size_t args, const ad_rows x[])
     return false;
 }
 
-// Values, and all that a derivative needs.
+// Computes the values, and chooses how a sweep will go: with f recorded as a
+// function if it captures nothing and there are enough elements, and with
+// chunks of so many elements. After each chunk, adjoints of all that is shared
+// or captured are added; so there is an element at least for 16 of these
+// numbers.
 static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
 {
     b->chunk = 64;
@@ -2502,6 +2658,8 @@ static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
     return status;
 }
 
+// Computes and records the operator. The tape is not current meanwhile, so that
+// nothing else is recorded.
 static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
                                     ad_rev y[])
 {
@@ -2537,10 +2695,12 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
 }
 
 /* === bulk/calls =============================================================
- * Under a hook, in fixed memory and without a tape, the same operations run in
- * the same order, on the numbers themselves. A row to be combined by op enters
- * level 0 as soon as it is made. When a part of a level is full, its result
- * enters the level above as a row.
+ * The calls of users. They become a statement (bulk/statement) on an ordinary
+ * tape. Under a hook, in fixed memory and without a tape, the same operations
+ * run in the same order on the numbers themselves; each is recorded, if
+ * anything is. A row to be combined by op then enters level 0 as soon as it is
+ * made. When a part of a level is full, its result enters the level above as a
+ * row. So only one part of each level is in memory.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
  *           bulk/folds bulk/passes bulk/reductions bulk/statement
@@ -2551,14 +2711,15 @@ typedef struct adx_plain {
     ad_rev *arg;                // of f
     ad_rev *z;                  // its result
     ad_rev *pair;               // of op
-    ad_rev *level;              // [levels*d] parts so far
-    ad_rev *upto;               // [levels*d] prefix: of each level, the last
-    size_t count[66];           // rows in the parts; prefix: of the levels
+    ad_rev *level;              // [levels*d] of each, its last part so far
+    ad_rev *upto;               // [levels*d] prefix: of each, its last prefix
+    size_t count[66];           // rows in that part; prefix: in the level
     const adx_levels *levels;
     ad_rev *y;
     bool unset;                 // a result was not set
 } adx_plain;
 
+// A row enters level k.
 static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -2573,7 +2734,9 @@ static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
     adx_plain_fold(p, part, k + 1);
 }
 
-// Parts that are not full.
+// The end of a reduction. Parts that are not full are complete, too: from level
+// 0 upwards, the result of each is the last row of the next level that has a
+// part.
 static void adx_plain_end(adx_plain *p)
 {
     const ad_rev *last = NULL;
@@ -2588,7 +2751,10 @@ static void adx_plain_end(adx_plain *p)
     memcpy(p->y, last, p->b->d * sizeof *last);
 }
 
-// One more row of level k, which becomes its last prefix.
+// A row enters level k, and its prefix is computed: the first row of a part is
+// combined with the last prefix of the level above, which is that of all parts
+// before; other rows, with the prefix before them. The part itself is combined,
+// too, if another part follows it.
 static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -2617,7 +2783,7 @@ static void adx_plain_sum(const ad_rev a[], const ad_rev b[], size_t d,
         y[j] = adx_fold_plain(ADREV_OP_add, a[j], b[j]);
 }
 
-// What follows f, of element i.
+// What follows f, for row z of element i.
 static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
 {
     const adx_bulk *b = p->b;
@@ -2635,6 +2801,8 @@ static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
     }
 }
 
+// Element i: its arguments are copied together, f runs, and what follows it.
+// What all elements share is copied for the first one only.
 static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
 {
     const adx_bulk *b = p->b;
@@ -2659,7 +2827,7 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
         adx_plain_behind(p, i, z);
 }
 
-// False: a function did not set all of its results.
+// Runs all elements. False: a function did not set all of its results.
 static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           const adx_levels *levels, ad_rev y[])
 {
@@ -2706,7 +2874,8 @@ static bool adx_rows_possible(size_t n, const ad_rows *x)
         && (x->size == 0 || n == 0 || x->x != NULL);
 }
 
-// Sizes; false: they are impossible.
+// Counts what an operator has of each kind, and chooses the radix. False: the
+// sizes are impossible.
 static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
 {
     bool fit = b->d > 0 && !adx_bulk_huge(b->n, b->d)
@@ -2719,13 +2888,15 @@ static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
         fit = fit && !adx_bulk_huge(b->n, b->width)
            && !adx_bulk_huge(b->shared, 1);
     }
-    // 32 rows are enough to hide what a tape costs, 512 numbers, too; parts of
-    // a prefix make op twice the work: only where there is much
+    // A part of 32 rows, or of 512 numbers, is enough to hide the cost of a
+    // chunk tape. Where prefixes have parts, op runs twice for each row, so
+    // these are eight times as large.
     b->radix = b->d > 128 ? 4 : b->d > 16 ? 512 / b->d : 32;
     b->radix *= b->kind == ADX_BULK_PREFIX ? 8 : 1;
     return fit;
 }
 
+// Without rows, a reduction is `neutral`, or 0 if it is a sum.
 static ad_status adx_bulk_results_of(adx_bulk *b, const ad_rows x[],
                                      const ad_real neutral[], ad_rev y[])
 {

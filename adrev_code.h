@@ -47,8 +47,17 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   code/api code/text code/layout code/statements code/matrix code/functions
- *   code/wanted code/casadi code/write code/save code/compile
+ *   code/api          the interface
+ *   code/text         names, literals and formulas as text
+ *   code/layout       where a number is in C code
+ *   code/statements   a C statement for each node
+ *   code/matrix       one loop for a product and its adjoint
+ *   code/functions    a C function
+ *   code/wanted       which functions, and their programs
+ *   code/casadi       CasADi's entry points
+ *   code/write        the C file, and its header
+ *   code/save         files of recorded functions
+ *   code/compile      machine code, and its cache
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -372,13 +381,49 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   function/formulas
- *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity
- *           adx_say_literal adx_say_formula ADX_HELPER_COUNT adx_mark_helpers
- *           adx_say_helpers
+ *   needs   function/operations function/formulas
+ *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
+ *           adx_say_index adx_infinity adx_say_literal adx_say_formula
+ *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- bytes in memory ----------------------------------------------------- */
+
+typedef struct adx_bytes {
+    const ad_allocator *memory;
+    uint8_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_bytes;
+
+// An ad_write_fn.
+static void adx_put_bytes(const char *from, size_t n, void *user)
+{
+    adx_bytes *b = (adx_bytes *)user;
+    while (n > 0 && !b->failed) {
+        if (!adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1)) {
+            b->failed = true;
+            return;
+        }
+        size_t part = b->room - b->n < n ? b->room - b->n : n;
+        memcpy(b->v + b->n, from, part);
+        b->n += part;
+        from += part;
+        n -= part;
+    }
+}
+
+// The lowest byte first.
+static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
+{
+    char text[8];
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = (char)(uint8_t)(v >> (8 * i));
+    adx_put_bytes(text, bytes, b);
+}
 
 /* --- text ---------------------------------------------------------------- */
 
@@ -419,8 +464,8 @@ static void adx_say(adx_text *t, const char *format, ...)
                                     ? (size_t)n : sizeof line - 1);
 }
 
-// before, the number in decimals, after. Most of a program's text is this: it
-// is several times as fast as a format.
+// Writes `before`, the number in decimals, and `after`. Most of a program's
+// text is of this form, and this is several times as fast as a format.
 static void adx_say_index(adx_text *t, const char *before, size_t number,
                           const char *after)
 {
@@ -434,7 +479,7 @@ static void adx_say_index(adx_text *t, const char *before, size_t number,
     adx_put_text(t, after, strlen(after));
 }
 
-// The locale's decimal point, which may be several bytes, as that of C.
+// Puts C's decimal point where the locale's is, which may be several bytes.
 static void adx_set_point(char *number)
 {
     size_t before = strspn(number, "+-0123456789e");
@@ -456,8 +501,9 @@ static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
     double d = (double)v;
-    // As a float that has no room for it: from half of the next power of two
-    // on, and down to half of the smallest one.
+    // A double that a float has no room for becomes an infinity, as it would by
+    // rounding: from half an ulp above the largest float on. Likewise, what is
+    // no more than half of the smallest float becomes 0.
     bool large = t->single && fabs(d) >= 0x1.ffffffp127;
     if (v != v) {
         adx_say(t, t->single ? "NAN" : "((double)NAN)");
@@ -492,7 +538,7 @@ static void adx_say_name(adx_text *t, const char *word, size_t n)
         adx_put_text(t, word, n);
 }
 
-// The number in ADX_K(number). Returns what follows.
+// Writes the number in ADX_K(number). Returns what follows it.
 static const char *adx_say_constant(adx_text *t, const char *at)
 {
     size_t n = strcspn(at, ")");
@@ -509,7 +555,9 @@ static const char *adx_say_constant(adx_text *t, const char *at)
 
 typedef void adx_say_argument_fn(adx_text *t, char which, void *user);
 
-// Text of the tables as text of the code. argument NULL: x, y, z and v stay.
+// Writes a text of the operator table as C code: names are translated, and the
+// letters x, y, z and v become what `argument` writes for them. If argument is
+// NULL, they stay.
 static void adx_say_formula(adx_text *t, const char *at,
                             adx_say_argument_fn *argument, void *user)
 {
@@ -543,7 +591,8 @@ typedef struct adx_helper {
 } adx_helper;
 
 #define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
-#define ADX_QUOTED(name, parameters, ...) ADX_TEXT(name, parameters, __VA_ARGS__)
+#define ADX_QUOTED(name, parameters, ...)                                   \
+    ADX_TEXT(name, parameters, __VA_ARGS__)
 #define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
     ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 static const adx_helper adx_helpers[] = {
@@ -554,7 +603,8 @@ static const adx_helper adx_helpers[] = {
 #undef ADX_TEXT_PARTIAL
 #define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
 
-// Marks the functions that a text calls, and those that they call.
+// Marks the helper functions that a text calls, and those that they call in
+// turn. False: one is not in the table.
 static bool adx_mark_helpers(const char *text, bool needed[])
 {
     for (const char *at = text; (at = strstr(at, "adx_")) != NULL;) {
@@ -595,8 +645,14 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
 ADX_SELDOM_END
 
 /* === code/layout ============================================================
- * Where a number is in C code: a literal, an input, a local variable, or a
- * place in `work`.
+ * Where a number is in C code: a constant is a literal, an input stays in its
+ * array, and any other number is a local variable, v12. Two kinds of numbers
+ * have to be in memory. What an array node reads or makes is an array; and if
+ * the program is split into several C functions, what one of them makes and
+ * another one reads cannot be a local variable. These numbers have places in
+ * `work`. But results of an array node that are the function's results, one
+ * after another, are written to the array of results at once: they are at home
+ * there.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text
@@ -607,12 +663,13 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// Results: so many of the outputs in each array.
+// The function's arrays of results, and how many outputs are in each.
 typedef struct adx_results {
     const char *array[2];
     size_t length[2];
 } adx_results;
 
+// One C function while it is written.
 typedef struct adx_writing {
     adx_text *text;
     const adx_program *p;
@@ -621,14 +678,13 @@ typedef struct adx_writing {
     size_t length[3];
     size_t split;
     bool *used;
-    bool *stored;               // in work, or at home
-    uint32_t *place;            // there
+    bool *stored;               // the number is in work
+    uint32_t *place;            // where in work
     uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
     const adx_results *results;
     uint32_t *part;             // the C function that makes the number
     size_t places;
-    uint32_t lowest;            // with arrays: the number at place 0
     size_t parts;
     size_t next;                // node, after the parts written so far
     bool guarded;               // there are guards
@@ -638,7 +694,7 @@ typedef struct adx_writing {
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
 
-// The array of an input, and its place there.
+// The array in which input x is, and its index there.
 static const char *adx_input_array(const adx_writing *k, uint32_t x,
                                    uint32_t *at)
 {
@@ -673,28 +729,26 @@ static void adx_say_number(adx_writing *k, uint32_t x)
         adx_say_index(k->text, "v", x, "");
 }
 
-// The array of inputs in which all elements of a range lie; -1: they do not.
+// The array of inputs in which all elements of a range are; -1: there is none.
 static int adx_array_of(const adx_writing *k, const adx_numbers *r,
                         size_t rows, size_t cols)
 {
-    uint32_t low = UINT32_MAX;
-    uint32_t high = 0;
+    uint32_t low;
+    uint32_t high;
     uint32_t first = 0;
-    for (size_t corner = 0; corner < 4; corner++) {
-        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
-                                   corner & 2 ? cols - 1 : 0);
-        low = x < low ? x : low;
-        high = x > high ? x : high;
-    }
+    adx_range_ends(r, rows, cols, &low, &high);
     for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
         if (low >= first && high < first + k->length[i])
             return i;
     return -1;
 }
 
-#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // it is read, or two outputs
-#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // it is one output
+// What `home` says of a number that has no home, besides ADX_NOWHERE.
+#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // a node reads it, or two outputs
+#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // exactly one output is this number
 
+// A node that reads numbers: the C function that it is in, and whether it is an
+// array node, which reads memory.
 typedef struct adx_reader {
     adx_writing *k;
     uint32_t part;
@@ -711,7 +765,9 @@ static void adx_note_reader(void *user, uint32_t x)
         k->stored[x] = true;
 }
 
-// The same for arguments of arrays: those among the inputs are read there.
+// The same for the arguments of an array node. If all of an argument is in one
+// array of inputs, the node reads it there, and nothing has to be stored. A
+// gather reads its numbers one by one, wherever they are.
 static void adx_note_ranges(adx_reader *r, const adx_many *m)
 {
     for (int a = 0; a < 3; a++) {
@@ -721,6 +777,7 @@ static void adx_note_ranges(adx_reader *r, const adx_many *m)
         if (rows * cols == 0
             || adx_array_of(r->k, &m->arg[a], rows, cols) >= 0)
             continue;
+        adx_add_span(r->k->place, r->k->p->numbers, &m->arg[a], rows, cols);
         for (size_t i = 0; i < rows; i++)
             for (size_t j = 0; j < cols; j++)
                 adx_note_reader(r, adx_in_range(&m->arg[a], i, j));
@@ -731,8 +788,10 @@ static void adx_note_ranges(adx_reader *r, const adx_many *m)
     r->in_range = true;
 }
 
-// Which numbers must stand in work: those of arrays, and those that another C
-// function needs.
+// Decides which numbers are stored in work, by one walk over the used nodes,
+// which also counts them into C functions of `split` nodes each. Where there
+// are several, the outputs are stored as well, because the function that writes
+// the results has no nodes of its own.
 static void adx_find_stored(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -759,13 +818,15 @@ static void adx_find_stored(adx_writing *k)
             k->stored[p->output[i]] = true;
 }
 
-// Outputs that a node with many results writes where they belong: all of them,
-// one after another, and nobody else reads them. Not where a guard may follow,
-// nor in a C function that has no results.
+// Finds the nodes with many results whose results are at home: all of them are
+// outputs, one after another, each is one output only, and no node reads them.
+// But if a guard may fail, results must not have been written before; and a C
+// function that makes only a part of the program has no results.
 static void adx_find_homes(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t at = 0;
+    // how often each number is an output; what nodes read is marked already
     for (size_t i = 0; i < p->outputs; i++) {
         uint32_t *home = &k->home[p->output[i]];
         *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
@@ -776,6 +837,8 @@ static void adx_find_homes(adx_writing *k)
             uint32_t from = p->from[x];
             const adx_node *s = from < ADX_FROM_INPUT ? &p->node[from] : NULL;
             size_t most = k->results->length[a] - i;
+            // Output `at` is the first result of an array node: are the next
+            // outputs its other results?
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
             bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
@@ -789,19 +852,24 @@ static void adx_find_homes(adx_writing *k)
         }
 }
 
-// Ranges remain ranges: with arrays numbers are as far from one another as
-// their indices.
+// Gives each stored number its place in work, in the order of their numbers.
+// Within the span of a range no number is left out, so that it remains one;
+// until then k->place counts the spans that begin and end (adx_add_span).
 static void adx_find_places(adx_writing *k)
 {
     const adx_program *p = k->p;
+    uint32_t spans = 0;
+    size_t end = 0;             // place of the next number
+    for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
+        if (p->node[i].op == ADX_OP_many && k->stored[p->node[i].r])
+            adx_add_results_span(k->place, p->numbers, p->node[i].r,
+                                 adx_many_of(p, &p->node[i]));
     for (size_t i = 0; i < p->numbers; i++) {
-        if (!k->stored[i])
-            continue;
-        if (k->places == 0)
-            k->lowest = (uint32_t)i;
-        k->place[i] = p->manys > 0 ? (uint32_t)i - k->lowest
-                                   : (uint32_t)k->places;
-        k->places = k->place[i] + 1;
+        spans += k->place[i];
+        k->place[i] = (uint32_t)end;
+        if (k->stored[i])
+            k->places = end + 1;
+        end += k->stored[i] || spans > 0;
     }
 }
 
@@ -830,6 +898,7 @@ static bool adx_begin_writing(adx_writing *k)
     memset(k->stored, 0, p->numbers * sizeof *k->stored);
     memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
     memset(k->part, 0, p->numbers * sizeof *k->part);
+    memset(k->place, 0, p->numbers * sizeof *k->place);
     adx_mark_used(p, k->used);
     adx_find_stored(k);
     adx_find_homes(k);
@@ -840,7 +909,10 @@ static bool adx_begin_writing(adx_writing *k)
 ADX_SELDOM_END
 
 /* === code/statements ========================================================
- * One C statement for each node.
+ * C text of single nodes. An operation is one declaration or assignment, whose
+ * right side is its formula in the operator table; a guard is a conditional
+ * return; and an array node is a loop, which the kind of the node decides. Sums
+ * are added up in the order of array/linear, so the bits are those of a replay.
  *
  *   needs   function/operations function/program code/text code/layout
  *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
@@ -859,15 +931,16 @@ static void adx_say_argument(adx_text *t, char which, void *user)
     adx_say_number(k, which == 'x' ? s->a : which == 'y' ? s->b : s->c);
 }
 
-// Product of the chain rule: as a function only if zeros are to absorb.
+// The formula of an operation. A product of the chain rule is plain, unless a
+// factor of zero is to absorb infinities.
 static const char *adx_value_text(const adx_text *t, uint32_t op)
 {
     return op == ADX_OP_chain && !t->absorbing ? "x * y"
                                                : adx_row_of(op)->value;
 }
 
-// Whether a number is not what it was, bit by bit as in a replay: the two zeros
-// differ, and all that is not a number is one.
+// Writes the condition that a number is not what it was, bit by bit as in a
+// replay: the two zeros differ, and all NaNs are one.
 static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
 {
     adx_say_number(k, x);
@@ -883,6 +956,7 @@ static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
     adx_say(k->text, ")");
 }
 
+// A guard that flips ends the function; what it returns names the guard.
 static void adx_say_guard(adx_writing *k, const adx_node *s)
 {
     adx_say(k->text, "    if (");
@@ -890,7 +964,7 @@ static void adx_say_guard(adx_writing *k, const adx_node *s)
     adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
 }
 
-// x, or what it is the negative of.
+// What x is the negative of, and then *minus is flipped; or x itself.
 static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 {
     const adx_node *s = adx_made_by(p, x, ADREV_OP_neg);
@@ -898,9 +972,11 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
     return s == NULL ? x : s->a;
 }
 
-// A product's sign comes last: the compiler then knows the product of the same
-// two without signs, and a sum subtracts it. (rotquat, bench/: 17 products
-// less.) A negative may then have no reader, which no compiler is to mind.
+// Writes one operation as one declaration or assignment. The signs of a
+// product's factors are written in front of the product: so the compiler sees
+// that it has computed the product of the same two numbers without signs
+// already, and a sum subtracts it. A negation may then have no reader, so it is
+// also used as a void expression, which no compiler warns of.
 static void adx_say_node(adx_writing *k, const adx_node *s)
 {
     adx_node plain = *s;
@@ -925,7 +1001,8 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
         adx_say_index(k->text, "    (void)v", s->r, ";\n");
 }
 
-// Element of an argument, by the names of loop variables.
+// How an element of an array node's arguments is written: names of the loop
+// variables for the row and the column of each argument.
 typedef struct adx_element_text {
     const adx_writing *k;
     const adx_many *many;
@@ -933,17 +1010,18 @@ typedef struct adx_element_text {
     const char *j[3];
 } adx_element_text;
 
+// Writes an element of the argument that a letter of the formula stands for:
+// its array, and an index that is linear in the loop variables.
 static void adx_say_element(adx_text *t, char which, void *user)
 {
     const adx_element_text *e = (const adx_element_text *)user;
     int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
     const adx_numbers *r = &e->many->arg[a];
-    uint32_t base = r->base;
     size_t rows;
     size_t cols;
     adx_extent(e->many, a, &rows, &cols);
     int array = adx_array_of(e->k, r, rows, cols);
-    base -= array < 0 ? e->k->lowest : 0;
+    uint32_t base = array < 0 ? e->k->place[r->base] : r->base;
     for (int i = 0; i < array; i++)
         base -= (uint32_t)e->k->length[i];
     adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
@@ -955,7 +1033,8 @@ static void adx_say_element(adx_text *t, char which, void *user)
     adx_say(t, "]");
 }
 
-// Where the results of a node begin: "work[7", "J[0".
+// Writes where the results of a node begin, without the closing bracket, as in
+// "work[7" or "J[0".
 static void adx_say_home(adx_writing *k, const adx_node *s)
 {
     const adx_results *r = k->results;
@@ -969,16 +1048,16 @@ static void adx_say_home(adx_writing *k, const adx_node *s)
             (unsigned long)(at - (second ? r->length[0] : 0)));
 }
 
-// Whether a product has side by side what it adds up in place: columns of the
-// second argument or, times a column, rows of the first.
+// Whether a product is added up in place, along what is contiguous in memory:
+// rows of the second argument or, if that is a column, columns of the first
+// one.
 static bool adx_adds_in_place(const adx_many *m)
 {
     return (m->n == 1 ? m->arg[0].rs : m->arg[1].cs) == 1;
 }
 
-// Whether a node writes results where they belong, each once, and says there
-// which are not finite: another pass over them takes long. (matvec, bench/:
-// 0.85 instead of 1.15 ms.)
+// Whether a node writes its results where they belong, each once, and notes
+// there which are not finite, so that no second pass over them is needed.
 static bool adx_tells_at_home(const adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
@@ -988,7 +1067,8 @@ static bool adx_tells_at_home(const adx_writing *k, const adx_node *s)
     return k->tells && once && k->home[s->r] < k->p->outputs - k->unchecked;
 }
 
-// Of result i or, with a width, of that in row i and column j.
+// Notes whether result i is finite or, with a width, the result in row i and
+// column j.
 static void adx_say_told(adx_writing *k, const adx_node *s, size_t width)
 {
     char index[40] = " + i]";
@@ -1003,7 +1083,7 @@ static void adx_say_told(adx_writing *k, const adx_node *s, size_t width)
 
 enum { ADX_RUN_LEAST = 8 };     // numbers of a gather that become a loop
 
-// The array that a number stands in, and its place there; NULL: in none.
+// The array that a number is in, and its index there; NULL: it is in none.
 static const char *adx_array_with(const adx_writing *k, uint32_t x, long *at)
 {
     const char *array = "work";
@@ -1019,7 +1099,9 @@ static const char *adx_array_with(const adx_writing *k, uint32_t x, long *at)
     return array;
 }
 
-// Numbers of a list that stand in one array, at even places or not.
+// A run of a gather: successive numbers of its list that are in the same array.
+// If their indices are evenly spaced, the loop computes them; otherwise they
+// are a table.
 typedef struct adx_picked {
     const uint32_t *number;
     size_t n;
@@ -1047,7 +1129,7 @@ static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
     return r;
 }
 
-// Places as a table, ten in a line.
+// Writes the indices as a table, ten in a line.
 static void adx_say_table(const adx_writing *k, const adx_picked *r)
 {
     adx_say(k->text, "        static const unsigned %s place[%lu] = {",
@@ -1061,7 +1143,7 @@ static void adx_say_table(const adx_writing *k, const adx_picked *r)
     adx_say(k->text, "\n        };\n");
 }
 
-// Into the results of s from `begin` on.
+// Writes the loop that copies a run to the results of s from `begin` on.
 static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
                            const adx_picked *r)
 {
@@ -1079,7 +1161,7 @@ static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
         adx_say(t, "place[i]];\n    }\n");
 }
 
-// Long runs are a loop, other numbers a statement each.
+// A long run of a gather becomes a loop, every other number a statement.
 static void adx_say_gather(adx_writing *k, const adx_node *s,
                            const adx_many *m)
 {
@@ -1100,7 +1182,8 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
     }
 }
 
-// As adx_length does it: nothing overflows on the way.
+// A Euclidean length, by the formula of adx_length: nothing overflows on the
+// way.
 static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -1123,6 +1206,7 @@ static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
 }
 
+// A sum, or the largest of its numbers.
 static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -1147,7 +1231,7 @@ static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(t, "] = sum;\n    }\n");
 }
 
-// Element i.
+// The loop's body for element i of an operation on arrays.
 static void adx_say_one(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -1169,8 +1253,9 @@ static void adx_say_each(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, "        }\n    }\n");
 }
 
-// Row i times a column, in eight sums, as ad_dot and ad_matvec add them up: the
-// terms l from..to but for the last ones.
+// Row i of a matrix times a column, in eight running sums as ad_dot and
+// ad_matvec have them, so that the bits are the same: the terms l in from ..
+// to, except the last ones that make no full eight.
 static void adx_say_eight(adx_writing *k, const adx_many *m, const char *from,
                           const char *to)
 {
@@ -1183,7 +1268,7 @@ static void adx_say_eight(adx_writing *k, const adx_many *m, const char *from,
     adx_say(k->text, ";\n");
 }
 
-// The sum of the eight and the last terms.
+// Adds the eight sums up, and to them the last terms.
 static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
                                  const adx_many *m)
 {
@@ -1201,7 +1286,7 @@ static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
     adx_say(t, " + i] = sum[0];\n");
 }
 
-// All of a row.
+// All of a row's product.
 static void adx_say_row(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     char all[24];
@@ -1219,14 +1304,15 @@ static void adx_say_inner(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, "        }\n    }\n");
 }
 
+// Whether a product is one of rows with a column, to be computed in eight sums.
 static bool adx_is_inner(const adx_many *m)
 {
     return m->kind == ADX_MANY_product && m->n == 1 && m->k >= 8
         && (!adx_adds_in_place(m) || m->op != ADX_OP_chain);
 }
 
-// Term l of result (i, j), added in place. A sum of one term begins with 0,
-// too: 0 + -0 is 0.
+// Adds term l of result (i, j) in place. Even a sum of one term begins with 0,
+// since 0 + -0 is 0 and -0 is not.
 static void adx_say_term(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -1249,8 +1335,9 @@ static void adx_say_zeros(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, " + i] = 0;\n");
 }
 
-// Sums in a variable or, where columns of the second argument or rows of the
-// first one are what lies side by side, in place.
+// A product of matrices as three loops. If it is added up in place, the
+// innermost loop runs along what is contiguous; otherwise it runs over the
+// terms of one result and adds them up in a variable.
 static void adx_say_product(adx_writing *k, const adx_node *s,
                             const adx_many *m)
 {
@@ -1290,27 +1377,26 @@ static void adx_say_product(adx_writing *k, const adx_node *s,
 static void adx_say_many(adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
-    if (m->kind == ADX_MANY_gather)
-        adx_say_gather(k, s, m);
-    else if (m->kind == ADX_MANY_each)
-        adx_say_each(k, s, m);
-    else if (m->kind == ADX_MANY_product)
-        adx_say_product(k, s, m);
-    else if (m->kind == ADX_MANY_norm)
-        adx_say_norm(k, s, m);
-    else
-        adx_say_fold(k, s, m);
+    switch (m->kind) {
+    case ADX_MANY_each: adx_say_each(k, s, m); break;
+    case ADX_MANY_sum: case ADX_MANY_most: adx_say_fold(k, s, m); break;
+    case ADX_MANY_norm: adx_say_norm(k, s, m); break;
+    case ADX_MANY_product: adx_say_product(k, s, m); break;
+    case ADX_MANY_gather: adx_say_gather(k, s, m); break;
+    case ADX_MANY_external: case ADX_MANY_COUNT: break;    // refused before
+    }
 }
 
 /* === code/matrix ============================================================
  * The derivative of a product A x also needs a product with the transposed A.
  * The adjoint of one row's product needs no other row, so one loop does
- * everything that belongs to a row, and reads A once. What runs along the row
- * is done block by block: with the row's product itself if the product's
- * adjoint is known before, else after it. (matvec: 0.61 instead of 0.74 ms, by
- * hand 0.62; where its numbers come from memory 1.33 instead of 1.77, by hand
- * 1.32. The gradient of |A x - b|^2: 0.65 instead of 0.72 ms, and 1.6 instead
- * of 1.8. Blocks of 32 to 256 are equally fast.)
+ * everything that belongs to a row, and reads A once.
+ *
+ * From the product to the product with the transposed matrix every node is put
+ * in one of four classes: done before the loop, done for each row, done along
+ * each row, or done after the loop. What runs along a row is done block by
+ * block, while the block is in the cache: together with the row's product if
+ * that product's adjoint is known before, else after it (`waits`).
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           code/text code/layout code/statements
@@ -1320,17 +1406,18 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
 
 enum { ADX_ROW_BLOCK = 64 };
 
-// ADX_ALONG: along a row, in blocks. Who reads it must wait for the end; but
-// not for the product, which is there at the end of its row.
+// Where a node is done. What is done along a row (ADX_ALONG) is complete only
+// when all rows are, so a node that reads it comes after the loop; except that
+// the product itself is complete at the end of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// Nodes from the product on to that of the transposed matrix.
+// The nodes of such a loop: from the product to that of the transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
     uint32_t rows, columns;
-    uint8_t *where;             // [number]; where its node is done
-    bool waits;                 // what goes along a row needs its product
+    uint8_t *where;             // [number] where its node is done
+    bool waits;                 // what goes along a row needs the row's product
     unsigned seen;
 } adx_row_loop;
 
@@ -1340,8 +1427,9 @@ static void adx_see_where(void *user, uint32_t number)
     r->seen |= r->where[number];
 }
 
-// Whether row i needs of an argument what is made before or, `stride` apart, an
-// element that row i makes.
+// Whether row i can have what it needs of an argument: the argument is made
+// before the loop, or it is a column whose elements are `stride` apart, made by
+// one node, and row i makes its element i.
 static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
                            int32_t stride)
 {
@@ -1365,16 +1453,15 @@ static bool adx_is_multiple(const adx_many *m)
     return m->kind == ADX_MANY_product && m->k == 1 && (m->m == 1 || m->n == 1);
 }
 
-// A column times a row, as the adjoint of the matrix is: its rows are written
-// while those of the matrix are read. (matvec, bench/: 1.41 instead of 1.45
-// times the adjoint by hand.)
+// A column times a row, as the adjoint of the matrix is. Its rows are written
+// while those of the matrix are read.
 static bool adx_is_outer(const adx_many *m)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->k == 1 && m->n > 1
         && m->m > 1 && adx_adds_in_place(m);
 }
 
-// The product of the transposed matrix that goes with a product.
+// Whether m is the product with the transposed matrix that goes with a product.
 static bool adx_is_transposed(const adx_many *m, const adx_many *first)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->n == 1
@@ -1384,14 +1471,19 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Where the next node is done.
+// Decides where node i is done, given the nodes before it. It runs along a row
+// if it is the product with the transposed matrix, or an outer product of the
+// same shape, and if row i has its one element of the factor that varies from
+// row to row. It is done for each row if it makes one number for each, from
+// numbers that the row has.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
     const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
-    // What is looked at last is what row i needs one element of.
+    // The argument that is looked at last is the one of which row i needs one
+    // element: it decides about `waits`.
     if (i == r->end
             ? adx_is_at_hand(r, m, 0, 0)
               && adx_is_at_hand(r, m, 1, m->arg[1].rs)
@@ -1415,7 +1507,9 @@ static uint8_t adx_where(adx_row_loop *r, size_t i)
     return by_row ? ADX_BY_ROW : ADX_AFTER;
 }
 
-// Whether a node begins such rows; their end and r->where are found then.
+// Whether node `begin` begins a loop of this kind. If so, *r says where it ends
+// and where its nodes are done. If the row's product need not wait, it is done
+// along the row, too.
 static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
 {
     const adx_program *p = k->p;
@@ -1446,8 +1540,8 @@ static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
     return false;
 }
 
-// What one node does of row `row` or of its columns from..to; its text calls
-// them i, j or l.
+// Writes what one node does in row `row`, or in its columns from .. to. Loop
+// variables get the names that the node's own text uses: i, j and l.
 static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
                            const adx_node *s)
 {
@@ -1489,8 +1583,15 @@ static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
 ADX_SELDOM_END
 
 /* === code/functions =========================================================
- * C functions: prologue, body and results, and how a long one is split into
- * several.
+ * A C function: the inputs and constants that arrays need in `work`, a
+ * statement for each used node in program order, and the results. Nothing but
+ * `work` is written before all guards have been passed. Compilers take too long
+ * for very long functions, so the nodes of a long one are split into several C
+ * functions, f_value_0, f_value_1 ..., which f_value calls one after the other.
+ *
+ * For ad_fn_compile there is more (`sizes`): the size of work as data; a check
+ * whether the results are finite, which makes the function return -1; a loop
+ * over a block of points; and a loop over the steps of a loop.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/places function/functions function/pattern code/text
@@ -1501,7 +1602,8 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// "const double *x, const double *w" or "x, w".
+// Writes the inputs as parameters, "const double *restrict x, ", or as
+// arguments, "x, ".
 static void adx_say_inputs(adx_writing *k, bool declared)
 {
     for (int i = 0; i < 3 && k->array[i] != NULL; i++)
@@ -1512,6 +1614,7 @@ static void adx_say_inputs(adx_writing *k, bool declared)
             adx_say(k->text, "%s, ", k->array[i]);
 }
 
+// So that no compiler warns of an input that the code does not use.
 static void adx_say_unused(adx_writing *k)
 {
     adx_say(k->text, "   ");
@@ -1520,7 +1623,7 @@ static void adx_say_unused(adx_writing *k)
     adx_say(k->text, " (void)work;\n");
 }
 
-// Inputs and constants that arrays need.
+// Copies those inputs and constants to work that arrays need there.
 static void adx_say_loads(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -1546,7 +1649,7 @@ static void adx_say_any(adx_writing *k, const adx_node *s)
         adx_say_node(k, s);
 }
 
-// The used ones among nodes begin to end that are done there.
+// Writes the used nodes of a row loop that are done there.
 static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
 {
     const adx_program *p = k->p;
@@ -1561,7 +1664,7 @@ static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
     }
 }
 
-// What is done along row `row`, block by block.
+// Writes what is done along row `row`, block by block.
 static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
 {
     const unsigned long columns = r->columns;
@@ -1574,6 +1677,11 @@ static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
     adx_say(k->text, "            }\n");
 }
 
+// A row loop (code/matrix): what comes before it; zeros in the results of the
+// product with the transposed matrix, which are added up in place; the rows;
+// and what comes after. Where a row's product need not wait, it is added up
+// block by block with the rest of the row; where the rest waits, all of the
+// product comes first.
 static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
 {
     const adx_node *first = &k->p->node[r->begin];
@@ -1599,7 +1707,8 @@ static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
     adx_say_where(k, r, ADX_AFTER);
 }
 
-// The nodes of the next part of the program; part 0 is the first.
+// Writes the nodes of the next part of the program; part 0 is the first. A row
+// loop counts as one node.
 static void adx_say_nodes(adx_writing *k, size_t part)
 {
     const adx_program *p = k->p;
@@ -1620,6 +1729,7 @@ static void adx_say_nodes(adx_writing *k, size_t part)
     k->next = i;
 }
 
+// A C function that makes a part of the program.
 static void adx_say_part(adx_writing *k, size_t part)
 {
     adx_say(k->text, "static int %s_%s_%lu(", k->text->name, k->what,
@@ -1633,7 +1743,8 @@ static void adx_say_part(adx_writing *k, size_t part)
     adx_say(k->text, "    return 0;\n}\n\n");
 }
 
-// How many of the next outputs follow one another in work or in an input.
+// How many of the outputs from `at` on follow one another in work or in an
+// array of inputs.
 static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
 {
     const adx_program *p = k->p;
@@ -1651,14 +1762,14 @@ static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
     return n;
 }
 
-// A run of outputs as a loop.
+// Writes a run of outputs as a loop.
 static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
                         size_t n)
 {
     uint32_t first = k->p->output[at];
     const char *from = "work";
     size_t base = k->place[first];
-    if (!k->stored[first]) {
+    if (!k->stored[first]) {    // then it is an input: in array a, at base
         size_t a = 0;
         for (base = first; base >= k->length[a]; a++)
             base -= k->length[a];
@@ -1671,7 +1782,7 @@ static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
             (unsigned long)base);
 }
 
-// That results i to i + n, which are written, are finite.
+// Looks whether results i to i + n, which have been written, are finite.
 static void adx_say_look(adx_writing *k, const char *array, size_t i, size_t n)
 {
     if (n == 1)
@@ -1684,14 +1795,15 @@ static void adx_say_look(adx_writing *k, const char *array, size_t i, size_t n)
                 (unsigned long)i, (unsigned long)(i + n), array, array);
 }
 
-// Results [i], which is output `at`, and as many of the next ones as can be
-// written in one way. How many.
+// Writes results [i] on, the first of which is output `at`: those that an array
+// node has written at home already, or a run, or a single one. Returns how
+// many.
 static size_t adx_say_some_results(adx_writing *k, const char *array,
                                    size_t i, size_t at, size_t most)
 {
     const adx_program *p = k->p;
     uint32_t x = p->output[at];
-    if (k->home[x] == at)       // they are there
+    if (k->home[x] == at)       // a node has written them
         return adx_results_of(p, &p->node[p->from[x]]);
     size_t n = adx_run_length(k, at, most);
     if (n > 4) {
@@ -1704,6 +1816,8 @@ static size_t adx_say_some_results(adx_writing *k, const char *array,
     return 1;
 }
 
+// Writes all results. Those that `tells` has to look at, and that no node has
+// told of at home, are looked at here.
 static void adx_say_results(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -1721,7 +1835,7 @@ static void adx_say_results(adx_writing *k)
         }
 }
 
-// Constants: one after another, ten in a line.
+// Writes an element of a list of constants, ten in a line.
 static void adx_say_item(adx_text *t, size_t i, uint32_t v)
 {
     adx_say_index(t, i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ", v, "");
@@ -1734,6 +1848,7 @@ static void adx_begin_list(adx_writing *k, const char *list, size_t n)
             (unsigned long)(n == 0 ? 1 : n), n == 0 ? "0" : "");
 }
 
+// The pattern of a sparse matrix, as lists of constants.
 static void adx_say_pattern(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -1756,7 +1871,8 @@ static void adx_say_pattern(adx_writing *k)
     adx_say(t, "\n};\n\n");
 }
 
-// So that no compiler calls the constants unused, or results without entries.
+// So that no compiler warns of constants that are not used, or of results
+// without entries.
 static void adx_say_results_unused(adx_writing *k)
 {
     const adx_results *results = k->results;
@@ -1780,16 +1896,16 @@ static void adx_say_calls(adx_writing *k)
     }
 }
 
-// Whether the function looks at its results before it writes them. (A caller
-// that reads what was just written waits for it: rotquat, bench/, 31 instead of
-// 38 ns.)
+// Whether the function looks at its results before it writes them. A caller
+// that reads what has just been written has to wait for it.
 static bool adx_has_check(const adx_writing *k)
 {
     return k->text->sizes && k->p->manys == 0 && k->parts == 1
         && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
-// The sum of some numbers or of their squares, in halves: it is soon known.
+// Writes the sum of some numbers, or of their squares, as a balanced tree, so
+// that it is soon known.
 static void adx_say_sum(adx_writing *k, const uint32_t *x, size_t n,
                         bool squares)
 {
@@ -1807,8 +1923,9 @@ static void adx_say_sum(adx_writing *k, const uint32_t *x, size_t n,
     adx_say(k->text, ")");
 }
 
-// Bits of the exponent that a number has at most, if no argument of its node
-// has more than e says; `most`: nobody knows.
+// Bounds the size of a node's result: arguments below 2^e in size, with e[] for
+// each number, make a result below 2 to the power of what is returned. `most`:
+// no bound is known.
 static int adx_bits_of(const adx_node *s, const int e[], int most)
 {
     int a = e[s->a];
@@ -1852,8 +1969,12 @@ static bool adx_is_bounded(const adx_writing *k, int small, int most)
     return bounded;
 }
 
-// With less than half as many inputs as n results, these need not be looked at
-// where small inputs leave them finite. (rotquat, bench/: 12 instead of 14 ns.)
+// Few inputs are cheaper to look at than many results: with less than half as
+// many inputs as n results, the code first asks whether all inputs are small,
+// in a sense that leaves every result finite (adx_is_bounded). Then the results
+// need not be looked at. The sum of the squares being below 2^(most/4), each
+// input is below 2^(most/8). False: this would not pay, and nothing was
+// written.
 static bool adx_say_small_inputs(adx_writing *k, size_t n)
 {
     const adx_program *p = k->p;
@@ -1873,11 +1994,14 @@ static bool adx_say_small_inputs(adx_writing *k, size_t n)
     return true;
 }
 
+// The check of adx_has_check: if the sum of all results, each counted once, is
+// not finite, the function returns -1 and has written nothing.
 static void adx_say_check(adx_writing *k)
 {
     const adx_program *p = k->p;
     uint32_t seen[ADX_CHECKED_MOST];
     size_t n = 0;
+    // the different results, without constants
     for (size_t i = 0; i < p->outputs - k->unchecked; i++) {
         uint32_t x = p->output[i];
         size_t j = 0;
@@ -1895,7 +2019,7 @@ static void adx_say_check(adx_writing *k)
             small ? "!small && " : "");
 }
 
-// What an array is, for the header. Of a sparse matrix the same, entry by entry.
+// What an array is, for the header. Of a sparse matrix the entries are listed.
 static const char *adx_array_meaning(const char *array, bool sparse)
 {
     static const char *const meaning[][2] = {
@@ -1927,7 +2051,7 @@ static void adx_say_meaning(adx_writing *k, const char *array, size_t length,
             out ? "out" : "in ", adx_array_meaning(array, k->entries != NULL));
 }
 
-// The pattern's rows begin at start[i]: entries k from there to start[i + 1].
+// Declares the pattern in a header, with a comment that says what `start` is.
 static void adx_declare_pattern(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -1946,8 +2070,8 @@ static void adx_declare_pattern(adx_writing *k)
             (unsigned long)room);
 }
 
-// As adx_say_function, without what follows its head. (C++ has no restrict,
-// which is no part of a function's type.)
+// Declares the function in a header, with a comment that says what its arrays
+// are. (C++ has no restrict, which is no part of a function's type.)
 static void adx_declare_function(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -1968,17 +2092,11 @@ static void adx_declare_function(adx_writing *k)
     adx_say(t, "%s *work);\n\n", t->real);
 }
 
-static void adx_say_function(adx_writing *k)
+// Writes the function up to its first node, and before it the length of `work`.
+static void adx_say_opening(adx_writing *k)
 {
     adx_text *t = k->text;
     const adx_results *results = k->results;
-    bool checks = adx_has_check(k);
-    k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
-            && k->p->outputs > 0;
-    if (k->entries != NULL)
-        adx_say_pattern(k);
-    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
-        adx_say_part(k, part);
     adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places),
             t->exported ? "" : "static ", t->name, k->what);
@@ -1993,6 +2111,37 @@ static void adx_say_function(adx_writing *k)
         adx_say(t, "    long fault = 0;\n");
     adx_say_unused(k);
     adx_say_results_unused(k);
+}
+
+// Writes the whole function, in this order:
+//
+//     the pattern of a sparse matrix
+//     its parts, if it is split
+//     #define f_value_WORK 12
+//     int f_value(const double *restrict x, ...)
+//     {
+//         loads and nodes, or calls of the parts
+//         a check of the results before they are written
+//         results
+//     }
+//     const unsigned long f_value_size = f_value_WORK;
+//     int f_value_checks(double x) { return x - x != 0; }
+//
+// The last two are for ad_fn_compile. It calls the last one, which is named
+// f_value_tells where the results are looked at after they have been written,
+// with an infinity. Flags such as -ffast-math make the compiler believe that
+// there is none, and then the check is worth nothing.
+static void adx_say_function(adx_writing *k)
+{
+    adx_text *t = k->text;
+    bool checks = adx_has_check(k);
+    k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
+            && k->p->outputs > 0;
+    if (k->entries != NULL)
+        adx_say_pattern(k);
+    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
+        adx_say_part(k, part);
+    adx_say_opening(k);
     if (k->parts > 1)
         adx_say_calls(k);
     else {
@@ -2011,7 +2160,7 @@ static void adx_say_function(adx_writing *k)
                 t->name, k->what, checks ? "checks" : "tells", t->real);
 }
 
-// Whether a point's results are finite: as far as their sum says so, which may
+// Whether a point's results are finite, as far as their sum says so, which may
 // overflow, too.
 static void adx_say_fault(adx_writing *k)
 {
@@ -2022,8 +2171,9 @@ static void adx_say_fault(adx_writing *k)
     adx_say(k->text, ";\n    fault |= all - all != 0;\n");
 }
 
-// All points of a block in one loop, which the compiler makes one of vectors:
-// inputs are read where they are. Only of programs without guards and arrays.
+// Writes all points of a block as one loop, which the compiler turns into one
+// of vectors. Inputs are read where they are. This is only for programs without
+// guards and arrays.
 static void adx_say_block(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -2058,10 +2208,8 @@ static bool adx_has_block(const adx_writing *k)
     return k->p->manys == 0 && k->parts == 1;
 }
 
-// What a loop keeps of a step is asked for long before it is needed:
-// steps wait for each other, and must not wait for memory, too. (loop with 10^6
-// steps: 25 to 26 instead of 28 to 31 ns a step, by hand 24 to 25.5. From 2 to
-// 10 kB ahead it is level.)
+// What a loop keeps of a step is asked for long before it is needed. Each step
+// waits for the one before, and must not wait for memory as well.
 static const char adx_loop_fetch[] =
     "#ifdef __GNUC__\n"
     "#define FETCH(at) \\\n"
@@ -2070,8 +2218,10 @@ static const char adx_loop_fetch[] =
     "#define FETCH(at) ((void)(at), (void)far)\n"
     "#endif\n";
 
-// Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
-// P parameters; then comes the number of the step. ROW are kept of each step.
+// The steps of a loop, as adx_compiled.loop describes them. Of the IN inputs of
+// a step the first W are carried on, D are data, P are parameters, and the last
+// one is the number of the step. STEP calls the step's function. Of each step
+// ROW numbers are kept: what is carried on, the mark, and what is handed on.
 static const char adx_loop_primal[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
@@ -2091,6 +2241,7 @@ static const char adx_loop_primal[] =
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = x[i];\n";
 
+// The same backwards: w are the adjoints of what is carried on.
 static const char adx_loop_pullback[] =
     "    real x[IN], w[W], dx[IN], sum[P + 1];\n"
     "    for (i = 0; i < W; i++) w[i] = state[i];\n"
@@ -2112,9 +2263,13 @@ static const char adx_loop_pullback[] =
     "    for (i = 0; i < W; i++) state[i] = w[i];\n"
     "    for (i = 0; i < P; i++) fixed_sums[i] = sum[i];\n";
 
+// Writes the loop around a step's function: the constants W, D, P, IN, ROW, and
+// one of the two bodies.
 static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 {
     adx_text *t = k->text;
+    // The step's function is value or primal, or back vjp or pullback. primal
+    // hands numbers on to pullback, behind the state and the mark.
     bool back = k->array[1] != NULL;
     const char *handed = back ? k->array[2] : k->results->array[1];
     size_t behind = handed == NULL ? 0
@@ -2124,8 +2279,9 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
             back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
             ", at + W + 1" : "", back ? "dx" : "");
     adx_say(t, "long %s_%s_loop(long steps, long first, %s *state, %s *kept, "
-            "long stride, const %s *mark, const %s *const *data, %s *const *sums, "
-            "const long *move, const %s *fixed, %s *fixed_sums, %s *work)\n{\n",
+            "long stride, const %s *mark, const %s *const *data, "
+            "%s *const *sums, const long *move, const %s *fixed, "
+            "%s *fixed_sums, %s *work)\n{\n",
             t->name, k->what, t->real, t->real, t->real, t->real, t->real,
             t->real, t->real, t->real);
     adx_say(t, "    enum { W = %lu, D = %lu, P = %lu, IN = W + D + P + 1,\n"
@@ -2156,8 +2312,8 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// Where the derivatives of a direction begin: at the inputs or outputs of its
-// colour, or at a full one.
+// Seeds direction d: the inputs (or, in reverse, the outputs) of its colour get
+// the derivative 1, or the one full row or column that it is for.
 static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
 {
     bool apart = d >= s->groups;
@@ -2170,8 +2326,9 @@ static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
             k->derived[reverse ? k->from->output[i] : i] = adx_fixed(k->to, 1);
 }
 
-// Entries of a sparse matrix in the order of its pattern, as ad_fn_jacobian_pattern
-// computes them: one sweep for all columns or rows of a colour.
+// Makes the entries of a sparse matrix in the order of its pattern, as
+// ad_fn_jacobian_pattern computes them: one sweep of derivation for all columns
+// or rows of a colour, and in entry[] the number that it makes of each entry.
 static ad_status adx_make_entries(adx_program *q, const adx_program *p,
                                   const adx_pattern *s, uint32_t entry[])
 {
@@ -2199,6 +2356,9 @@ static ad_status adx_make_entries(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+// Makes the program of a sparse Jacobian. A sparse Hessian is the sparse
+// Jacobian of the adjoint program, without the values that this has as outputs,
+// too.
 static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 {
     const ad_allocator *a = &fn->memory;
@@ -2226,15 +2386,16 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     return status == ADREV_OK ? q->status : status;
 }
 
-// Beyond those that can be asked for: for loops (function/matrices), with
-// machine code only.
+// Functions besides those that users can ask for. They are for loops
+// (function/matrices), and exist as machine code only.
 enum {
     ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
     ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
 };
 
-// A kind of function: what it computes (of a Jacobian without values, and of
-// sparse matrices, adx_make_c_kind says that), its name, inputs and results.
+// A kind of C function: what it computes, its name, inputs and results. For a
+// Jacobian without values, and for sparse matrices, adx_make_c_kind decides
+// what is computed, and `kind` only says where the code belongs.
 typedef struct adx_c_kind {
     unsigned bit;
     adx_kind kind;
@@ -2262,11 +2423,11 @@ static const adx_c_kind adx_c_kinds[] = {
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
-// What evaluations use: gradients and Jacobians come with values.
+// The kinds that evaluations use: gradients and Jacobians come with values.
 #define ADX_C_LOADED (ADX_C_ALL & ~(ADREV_C_GRADIENT | ADREV_C_JACOBIAN))
 
-// The program behind a function. Outputs: results of the first array, then of
-// the second.
+// Makes the program behind a C function. Its outputs are the results of the
+// first array, then those of the second.
 static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
                                  const adx_c_kind *kind)
 {
@@ -2278,7 +2439,8 @@ static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
                                          : adx_make_derived(q, p, kind->kind);
 }
 
-// The pattern of a sparse kind, which has been made for the program already.
+// The pattern of a sparse kind, which has been found when the program was made;
+// NULL: the kind is not sparse.
 static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
 {
     adx_pattern *s;
@@ -2287,6 +2449,7 @@ static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
          ? NULL : &s->g;
 }
 
+// The length of an array, by its name.
 static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
                            const char *array)
 {
@@ -2323,8 +2486,8 @@ static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
         bool external = m != NULL && m->kind == ADX_MANY_external;
         if (external && adx_is_used(q, &q->node[i], used))
             status = ADREV_EEXTERNAL;
-        bool plain = op >= ADX_OP_COUNT || (m != NULL
-            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
+        bool plain = op >= ADX_OP_COUNT
+                  || (m != NULL && !adx_facts_of(m->kind)->operation);
         if (!plain && adx_is_used(q, &q->node[i], used)
             && !adx_mark_helpers(adx_value_text(file->text, op), file->needed))
             status = ADREV_EEXTERNAL;
@@ -2346,8 +2509,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
     size->bytes = bytes;
 }
 
-// Whether many steps are done by one call: of loops with few numbers, where
-// what a call costs is more than nothing.
+// Whether there is a function that makes many steps in one call. It pays for
+// steps with few numbers, where the call itself takes a part of the time.
 static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 {
     return fn->program.carried > 0 && fn->program.carried == fn->m
@@ -2357,8 +2520,41 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
         && adx_has_check(k);
 }
 
-// q has all outputs of its program: values, too, which only blocks of points
-// want.
+// The arrays of a C function, and how many of its results nothing checks.
+static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
+                            const adx_c_kind *kind)
+{
+    *results = (adx_results){ { kind->out[0], kind->out[1] },
+                              { adx_c_length(fn, kind, kind->out[0]),
+                                adx_c_length(fn, kind, kind->out[1]) } };
+    k->results = results;
+    // Two kinds of results may be not finite without harm: of a step of a loop
+    // the adjoint of its number, and what is handed on, since some of that may
+    // not be needed.
+    k->unchecked = kind->kind == ADX_KIND_primal ? results->length[1]
+                 : fn->program.carried > 0
+                   && (kind->kind == ADX_KIND_vjp
+                       || kind->kind == ADX_KIND_pullback);
+    for (int i = 0; i < 3; i++) {
+        k->array[i] = kind->in[i];
+        k->length[i] = adx_c_length(fn, kind, kind->in[i]);
+    }
+}
+
+// Writes what ad_fn_compile needs besides a C function. q has more outputs than
+// that: values behind the derivatives, which only blocks of points want.
+static void adx_write_besides(adx_writing *k, const adx_program *q,
+                              const ad_fn *fn, const adx_c_kind *kind)
+{
+    if (k->text->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+        adx_mark_used(q, k->used);
+        adx_say_block(k);
+    }
+    if (adx_is_looped(k, fn, kind->kind))
+        adx_say_loop(k, fn->program.carried, fn->program.parameters);
+}
+
+// Writes one C function and what belongs to it, or its declaration.
 static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
@@ -2366,23 +2562,11 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     size_t split = file->options->split;
     size_t before = t->bytes;
     size_t all = q->outputs;
+    adx_results results;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
                       .entries = adx_entries_of(file->fn, kind->bit) };
-    adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(file->fn, kind, kind->out[0]),
-                              adx_c_length(file->fn, kind, kind->out[1]) } };
-    k.results = &results;
-    // Of a step of a loop, the adjoint of its number; and what is handed on, of
-    // which some may not be needed.
-    k.unchecked = kind->kind == ADX_KIND_primal ? results.length[1]
-                : file->fn->program.carried > 0
-                  && (kind->kind == ADX_KIND_vjp
-                      || kind->kind == ADX_KIND_pullback);
-    for (int i = 0; i < 3; i++) {
-        k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(file->fn, kind, kind->in[i]);
-    }
+    adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && t->header) {
@@ -2392,46 +2576,38 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
-            adx_mark_used(q, k.used);
-            adx_say_block(&k);
-        }
-        if (adx_is_looped(&k, file->fn, kind->kind))
-            adx_say_loop(&k, file->fn->program.carried,
-                         file->fn->program.parameters);
+        adx_write_besides(&k, q, file->fn, kind);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-// One kind: marks what helpers it needs, writes it, or both.
-static ad_status adx_do_kind(adx_c_file *file, size_t which, bool mark,
-                             bool write)
+static ad_status adx_do_kind(adx_c_file *file, size_t which)
 {
     const adx_c_kind *kind = &adx_c_kinds[which];
     adx_program q;
     ad_status status = adx_make_c_kind(&q, file->fn, kind);
-    if (status == ADREV_OK && mark) {
-        size_t all = q.outputs;
-        if (!file->text->sizes)
-            q.outputs = adx_c_length(file->fn, kind, kind->out[0])
-                      + adx_c_length(file->fn, kind, kind->out[1]);
+    size_t all = q.outputs;
+    if (status == ADREV_OK && !file->text->sizes)
+        q.outputs = adx_c_length(file->fn, kind, kind->out[0])
+                  + adx_c_length(file->fn, kind, kind->out[1]);
+    if (status == ADREV_OK)
         status = adx_need_helpers(file, &q);
-        q.outputs = all;
-    }
-    if (status == ADREV_OK && write)
+    q.outputs = all;
+    if (status == ADREV_OK)
         status = adx_write_program(file, kind, &q, file->size == NULL
                                    ? NULL : &file->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-static ad_status adx_do_kinds(adx_c_file *file, bool mark, bool write)
+// Writes all that are asked for, and marks what helpers they need.
+static ad_status adx_do_kinds(adx_c_file *file)
 {
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
         if (file->asked & adx_c_kinds[i].bit)
-            status = adx_do_kind(file, i, mark, write);
+            status = adx_do_kind(file, i);
     return status;
 }
 
@@ -2439,9 +2615,9 @@ ADX_SELDOM_END
 
 /* === code/casadi ============================================================
  * CasADi's entry points call the functions of code/functions and store matrices
- * by columns. Their working memory begins with zeros, for inputs that are not
- * given. Behind these is room for results that are not asked for or must be
- * reordered.
+ * by columns. Their working memory w has three parts: zeros, for inputs that
+ * are not given; scratch room for results that are not asked for or must be
+ * reordered; and the work of the function that is called.
  *
  *   needs   tape/memory function/api function/functions function/pattern
  *           function/plans code/api code/text code/functions code/wanted
@@ -2450,12 +2626,13 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// Shapes of inputs and results. n, m: a column of so many numbers; N, M: the
-// same without entries; J: Jacobian; T: the same transposed; H: Hessian;
-// Z: n x m without entries.
+// A kind of entry point. `in` and `out` have a letter for the shape of each
+// input and result: n, m is a column of that many numbers; N, M the same
+// without entries; J a Jacobian; T a Jacobian transposed; H a Hessian; Z an n x
+// m matrix without entries.
 typedef struct adx_point_kind {
-    unsigned functions;         // there if one of these is asked for,
-    unsigned more;              // and one of these; 0: that is all
+    unsigned functions;         // written if one of these is asked for,
+    unsigned more;              // and one of these, unless it is 0
     const char *prefix;         // of the name
     const char *in;
     const char *in_name[4];
@@ -2485,7 +2662,7 @@ static const adx_point_kind adx_point_kinds[] = {
 };
 #define ADX_POINT_KINDS (sizeof adx_point_kinds / sizeof *adx_point_kinds)
 
-// A sparse matrix by columns: these are the rows of g.
+// A sparse matrix by columns, which are the rows of g.
 typedef struct adx_by_columns {
     adx_entries g;
     uint32_t *order;            // of our entries; NULL: the same
@@ -2502,8 +2679,12 @@ typedef struct adx_point {
     adx_by_columns matrix[3];   // of sparse results
 } adx_point;
 
-// Columns of a matrix, or of the symmetric one with this lower triangle. Both
-// are read by rows, so the next entry of a row is that of the next column.
+// Lists a matrix by columns, and for each entry where it is in `from`, which is
+// by rows. If `lower`, `from` is the lower triangle of a symmetric matrix.
+//
+// The columns are visited in order. So the entries of a row i come in the order
+// in which `from` has them, and next[i] is the next one of them. An entry of
+// the upper triangle, (i, j) with i <= j, is the entry (j, i) of the lower one.
 static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
                               bool lower, adx_by_columns *out)
 {
@@ -2527,6 +2708,7 @@ static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
     return ok;
 }
 
+// Which functions that are asked for can compute a result of that shape.
 static unsigned adx_bits_of_shape(const adx_point *e, char shape)
 {
     unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
@@ -2534,7 +2716,7 @@ static unsigned adx_bits_of_shape(const adx_point *e, char shape)
     return shape == 'Z' ? 0 : bits & e->asked;
 }
 
-// The function that computes a result; of two, the sparse one.
+// The function that computes a result. If there are two, it is the sparse one.
 static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
 {
     size_t i = ADX_C_KINDS;
@@ -2543,6 +2725,7 @@ static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
     return i == 0 ? NULL : &adx_c_kinds[i - 1];
 }
 
+// How many numbers result r has.
 static size_t adx_shape_length(const adx_point *e, size_t r)
 {
     char shape = e->kind->out[r];
@@ -2553,14 +2736,17 @@ static size_t adx_shape_length(const adx_point *e, size_t r)
          : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
 }
 
-// Matrices that are not by columns as they come: they go by way of scratch.
+// Whether result r is a matrix that the function does not write by columns: it
+// goes by way of scratch.
 static bool adx_is_moved(const adx_point *e, size_t r)
 {
     return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
 }
 
-// One of two vectors may not be asked for; matrices come one after another. An
-// empty one has a place, too: where work begins is another array (restrict).
+// Adds up the scratch room. Of two vectors either may not be asked for, so both
+// have room; matrices are made one after another and share it. An empty result
+// has a place, too, because `work` begins behind it and must not overlap with
+// it (restrict).
 static void adx_find_scratch(adx_point *e)
 {
     bool two = strcmp(e->kind->out, "mn") == 0;
@@ -2616,8 +2802,9 @@ static void adx_say_head(adx_point *e, const char *type, const char *what,
     t->muted = t->header;       // what follows is the body
 }
 
-// By CasADi's convention a dense matrix has its size and 1, any other one where
-// its columns begin, and the row of each entry.
+// Writes the shape of an input or result. By CasADi's convention a dense matrix
+// has its size and a 1; any other one has where its columns begin, and the row
+// of each entry.
 static void adx_say_sparsity(adx_point *e, char shape, const adx_entries *g,
                              size_t which)
 {
@@ -2672,7 +2859,7 @@ static void adx_say_point_names(adx_point *e, const char *what,
     adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
 }
 
-// The functions of one line, which are the same but for their names.
+// The entry points of one line, which differ only in their names.
 static void adx_say_point_rest(adx_point *e)
 {
     static const char *const rest[][4] = {
@@ -2692,7 +2879,8 @@ static void adx_say_point_rest(adx_point *e)
     }
 }
 
-// Sizes of the arrays: no integers, and as much work as the largest function.
+// The sizes of the arrays: no integers, and as much work as the function that
+// needs most.
 static void adx_say_point_work(adx_point *e)
 {
     adx_text *t = e->text;
@@ -2712,7 +2900,7 @@ static void adx_say_point_work(adx_point *e)
             (unsigned long)(e->zeros + e->scratch));
 }
 
-// "left = f_hessian(x0, x2, "
+// Begins a call, as in "left = f_hessian(x0, x2, ".
 static void adx_say_point_call(adx_point *e, const adx_c_kind *kind)
 {
     adx_say(e->text, "        left = %s_%s(", e->text->name, kind->what);
@@ -2720,7 +2908,8 @@ static void adx_say_point_call(adx_point *e, const adx_c_kind *kind)
         adx_say(e->text, "x%c, ", e->kind->at[i]);
 }
 
-// Results of a function as they are, or in scratch if they are not asked for.
+// Calls a function whose results are vectors. It writes them in place, or to
+// scratch if they are not asked for.
 static void adx_say_point_direct(adx_point *e)
 {
     adx_text *t = e->text;
@@ -2749,7 +2938,7 @@ static void adx_say_point_order(adx_point *e, size_t r)
     adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
 }
 
-// Result r, a matrix, by columns.
+// Makes result r, a matrix, and puts its entries in the order of columns.
 static void adx_say_point_matrix(adx_point *e, size_t r)
 {
     adx_text *t = e->text;
@@ -2779,6 +2968,8 @@ static void adx_say_point_matrix(adx_point *e, size_t r)
     adx_say(t, "    }\n");
 }
 
+// The entry point itself: inputs that are not given become zeros, then each
+// result is computed.
 static void adx_say_point(adx_point *e)
 {
     adx_text *t = e->text;
@@ -2849,14 +3040,15 @@ ADX_SELDOM_END
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   function/api function/formulas code/api code/text code/wanted
- *           code/casadi
+ *   needs   tape/memory function/api function/formulas code/api code/text
+ *           code/wanted code/casadi
  *   offers  ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// What comes first: of a header all that is true of each function.
+// Writes the top of the file. In a header its comment says what is true of each
+// function.
 static void adx_say_top(const adx_c_file *file)
 {
     adx_text *t = file->text;
@@ -2872,35 +3064,44 @@ static void adx_say_top(const adx_c_file *file)
     if (!t->header)
         adx_say(t, "#include <math.h>\n\n");
     else
-        adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did not "
-                "pass: then nothing\n * but work has been written. work has "
-                "%s_..._WORK numbers, whatever is in\n * them. Arrays do not "
-                "overlap. A\n * derivative has the unit of its result divided "
-                "by those of its inputs.\n */\n\n#ifndef %s_H\n#define %s_H"
-                "\n\n#ifdef "
-                "__cplusplus\nextern \"C\" {\n#endif\n\n", t->name, t->name,
-                t->name);
+        adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did "
+                "not pass: then nothing\n * but work has been written. work "
+                "has %s_..._WORK numbers, whatever is in\n * them. Arrays do "
+                "not overlap. A\n * derivative has the unit of its result "
+                "divided by those of its inputs.\n */\n\n"
+                "#ifndef %s_H\n#define %s_H\n\n"
+                "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", t->name,
+                t->name, t->name);
 }
 
-// Helper functions come first, so the programs are made twice; but where
-// nothing is written the order does not matter.
+// Helper functions come first; but which are needed is known when all others
+// have been written. So these wait in memory. On failure nothing is written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
-    bool twice = t->write != NULL;
-    ad_status status = twice ? adx_do_kinds(file, true, false) : ADREV_OK;
-    if (status != ADREV_OK)
-        return status;
-    adx_say_top(file);
-    if (twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    status = adx_do_kinds(file, !twice, true);
-    if (!twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    if (file->options->casadi && status == ADREV_OK)
-        status = adx_write_points(file->fn, file->asked, t);
-    if (t->header)
-        adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    adx_text out = *t;
+    adx_bytes functions = { .memory = &file->fn->memory };
+    if (out.write != NULL) {
+        t->write = adx_put_bytes;
+        t->user = &functions;
+    }
+    ad_status status = adx_do_kinds(file);
+    if (status == ADREV_OK && functions.failed)
+        status = ADREV_ENOMEM;
+    out.bytes = t->bytes;
+    *t = out;
+    if (status == ADREV_OK) {
+        adx_say_top(file);
+        if (!t->header)
+            adx_say_helpers(t, file->needed);
+        if (functions.n > 0)
+            t->write((const char *)functions.v, functions.n, t->user);
+        if (file->options->casadi)
+            status = adx_write_points(file->fn, file->asked, t);
+        if (t->header)
+            adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    }
+    adx_drop(functions.memory, functions.v);
     return status;
 }
 
@@ -2943,7 +3144,7 @@ static bool adx_is_usable(const char *name)
              && adx_is_listed(adx_math_names, name, n - 1));
 }
 
-// The name of a header that is included: NULL is one.
+// Whether a header of that name can be included. NULL is allowed.
 static bool adx_is_includable(const char *name)
 {
     return name == NULL || (strlen(name) <= 200
@@ -2951,8 +3152,12 @@ static bool adx_is_includable(const char *name)
 }
 
 // What is written besides a function's plain code.
-typedef enum adx_form { ADX_FORM_code, ADX_FORM_loaded, ADX_FORM_header } adx_form;
+typedef enum adx_form {
+    ADX_FORM_code, ADX_FORM_loaded, ADX_FORM_header
+} adx_form;
 
+// Checks the options and writes the file; ADREV_ESHAPE: they contradict one
+// another, or a name cannot be used.
 static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
@@ -2987,8 +3192,8 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
 {
     static const ad_c_options none;
     return fn == NULL ? ADREV_ESHAPE
-         : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code, write,
-                       user, bytes, NULL);
+         : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code,
+                       write, user, bytes, NULL);
 }
 
 ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
@@ -3024,8 +3229,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/formulas function/adjoints function/record
- *           function/functions function/evaluate
- *   offers  adx_bytes adx_put_word
+ *           function/functions function/evaluate code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3035,29 +3239,11 @@ ADX_SELDOM_BEGIN
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
 
-typedef struct adx_bytes {
-    const ad_allocator *memory;
-    uint8_t *v;
-    size_t n;
-    size_t room;
-    bool failed;
-} adx_bytes;
-
-static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
-{
-    for (size_t i = 0; i < bytes && !b->failed; i++)
-        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
-            b->v[b->n++] = (uint8_t)(v >> (8 * i));
-        else
-            b->failed = true;
-}
-
 static void adx_put_string(adx_bytes *b, const char *text)
 {
     size_t n = text == NULL ? 0 : strlen(text);
     adx_put_word(b, n, 4);
-    for (size_t i = 0; i < n; i++)
-        adx_put_word(b, (uint8_t)text[i], 1);
+    adx_put_bytes(text, n, b);
 }
 
 static void adx_put_real(adx_bytes *b, ad_real v)
@@ -3071,7 +3257,8 @@ static void adx_put_real(adx_bytes *b, ad_real v)
     adx_put_word(b, narrow | wide, sizeof v);
 }
 
-// Operations by name: their codes may change.
+// Lists all operations by name, since their codes may change from version to
+// version.
 static void adx_put_operations(adx_bytes *b)
 {
     adx_put_word(b, ADX_OP_COUNT, 4);
@@ -3079,13 +3266,12 @@ static void adx_put_operations(adx_bytes *b)
         adx_put_string(b, adx_row_of(op)->name);
 }
 
-// Arguments; the others repeat the first.
-static int adx_many_arity(const adx_many *k)
-{
-    return k->kind == ADX_MANY_product ? 2
-         : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
-         : adx_row_of(k->op)->arity;
-}
+// Kinds by number (docs/saved-functions.md), so these stay as they are.
+ADX_STATIC_ASSERT(ADX_MANY_each == 0 && ADX_MANY_sum == 1 && ADX_MANY_most == 2
+                  && ADX_MANY_norm == 3 && ADX_MANY_product == 4
+                  && ADX_MANY_gather == 5,
+                  "saved functions name these kinds by number: add new ones "
+                  "behind ADX_MANY_gather");
 
 static void adx_put_many(adx_bytes *b, const adx_many *k)
 {
@@ -3122,43 +3308,36 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         adx_put_word(b, p->output[i], 4);
 }
 
-ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+// What comes before the program: a head, counts, and the names of operations.
+static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
+                         const ad_fn_report *report)
 {
-    if (fn == NULL || write == NULL)
-        return ADREV_ESHAPE;
-    adx_program copy;           // without what no result needs
-    const adx_program *p = &fn->program;
-    ad_fn_report report;
-    if (!adx_count_live(p, &report))
-        return ADREV_ENOMEM;
-    adx_begin_program(&copy, &fn->memory, false);
-    if (!p->counted && report.dead > 0) {
-        ad_status status = adx_make_copy(&copy, p);
-        if (status != ADREV_OK) {
-            adx_free_program(&copy);
-            return status;
-        }
-        p = &copy;
-    }
-    if (adx_has_external(p)) {  // a file has no functions of the user
-        adx_free_program(&copy);
-        return ADREV_EEXTERNAL;
-    }
-    adx_bytes b = { .memory = &fn->memory };
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
-        fn->n, fn->m, p->numbers, p->nodes, report.recorded, report.constant,
-        report.common, report.identity, report.dead, report.operations,
-        report.arrays, report.guards
+        fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
+        report->common, report->identity, report->dead, report->operations,
+        report->arrays, report->guards
     };
     for (size_t i = 0; i < 3; i++)
-        adx_put_word(&b, head[i], 4);
+        adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        adx_put_word(&b, count[i], 8);
-    adx_put_operations(&b);
+        adx_put_word(b, count[i], 8);
+    adx_put_operations(b);
+}
+
+// The file is what comes before the program, the program, the places of guards
+// in the user's source, and a checksum of all that.
+static ad_status adx_put_file(const ad_fn *fn, const adx_program *p,
+                              const ad_fn_report *report, ad_write_fn *write,
+                              void *user)
+{
+    if (adx_has_external(p))    // a file cannot hold functions of the user's
+        return ADREV_EEXTERNAL;
+    adx_bytes b = { .memory = &fn->memory };
+    adx_put_head(&b, fn, p, report);
     adx_put_program(&b, p);
-    for (size_t i = 0; i < report.guards; i++) {
+    for (size_t i = 0; i < report->guards; i++) {
         adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
         adx_put_string(&b, fn->guard[i].file);
     }
@@ -3167,8 +3346,29 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
-    adx_free_program(&copy);
     return b.failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+// What no result needs is left out.
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+{
+    if (fn == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    adx_program copy;           // the program without what no result needs
+    const adx_program *p = &fn->program;
+    ad_fn_report report;
+    ad_status status = ADREV_OK;
+    if (!adx_count_live(p, &report))
+        return ADREV_ENOMEM;
+    adx_begin_program(&copy, &fn->memory, false);
+    if (!p->counted && report.dead > 0) {
+        status = adx_make_copy(&copy, p);
+        p = &copy;
+    }
+    if (status == ADREV_OK)
+        status = adx_put_file(fn, p, &report, write, user);
+    adx_free_program(&copy);
+    return status;
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -3179,6 +3379,8 @@ typedef struct adx_source_bytes {
     bool bad;
 } adx_source_bytes;
 
+// The next bytes as an integer. Beyond the end of the file it is 0 and the file
+// is bad, so a caller need not ask after each number.
 static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
 {
     uint64_t v = 0;
@@ -3210,7 +3412,8 @@ static ad_real adx_get_real(adx_source_bytes *b)
     return v;
 }
 
-// A count of things that take so many bytes each.
+// A count of things that take that many bytes each: no more than there can be
+// in the rest of the file.
 static size_t adx_get_count(adx_source_bytes *b, size_t each)
 {
     uint64_t n = adx_get(b, 8);
@@ -3219,12 +3422,11 @@ static size_t adx_get_count(adx_source_bytes *b, size_t each)
     return b->bad ? 0 : (size_t)n;
 }
 
-// A string that stays in the bytes. Its length: *n.
+// A string, which stays where it is. *n becomes its length.
 static const char *adx_get_string(adx_source_bytes *b, size_t *n)
 {
-    const char *text = (const char *)b->v;
     *n = adx_get_word(b);
-    text = (const char *)b->v;
+    const char *text = (const char *)b->v;
     if (b->bad || *n > b->left) {
         b->bad = true;
         *n = 0;
@@ -3238,11 +3440,19 @@ static const char *adx_get_string(adx_source_bytes *b, size_t *n)
 typedef struct adx_loading {
     adx_source_bytes b;
     adx_program *p;
-    uint32_t op[256];           // what their codes are here
-    uint32_t ops;               // how many they are there
-    size_t made;                // numbers: those below this one
-    uint32_t *guard;            // for each of these, 1 + the last number up to
-} adx_loading;                  // it that is a guard's; 0: none
+    uint32_t op[256];           // for each code of the file, the code here
+    uint32_t ops;               // how many operations the file knows
+    size_t made;                // all numbers below this one have been made
+    uint32_t *guard;            // for each of these numbers: 1 + the last one
+                                // up to it that a guard makes; 0: there is none
+} adx_loading;
+
+// The counts that a file begins with.
+typedef struct adx_file_counts {
+    size_t n, m;                // inputs and results
+    size_t numbers, nodes;
+    ad_fn_report report;
+} adx_file_counts;
 
 static void adx_get_operations(adx_loading *k)
 {
@@ -3257,7 +3467,8 @@ static void adx_get_operations(adx_loading *k)
     }
 }
 
-// The code here of an operation there; ADX_OP_end: there is none.
+// The code here of an operation of the file; ADX_OP_end: there is none. Guards
+// and array nodes have the two codes behind those of the operations.
 static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
 {
     return op < k->ops ? k->op[op]
@@ -3265,9 +3476,9 @@ static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
          : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
 }
 
-#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the nodes read so far
+#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // no node read so far makes it
 
-// Whether a number has been made before; that of a guard is none.
+// Whether a node may read a number: it has been made, and not by a guard.
 static bool adx_is_readable(const adx_loading *k, uint64_t x)
 {
     const adx_program *p = k->p;
@@ -3282,7 +3493,8 @@ static void adx_check_read(adx_loading *k, uint64_t x)
         k->b.bad = true;
 }
 
-// After every node: its results, and the constants that come next.
+// Goes on after a node has been read: its results have been made, and so have
+// the constants that follow them.
 static void adx_note_made(adx_loading *k)
 {
     const adx_program *p = k->p;
@@ -3293,8 +3505,8 @@ static void adx_note_made(adx_loading *k)
     }
 }
 
-// The first and the last number of a range that is not empty. false: they have
-// not been made.
+// Finds the first and the last number of a range that is not empty. False: they
+// have not been made. Steps are bounded first, so that no sum overflows.
 static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
                           size_t rows, size_t cols, int64_t end[2])
 {
@@ -3304,17 +3516,19 @@ static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
                              (int64_t)(cols - 1) * r->cs };
     end[0] = end[1] = r->base;
     for (int i = 0; i < 2; i++) {
-        if (step[i] > most || step[i] < -most   // of one element, too
-            || way[i] > most || way[i] < -most) // before sums overflow
+        if (step[i] > most || step[i] < -most   // even if there is no step
+            || way[i] > most || way[i] < -most)
             return false;
         end[way[i] > 0] += way[i];
     }
     return end[0] >= 0 && end[1] < (int64_t)k->made;
 }
 
-// A file of some bytes can name ranges of 2^31 elements, so most are not looked
-// at one by one: where none of the numbers between the ends is a guard's, they
-// can be read.
+// Checks that all elements of a range can be read. A file of a few bytes can
+// name ranges of 2^31 elements, so they are mostly not looked at one by one: if
+// no number between the two ends is made by a guard, all can be read. Where
+// there is a guard in between, a range with more elements than there are
+// numbers is refused.
 static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
                             size_t cols)
 {
@@ -3329,14 +3543,15 @@ static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
         return;
     rows = r->rs == 0 ? 1 : rows;
     cols = r->cs == 0 ? 1 : cols;
-    if ((uint64_t)rows * cols > k->p->numbers)  // that often around a guard
+    if ((uint64_t)rows * cols > k->p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < rows && !k->b.bad; i++)
         for (size_t j = 0; j < cols && !k->b.bad; j++)
             adx_check_read(k, adx_in_range(r, i, j));
 }
 
-// Whether all that a node reads is there.
+// Checks that all that a node reads has been made. A guard compares with a
+// constant.
 static void adx_check_reads(adx_loading *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
@@ -3377,27 +3592,32 @@ static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
     return a->base == b->base && a->rs == b->rs && a->cs == b->cs;
 }
 
-// Whether a kind has these counts, each other being 0, and no more operands or
-// results than a sound file can have. Its arguments are checked afterwards,
-// with those of all nodes.
+// Whether a kind of a file exists, and its operation.
+static bool adx_is_known_kind(const adx_many *m)
+{
+    return m->kind < ADX_MANY_external
+        && (m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
+            : m->kind == ADX_MANY_product ? m->op == ADREV_OP_mul
+                                         || m->op == ADX_OP_chain
+            : m->op == 0);
+}
+
+// Whether it has the counts of its kind, each other being 0, and no more
+// operands or results than a sound file can have. Its arguments are checked
+// afterwards, with those of all nodes.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
     const uint64_t most = k->p->numbers;
-    bool each = m->kind == ADX_MANY_each;
-    bool product = m->kind == ADX_MANY_product;
-    bool listed = each || m->kind == ADX_MANY_gather;
-    bool op = each ? m->op < ADX_OP_COUNT
-            : product ? m->op == ADREV_OP_mul || m->op == ADX_OP_chain
-            : m->op == 0;
-    return m->kind <= ADX_MANY_gather && op
-        && (m->m > 0) == product && (m->k > 0) == !listed
-        && (m->n > 0) == (product || listed)
+    const adx_many_facts *f = adx_facts_of(m->kind);
+    return (m->m > 0) == f->m && (m->k > 0) == f->k && (m->n > 0) == f->n
         && m->m <= most && m->k <= most && m->n <= most
         && (uint64_t)m->m * m->n <= most
         && (uint64_t)m->m * m->k < ADX_FROM_INPUT
         && (uint64_t)m->k * m->n < ADX_FROM_INPUT;
 }
 
+// Reads an array node. Arguments that it does not have must be as they are
+// written.
 static void adx_get_many(adx_loading *k, adx_many *m)
 {
     static const adx_numbers none = { 0, 0, 0 };
@@ -3414,8 +3634,12 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         m->arg[i].rs = (int32_t)adx_get_word(&k->b);
         m->arg[i].cs = (int32_t)adx_get_word(&k->b);
     }
+    if (!adx_is_known_kind(m)) {
+        k->b.bad = true;
+        return;
+    }
     bool unused = m->kind != ADX_MANY_gather || adx_is_range(&m->arg[0], &none);
-    for (int i = adx_many_arity(m); i < 3; i++)
+    for (int i = adx_many_arity(m); i < 3; i++)     // those repeat the first
         unused = unused && adx_is_range(&m->arg[i], &m->arg[0]);
     if (!unused || !adx_is_plausible(k, m))
         k->b.bad = true;
@@ -3423,14 +3647,16 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         adx_get_list(k, m);
 }
 
-// Whether the arguments that a node does not have are as they are written.
+// Whether the arguments that an operation does not have are as they are
+// written.
 static bool adx_is_filled(const adx_node *s)
 {
     int arity = s->op < ADX_OP_COUNT ? adx_row_of(s->op)->arity : 3;
     return (arity > 1 || s->b == s->a) && (arity > 2 || s->c == s->a);
 }
 
-// A node whose results are the next numbers.
+// Reads node i, whose results must be the next numbers that have not been made,
+// and whose arguments must have been made.
 static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;
@@ -3440,6 +3666,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     s.a = adx_get_word(&k->b);
     s.b = adx_get_word(&k->b);
     s.c = adx_get_word(&k->b);
+    // Results are the next numbers, guards have a place, and array nodes are
+    // listed in the order of their nodes.
     if (s.r != k->made || s.op > ADX_OP_many || !adx_is_filled(&s)
         || (s.op == ADX_OP_guard && s.c >= guards)
         || (s.op == ADX_OP_many && (s.a != p->manys || s.b != 0 || s.c != 0)))
@@ -3464,6 +3692,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     adx_note_made(k);
 }
 
+// Reads what each number is: a constant, or not. Inputs come first; all others
+// are still to be made by nodes.
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
 {
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
@@ -3482,6 +3712,9 @@ static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
         k->b.bad = true;
 }
 
+// Reads where the user's source has the guards. Their file names share one
+// block of memory, which is large enough: each takes no more than its bytes in
+// the file and a 0.
 static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 {
     size_t room = k->b.left + guards;
@@ -3505,25 +3738,44 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
     }
 }
 
-static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
-                            size_t nodes, const ad_fn_report *report)
+// Reads the counts. What is counted must fit into the rest of the file, so that
+// no memory is asked for that the file could not fill.
+static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+{
+    c->n = adx_get_count(b, 1);
+    c->m = adx_get_count(b, 4);
+    c->numbers = adx_get_count(b, 1);
+    c->nodes = adx_get_count(b, 20);
+    c->report.recorded = (size_t)adx_get(b, 8);
+    c->report.constant = (size_t)adx_get(b, 8);
+    c->report.common = (size_t)adx_get(b, 8);
+    c->report.identity = (size_t)adx_get(b, 8);
+    c->report.dead = (size_t)adx_get(b, 8);
+    c->report.operations = (size_t)adx_get(b, 8);
+    c->report.arrays = (size_t)adx_get(b, 8);
+    c->report.guards = adx_get_count(b, 8);
+}
+
+// Reads the program. When all nodes have been read, all numbers must have been
+// made, and nothing may be left at the end of the file.
+static void adx_get_program(adx_loading *k, ad_fn *fn, const adx_file_counts *c)
 {
     adx_program *p = k->p;
     adx_get_operations(k);
-    adx_get_numbers(k, fn->n, numbers);
-    p->report = *report;
+    adx_get_numbers(k, fn->n, c->numbers);
+    p->report = c->report;
     p->counted = true;
-    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    k->guard = (uint32_t *)adx_take(p->memory, c->numbers, sizeof *k->guard);
     if (k->guard == NULL)
         adx_spoil(p, ADREV_ENOMEM);
     else if (!k->b.bad && p->status == ADREV_OK)
         adx_note_made(k);
-    p->node = (adx_node *)adx_take(p->memory, nodes, sizeof *p->node);
+    p->node = (adx_node *)adx_take(p->memory, c->nodes, sizeof *p->node);
     if (p->node == NULL)
         adx_spoil(p, ADREV_ENOMEM);
-    p->node_room = p->node == NULL ? 0 : nodes;
-    for (size_t i = 0; i < nodes && !k->b.bad && p->status == ADREV_OK; i++)
-        adx_get_node(k, i, report->guards);
+    p->node_room = p->node == NULL ? 0 : c->nodes;
+    for (size_t i = 0; i < c->nodes && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_node(k, i, c->report.guards);
     if (k->made < p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
@@ -3534,11 +3786,13 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
             adx_new_output(p, y);
     }
     if (!k->b.bad && p->status == ADREV_OK)
-        adx_get_guards(k, fn, report->guards);
+        adx_get_guards(k, fn, c->report.guards);
     if (k->b.left != 0)
         k->b.bad = true;
 }
 
+// Whether the first words and the checksum are those of a file that this build
+// can read.
 static bool adx_is_file(const void *data, size_t bytes)
 {
     const uint8_t *v = (const uint8_t *)data;
@@ -3550,6 +3804,7 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
 
+// Reads the counts, then the program.
 ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options)
 {
@@ -3562,27 +3817,16 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     if (!adx_is_file(data, bytes))
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
-    size_t n = adx_get_count(&k.b, 1);
-    size_t m = adx_get_count(&k.b, 4);
-    size_t numbers = adx_get_count(&k.b, 1);
-    size_t nodes = adx_get_count(&k.b, 20);
-    ad_fn_report report;
-    report.recorded = (size_t)adx_get(&k.b, 8);
-    report.constant = (size_t)adx_get(&k.b, 8);
-    report.common = (size_t)adx_get(&k.b, 8);
-    report.identity = (size_t)adx_get(&k.b, 8);
-    report.dead = (size_t)adx_get(&k.b, 8);
-    report.operations = (size_t)adx_get(&k.b, 8);
-    report.arrays = (size_t)adx_get(&k.b, 8);
-    report.guards = adx_get_count(&k.b, 8);
-    if (k.b.bad || m == 0)
+    adx_file_counts c;
+    adx_get_counts(&k.b, &c);
+    if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
-    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, n, m);
+    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
     if (fn == NULL)
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
-    adx_get_program(&k, fn, numbers, nodes, &report);
+    adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;
@@ -3597,17 +3841,19 @@ ADX_SELDOM_END
 
 /* === code/compile ===========================================================
  * Compiles the C code of code/write by the system's compiler and keeps the
- * library in a cache. Each call compiles in a directory of its own. Then it
- * puts the library into the cache by a rename, under a name that contains the
- * hash of its contents. So processes that compile the same function at the same
- * time replace equal files, and none of them finds an incomplete one.
+ * library in a cache, under a key: the hash of all that it depends on. Each
+ * call compiles in a directory of its own. Then it puts the library into the
+ * cache by a rename, under a name of the key and the hash of its contents. So
+ * processes that compile the same function at the same time replace equal
+ * files, and none of them finds an incomplete one.
  *
  *   needs   tape/memory function/api function/operations function/formulas
- *           function/functions code/api code/wanted code/write code/save
+ *           function/functions code/api code/text code/wanted code/write
  *   offers  adx_compile
  * ========================================================================== */
 
-// The first reason stays. Returns false, for its caller to return.
+// Puts a reason into the report, unless there is one already: the first one
+// stays. Returns false, for its caller to return.
 static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
                       const char *text, const char *more)
 {
@@ -3648,8 +3894,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
 #include <sys/auxv.h>
 #endif
 
-// Strict C11 hides these from the headers of some systems. (In parentheses:
-// some are macros elsewhere.)
+// Strict C11 hides these from the headers of some systems. The parentheses are
+// for those systems where some of them are macros.
 extern int (lstat)(const char *restrict path, struct stat *restrict s);
 extern ssize_t (readlink)(const char *restrict path, char *restrict to,
                           size_t room);
@@ -3668,8 +3914,8 @@ extern char **environ;
 #define ADX_BLANKS " \t\r\n"    // between the words of a command
 #define ADX_PATH 900            // bytes of a path; longer ones are refused
 
-// One call of ad_fn_compile. What fails blames the first reason on the report,
-// or sets no_memory, and returns false or NULL.
+// The state of one call of ad_fn_compile. A function that fails puts the reason
+// into the report, or sets no_memory, and returns false or NULL.
 typedef struct adx_cache {
     const ad_allocator *memory;
     ad_compile_report *report;
@@ -3679,8 +3925,9 @@ typedef struct adx_cache {
     char directory[ADX_PATH / 2];
     char own[ADX_PATH];         // where this call compiles
     char library[ADX_PATH];
-    char key[33];               // of the function: what its library's name
-    adx_bytes code;             // begins with
+    char key[33];               // of the function: its library's name begins
+                                // with it
+    adx_bytes code;             // C code
 } adx_cache;
 
 ADX_SELDOM_BEGIN
@@ -3689,7 +3936,7 @@ ADX_SELDOM_BEGIN
 
 static void adx_close_library(void *library) { dlclose(library); }
 
-// Whether it is ours, and nobody else can write it.
+// Whether a file is ours, and nobody else can write it.
 static bool adx_is_ours(const struct stat *s)
 {
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -3704,7 +3951,7 @@ static bool adx_is_safe(const struct stat *s)
             || (s->st_mode & ADX_STICKY) != 0);
 }
 
-// Blames what the system says of a file.
+// Blames the system, by errno, for what it did with a file.
 static bool adx_blame_system(adx_cache *k, const char *path)
 {
     return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, path, strerror(errno));
@@ -3719,8 +3966,10 @@ static int adx_open_any(const char *path, int flags)
     return file;
 }
 
-// Opens a file that no other process inherits. Never as 0, 1 or 2: a program
-// that has closed these may go on printing, and not into what is compiled.
+// Opens a file that no other process inherits. It never gets the number 0, 1 or
+// 2: a program that has closed these may go on printing, and must not print
+// into what is compiled. So /dev/null takes the free ones of these until the
+// file is open.
 static int adx_open_file(const char *path, int flags)
 {
     int low[3];                 // what lies there until the file is open
@@ -3736,7 +3985,8 @@ static int adx_open_file(const char *path, int flags)
     return file;
 }
 
-// All of an open file, to be dropped; NULL: it cannot be read.
+// Reads all of an open file into memory that the caller drops; NULL: it cannot
+// be read.
 static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
 {
     char *data = NULL;
@@ -3761,8 +4011,8 @@ static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
     return NULL;
 }
 
-// All of a file that is ours. What is looked at is what is read: the file is
-// open before.
+// Reads all of a file that is ours. It is opened before it is looked at, so
+// that what is looked at is what is read.
 static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
 {
     struct stat s;
@@ -3776,7 +4026,7 @@ static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
     return data;
 }
 
-// Makes a file that nobody else can read or write from the beginning, and that
+// Makes a file that from the beginning nobody else can read or write, and that
 // we can, whatever the umask is.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
@@ -3800,7 +4050,7 @@ static void adx_hex(const XXH128_hash_t *h, char text[33])
              (unsigned long long)h->low64);
 }
 
-// The hash of a file as text.
+// The hash of a file's contents, as text.
 static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 {
     size_t n;
@@ -3814,22 +4064,23 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 }
 
 /* --- the cache --------------------------------------------------------------
- * Whoever shares the machine may make links and directories where he can write,
- * /tmp first of all, and exchange them at any time. So a way is walked from the
- * root, name by name: nothing is entered, followed or made in a directory where
- * others could exchange it, and what was looked at stays what it is.         */
+ * Others who share the machine can make links and directories wherever they can
+ * write, as in /tmp, and exchange them at any time. So the path of the cache is
+ * walked from the root, name by name. Nothing is entered, followed or made in a
+ * directory where others could exchange it. So what has been looked at stays
+ * what it is.                                                                */
 
 typedef struct adx_way {
-    char path[ADX_PATH / 2];    // walked: directories that are safe, no links
-    char rest[ADX_PATH];        // not yet
-    int links;                  // that were followed
+    char path[ADX_PATH / 2];    // walked so far: safe directories, no links
+    char rest[ADX_PATH];        // not walked yet
+    int links;                  // how many were followed
 } adx_way;
 
 // The longest chain of links that is followed, as Linux has it.
 #define ADX_LINKS_MOST 40
 
-// Whether the program has more rights than who started it: then what the
-// environment names (HOME, PATH) is not to be run.
+// Whether the program has more rights than the user who started it. Then
+// nothing that the environment names (HOME, PATH) may be run.
 static bool adx_is_privileged(void)
 {
 #ifdef AT_SECURE
@@ -3839,13 +4090,14 @@ static bool adx_is_privileged(void)
     return geteuid() != getuid() || getegid() != getgid();
 }
 
-// Blames the directory that others could touch.
+// Blames a directory that others could touch.
 static bool adx_blame_open(adx_cache *k, const char *path)
 {
     return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
 }
 
-// What a link stands for comes before the rest of the way.
+// Puts what a link stands for in front of the rest of the way, and takes the
+// link itself off the path. Only links of ours or of root are followed.
 static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 {
     char all[2 * ADX_PATH + 1];
@@ -3866,15 +4118,15 @@ static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 }
 
 // Makes the directory at the end of the way, for us alone whatever the umask
-// is. It may be there by now: another process makes it, too.
+// is. Another process may be making it too, so it may be there by now.
 static bool adx_make_directory(const char *path)
 {
     return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
                                      : errno == EEXIST;
 }
 
-// What is at the end of the way: a link is followed, a directory that is safe
-// may be gone on from.
+// Looks at what is at the end of the way, which is made if it is missing. A
+// link is followed. A directory must be safe for the walk to go on from it.
 static bool adx_look_at(adx_cache *k, adx_way *w)
 {
     struct stat s;
@@ -3892,7 +4144,7 @@ static bool adx_look_at(adx_cache *k, adx_way *w)
     return adx_is_safe(&s) || adx_blame_open(k, path);
 }
 
-// One name further.
+// Walks one name further: `..` goes back, `.` and an empty name stay.
 static bool adx_go_on(adx_cache *k, adx_way *w)
 {
     char *name = w->rest + strspn(w->rest, "/");
@@ -3912,7 +4164,8 @@ static bool adx_go_on(adx_cache *k, adx_way *w)
     return stays || adx_look_at(k, w);
 }
 
-// The directory without links, made if need be; it is ours alone.
+// Walks to the cache's directory, which is made if need be. Its path has no
+// links then, and it is ours alone.
 static bool adx_walk_to_cache(adx_cache *k, const char *directory)
 {
     adx_way w = {0};
@@ -3952,14 +4205,14 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
          : adx_walk_to_cache(k, directory);
 }
 
-// A directory that no other call uses. The name alone does not see to that:
-// processes of several machines, or containers, may share the cache and have
-// the same number. But mkdir makes a directory, or fails.
+// Makes a directory that no other call uses. Its name alone does not ensure
+// that, since processes of several machines or containers may share the cache
+// and have the same number. But mkdir either makes a directory or fails.
 static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
     for (int tries = 0; tries < 10000; tries++) {
-        // relaxed: only its being different counts
+        // relaxed: it only has to be a different number each time
         unsigned call = atomic_fetch_add_explicit(&calls, 1,
                                                   memory_order_relaxed);
         snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
@@ -3973,8 +4226,9 @@ static bool adx_make_own(adx_cache *k)
     return adx_blame_system(k, k->own);
 }
 
-// A file there. Names are the same in every call, and so are the libraries,
-// whose symbols name their source.
+// The path of a file in the call's own directory. File names are the same in
+// every call, so that the libraries are equal, too: their symbols name the
+// source.
 static const char *adx_own_file(const adx_cache *k, const char *name,
                                 char path[ADX_PATH + 16])
 {
@@ -3992,21 +4246,14 @@ static void adx_remove_own(const adx_cache *k)
 }
 
 /* --- commands ---------------------------------------------------------------
- * The shell only starts them: every word is between single quotes, where no
- * character but that quote means anything. What a command says and its status
- * go into files: a program that ignores SIGCHLD, or waits for any child, takes
- * the status before we can.                                                  */
-
-static void adx_keep_code(const char *text, size_t n, void *user)
-{
-    adx_bytes *b = (adx_bytes *)user;
-    while (n-- > 0)
-        adx_put_word(b, (uint8_t)*text++, 1);
-}
+ * The shell only starts commands: every word is between single quotes, where no
+ * character but that quote has a meaning. What a command says and its status go
+ * into files, because a program that ignores SIGCHLD, or waits for any child,
+ * takes the status before we can.                                            */
 
 static void adx_add_text(adx_bytes *b, const char *text)
 {
-    adx_keep_code(text, strlen(text), b);
+    adx_put_bytes(text, strlen(text), b);
 }
 
 static void adx_add_letter(adx_bytes *b, char c)
@@ -4014,7 +4261,7 @@ static void adx_add_letter(adx_bytes *b, char c)
     if (c == '\'')
         adx_add_text(b, "'\\''");
     else
-        adx_keep_code(&c, 1, b);
+        adx_put_bytes(&c, 1, b);
 }
 
 static void adx_add_quoted(adx_bytes *b, const char *word)
@@ -4025,7 +4272,8 @@ static void adx_add_quoted(adx_bytes *b, const char *word)
     adx_add_text(b, "' ");
 }
 
-// One word of a text, without its quotes and backslashes. NULL: one is open.
+// Adds one word of a text, without its quotes and backslashes, as a shell reads
+// it. Returns where the word ends; NULL: a quote or a backslash is open.
 static const char *adx_add_word(adx_bytes *b, const char *at)
 {
     char quote = '\0';
@@ -4047,7 +4295,7 @@ static const char *adx_add_word(adx_bytes *b, const char *at)
     return quote == '\0' ? at : NULL;
 }
 
-// All words of a text; false: the last one is open.
+// Adds all words of a text, each between quotes. False: the last one is open.
 static bool adx_add_words(adx_bytes *b, const char *text)
 {
     while (text != NULL && *(text += strspn(text, ADX_BLANKS)) != '\0') {
@@ -4058,8 +4306,9 @@ static bool adx_add_words(adx_bytes *b, const char *text)
     return text != NULL;
 }
 
-// "umask 077; { 'compiler' "; false: there is none. (Compilers hand files on to
-// one another: a umask that takes the owner's rights would stop them.)
+// Begins a command: "umask 077; { 'compiler' ". False: no compiler is named.
+// (The umask is set because compilers hand files on to one another, and one
+// that takes away the owner's rights would stop them.)
 static bool adx_begin_command(adx_cache *k, adx_bytes *b)
 {
     adx_add_text(b, "umask 077; { ");
@@ -4070,8 +4319,9 @@ static bool adx_begin_command(adx_cache *k, adx_bytes *b)
         || adx_blame(k->report, ADREV_COMPILE_QUOTE, "", k->compiler);
 }
 
-// A process of its own for the shell, with no signal blocked and those to their
-// defaults that compilers rely on. 0: it has ended.
+// Runs the shell in a process of its own, in which no signal is blocked and
+// those that compilers rely on have their defaults. Returns 0 when it has
+// ended, or an error.
 static int adx_run_shell(char *command)
 {
     static char name[] = "sh";
@@ -4098,7 +4348,7 @@ static int adx_run_shell(char *command)
     return wrong;
 }
 
-// The number in the file; -1: none, the shell itself was ended.
+// The number in the file; -1: there is none, so the shell itself was ended.
 static int adx_read_status(adx_cache *k, const char *path)
 {
     size_t n = 0;
@@ -4110,7 +4360,7 @@ static int adx_read_status(adx_cache *k, const char *path)
     return n < 2 ? -1 : status;
 }
 
-// Blames the compiler, with the head of what it said.
+// Blames the compiler, with the beginning of what it said.
 static bool adx_blame_compiler(adx_cache *k, int status, const char *said)
 {
     char text[sizeof k->report->text];
@@ -4129,14 +4379,14 @@ static bool adx_blame_compiler(adx_cache *k, int status, const char *said)
     text[n] = '\0';
     if (n == 0)
         snprintf(text, sizeof text, "status %d, and not a word", status);
-    // 126 and 127 are the shell's own: it found nothing to run
+    // 126 and 127 are of the shell, which found nothing to run.
     return adx_blame(k->report, status == 126 || status == 127
                      ? ADREV_COMPILE_NO_COMPILER : ADREV_COMPILE_REFUSED, "",
                      text);
 }
 
-// Runs a command and drops it. Nothing of it is printed, nor that there is no
-// such program. ok: it is whole.
+// Ends a command, runs it if `ok` says that all of it is there, and drops it.
+// Nothing is printed, not even that there is no such program.
 static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
 {
     char said[ADX_PATH + 16];
@@ -4147,7 +4397,7 @@ static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
     adx_add_quoted(b, said);
     adx_add_text(b, "2>&1; echo $? > ");
     adx_add_quoted(b, status);
-    adx_keep_code("", 1, b);
+    adx_put_bytes("", 1, b);
     k->no_memory = k->no_memory || b->failed;
     ok = ok && !k->no_memory;
     if (ok) {
@@ -4174,8 +4424,8 @@ static char *adx_compiler_version(adx_cache *k, size_t *n)
          ? adx_read_file(k, adx_own_file(k, "said", path), n) : NULL;
 }
 
-// What the processor is, where the system says it: -march=native means another
-// one on another machine that shares the cache.
+// Adds what the processor is, where the system says it: with -march=native,
+// another machine that shares the cache needs other code.
 static void adx_keep_processor(adx_bytes *b)
 {
     static const char *const about[] = {
@@ -4193,14 +4443,15 @@ static void adx_keep_processor(adx_bytes *b)
             if (strncmp(line, about[i], strlen(about[i])) == 0)
                 kept = true;
         if (kept)
-            adx_keep_code(line, strlen(line), b);
+            adx_put_bytes(line, strlen(line), b);
         begins = strchr(line, '\n') != NULL;
         kept = kept && !begins;
     }
     fclose(f);
 }
 
-// The key: a hash of all that the library depends on.
+// Makes the key: a hash of the compiler's version, the processor, the command,
+// the flags and the code.
 static bool adx_make_key(adx_cache *k)
 {
     size_t n;
@@ -4208,12 +4459,11 @@ static bool adx_make_key(adx_cache *k)
     if (version == NULL)
         return false;
     adx_bytes all = { .memory = k->memory };
-    adx_keep_code(version, n, &all);
+    adx_put_bytes(version, n, &all);
     adx_keep_processor(&all);
-    adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
-    adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
-    if (k->code.n > 0)
-        adx_keep_code((const char *)k->code.v, k->code.n, &all);
+    adx_put_bytes(k->compiler, strlen(k->compiler) + 1, &all);
+    adx_put_bytes(k->flags, strlen(k->flags) + 1, &all);
+    adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
         XXH128_hash_t h = XXH3_128bits(all.v, all.n);
@@ -4224,14 +4474,15 @@ static bool adx_make_key(adx_cache *k)
     return !all.failed;
 }
 
-// KEY-HASH.so
+// A library is named KEY-HASH.so.
 static void adx_name_library(adx_cache *k, const char *hash)
 {
     snprintf(k->library, sizeof k->library, "%s/%s-%.32s.so", k->directory,
              k->key, hash);
 }
 
-// Looks for a library of the function that is what was compiled.
+// Looks in the cache for a library of this function whose contents are what was
+// compiled.
 static bool adx_find_library(adx_cache *k)
 {
     DIR *all = opendir(k->directory);
@@ -4251,7 +4502,7 @@ static bool adx_find_library(adx_cache *k)
     return found;
 }
 
-// Compiles the code and puts the library in its place.
+// Compiles the code and puts the library into the cache.
 static bool adx_build(adx_cache *k)
 {
     char source[ADX_PATH + 16];
@@ -4289,8 +4540,8 @@ static void *adx_symbol(void *library, const char *what, const char *more)
     return dlsym(library, name);
 }
 
-// A function to where its pointer is; NULL: there is none. (memcpy: data to
-// function, as POSIX has it.)
+// Puts the address of a function where a pointer to it is; NULL: there is none.
+// memcpy turns a pointer to data into one to a function, as POSIX allows.
 static void adx_take_function(void *to, void *library, const char *what,
                               const char *more)
 {
@@ -4298,7 +4549,8 @@ static void adx_take_function(void *to, void *library, const char *what,
     memcpy(to, &code, sizeof code);
 }
 
-// Flags may be such that there are no infinities (-ffast-math).
+// Whether the code of a check sees infinities: flags may say that there are
+// none (-ffast-math).
 static bool adx_finds_infinity(void *library, const adx_c_kind *kind,
                                const char *what)
 {
@@ -4307,7 +4559,9 @@ static bool adx_finds_infinity(void *library, const adx_c_kind *kind,
     return f != NULL && f((ad_real)INFINITY) != 0;
 }
 
-// As many arrays as its kind has.
+// Takes the functions of one kind from a library. Which pointer the main one
+// goes to depends on how many arrays the kind has. The loop relies on the
+// check.
 static void adx_take_code(adx_compiled *c, void *library,
                           const adx_c_kind *kind)
 {
@@ -4327,9 +4581,10 @@ static void adx_take_code(adx_compiled *c, void *library,
         c->loop = NULL;
 }
 
-// The library by a name in which dlopen replaces nothing. In the path it would
-// replace $ORIGIN, $LIB and $PLATFORM: a path with a $ goes by way of the
-// directory, which is opened, and what is loaded is what was looked at.
+// Loads the library. In a path dlopen would replace $ORIGIN, $LIB and
+// $PLATFORM, so a path with a $ is named differently: by the number of its
+// directory, which is open. It is checked that this is the directory, so what
+// is loaded is what was looked at.
 static void *adx_open_library(const char *directory, const char *path)
 {
     struct stat s;
@@ -4360,7 +4615,7 @@ static bool adx_offers_code(void *library)
 
 static bool adx_load(ad_fn *fn, adx_cache *k)
 {
-    dlerror();                  // of other calls: forgotten
+    dlerror();                  // forgets errors of other calls
     void *library = adx_open_library(k->directory, k->library);
     if (library == NULL) {
         const char *why = dlerror();
@@ -4403,9 +4658,10 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
-// So that loops (code/matrix) contain their steps, and numbers are not gathered from
-// one expression each into vectors. (lstm as a scan, bench/: 2.3 instead of 2.5
-// times the plain program; rotquat 26 instead of 31 ns.)
+// -fno-semantic-interposition allows a loop (code/functions) to contain the
+// code of its steps, although both are exported. -fno-tree-slp-vectorize keeps
+// the compiler from gathering the numbers of single expressions into vectors,
+// which costs more than it gains.
 #define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \
     "-fno-semantic-interposition -fno-tree-slp-vectorize"
 
@@ -4435,19 +4691,12 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         .exported = true,
         .functions = more | adx_to_compile(fn, o->functions)
     };
-    size_t bytes = 0;
-    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL,
-                                   &bytes, NULL);
-    if (status != ADREV_OK)
-        return status;
-    bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
-           && adx_open_cache(&k, o->cache);
-    if (ok)
-        status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_keep_code, &k.code,
-                             NULL, NULL);
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,
+                                   &k.code, NULL, NULL);
     k.no_memory = k.code.failed;
-    if (ok && status == ADREV_OK && !k.no_memory)
-        ok = adx_compile_code(fn, &k);
+    bool ok = status == ADREV_OK && !k.no_memory
+           && adx_is_within(&k, k.code.n, o->limit == 0 ? 2000000 : o->limit)
+           && adx_open_cache(&k, o->cache) && adx_compile_code(fn, &k);
     adx_drop(k.memory, k.code.v);
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
          : ok ? ADREV_OK : ADREV_ECOMPILE;

@@ -43,13 +43,35 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   function/api function/operations function/program function/unique
- *   function/emit function/formulas function/copy function/tangents
- *   function/adjoints function/matrices function/record function/places
- *   function/arrays function/run function/functions function/evaluate
- *   function/directions function/points function/calls function/paths
- *   function/taylor function/compare function/pattern function/colour
- *   function/plans function/dense
+ *   function/api          the interface
+ *   function/operations   the operations of programs
+ *   function/program      a program in memory
+ *   function/unique       finds nodes that compute the same
+ *   function/emit         adds a node, unless an identity gives its result
+ *   function/formulas     reads the operator table as formulas
+ *   function/copy         copies nodes from one program into another
+ *   function/tangents     derivation: tangents
+ *   function/adjoints     derivation: adjoints
+ *   function/matrices     programs of whole matrices
+ *   function/record       records a function by the trace hook
+ *   function/workspace    memory of one evaluation at a time
+ *   function/places       which place a number has in a machine
+ *   function/arrays       replays array nodes
+ *   function/run          replays a machine at a point, or in lanes
+ *   function/functions    ad_fn, with its programs and machines
+ *   function/evaluation   machine code or a replay, at one point
+ *   function/evaluate     values and derivatives at one point
+ *   function/directions   several rows or columns at once
+ *   function/points       many points, block by block
+ *   function/calls        calls of a function while recording
+ *   function/paths        guards, and functions with branches
+ *   function/taylor       Taylor coefficients
+ *   function/compare      finds what a recording does not see
+ *   function/pattern      which entries of a matrix may be nonzero
+ *   function/colour       which rows or columns share a direction
+ *   function/plans        the entries of a sparse matrix
+ *   function/dense        dense Jacobians and Hessians
+ *   function/life         functions are recorded and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -480,8 +502,9 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  * ========================================================================== */
 
 /* --- operations -------------------------------------------------------------
- * Those of the operator table and, behind them, what occurs in its partials: the
- * rows PARTIAL of core/operations, and a few others.                           */
+ * The rows of the operator table come first. Behind them are the operations
+ * that only partials need: the rows PARTIAL of core/operations, and a few
+ * others. So a partial consists of nodes, and has partials itself.          */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
@@ -494,7 +517,8 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
-#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)     // only their names
+// The columns of the two differ, so a ROW may use the names only.
+#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)
 
 #define ADX_ENUM(name, ...) ADX_OP_##name,
 enum {
@@ -502,7 +526,7 @@ enum {
     ADX_CHAIN(ADX_ENUM)
     ADX_DERIVED(ADX_ENUM)
     ADX_OP_COUNT,
-    ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
+    ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
     ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
@@ -514,8 +538,9 @@ enum {
 
 enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
 
-// The derivative of order n of u = pi cot(pi x), which is a polynomial in u:
-// u' = -(pi^2 + u^2).
+// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
+// is a polynomial in u, with coefficients p[j]: each round differentiates all
+// terms p[j] u^j.
 static double adx_cot_derivative(int n, double x)
 {
     const double pi = 3.14159265358979323846;
@@ -535,8 +560,9 @@ static double adx_cot_derivative(int n, double x)
     return sum;
 }
 
-// The derivative of order k of digamma: recurrence to x >= 15 + k, and the
-// asymptotic series, whose first term left out is below 1e-17 of the first.
+// The derivative of order k of digamma. The recurrence raises x to at least
+// 15 + k, where the asymptotic series follows; the first term that is left out
+// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
 static ad_real adx_polygamma(ad_real k, ad_real x)
 {
     static const double bernoulli[] = {     // B(2j)/(2j)!
@@ -569,6 +595,7 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
     return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
 }
 
+// adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \
     ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
         { (void)x; (void)y; (void)z; return f; }
@@ -585,13 +612,15 @@ ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
-// Functions, so that a compiler that contracts within an expression does not.
+// A product and its sum stand in two functions: a compiler that contracts only
+// within an expression leaves them apart.
 ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
 ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
-// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
-//   here: what computed them is not contracted with what uses them. Without, no
-//   node is made of a product of the function itself and a sum.
+// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   hide from the compiler how x, or what is
+//   in memory, was computed: a product is rounded before a sum takes it, and
+//   not contracted with it. Where a compiler has no such means (ADX_FUSES_MUL
+//   is 0), products of the function itself and sums stay separate nodes.
 #if defined __GNUC__ && defined __SSE2_MATH__
 #define ADX_ROUNDED(x) __asm__("" : "+x"(x))
 #elif defined __GNUC__ && defined __aarch64__
@@ -612,8 +641,9 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     return x;
 }
 
-// Both in one node: DO(code, value), of x, y and z. Products of the function are
-// one with their sums at one point only.
+// A product and a sum as one node: DO(code, value), of x, y and z. ADX_FUSED is
+// for one point. In a loop over lanes, adx_rounded would prevent vectors, so
+// function/run does the products of mul_add and mul_sub in a loop before.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
     DO(ADX_OP_chain_sub, adx_less(z, x * y))
@@ -622,7 +652,8 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
-// Every operation but chain by its row: ADX_DO(code, value), of x, y and z.
+// ADX_DO(code, value), of x, y and z, for every operation of one result but
+// chain: whether a zero absorbs there is for the place of use to say.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
 #define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_EVERY_DERIVED(name, ...)                                        \
@@ -638,6 +669,7 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 #define ADX_CALL_TEXT_2 "(x, y)"
 #define ADX_CALL_TEXT_3 "(x, y, z)"
 
+// Name, arity, value and partials of an operation, as text.
 static const ad_op_info *adx_row_of(uint32_t op)
 {
 #define ADX_INFO(name, n, f, fx, fy, fz)                                    \
@@ -656,7 +688,7 @@ static const ad_op_info *adx_row_of(uint32_t op)
 
 /* --- memory -------------------------------------------------------------- */
 
-// The one that is given, or the C library's; NULL: there is none.
+// The allocator that is given, or that of the C library; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
     if (a != NULL && a->alloc != NULL && a->free != NULL)
@@ -668,7 +700,7 @@ static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 #endif
 }
 
-// Room for one more than n.
+// Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
                                      size_t *room, size_t n, size_t size)
 {
@@ -676,30 +708,38 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 }
 
 /* === function/program =======================================================
- * A program in memory: nodes, numbers, inputs, outputs, guards.
+ * A program in memory. Its numbers are counted in the order in which they are
+ * made: first the inputs, then constants and results of nodes. So the arguments
+ * of a node are smaller numbers than its result, and who goes through the nodes
+ * in order meets every number before its uses. `from` tells for each number
+ * whether it is an input, which constant it is, or which node makes it. A node
+ * of an array statement or an external statement makes several numbers that
+ * follow one another; what such a node needs beyond a node's fields is in
+ * `many`.
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
- *           adx_release_rule adx_node adx_numbers adx_many_kind ADX_MANY_each
- *           ADX_MANY_sum ADX_MANY_most ADX_MANY_norm ADX_MANY_product
- *           ADX_MANY_gather ADX_MANY_external ADX_EXTERNAL_value
- *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
- *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
- *           adx_term adx_known_cell adx_cells adx_program adx_begin_program
- *           adx_drop_many adx_end_program adx_free_program adx_spoil
- *           adx_has_room_for_number adx_new_number adx_new_constant
+ *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
+ *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
+ *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
+ *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
+ *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
+ *           adx_begin_program adx_drop_many adx_end_program adx_free_program
+ *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
- *           adx_listed adx_results_of adx_extent adx_in_range adx_visit_reads
+ *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
+ *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved, for all programs that it is a node of.
+// What an external statement saved. All programs and machines that have it as a
+// node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
-    bool destroys;              // the rule's destroy is due
+    bool destroys;              // then the rule's destroy is due
     _Alignas(16) char saved[];
 } adx_shared_rule;
 
@@ -719,14 +759,14 @@ static adx_shared_rule *adx_new_shared_rule(const ad_allocator *a,
 
 static adx_shared_rule *adx_share_rule(adx_shared_rule *shared)
 {
-    // relaxed: who holds it gives it on
+    // relaxed: the caller holds it, so that it cannot go meanwhile.
     atomic_fetch_add_explicit(&shared->holders, 1, memory_order_relaxed);
     return shared;
 }
 
 static void adx_release_rule(adx_shared_rule *shared)
 {
-    // acq_rel: what the other holders did comes before the end.
+    // acq_rel: what the other holders did with it comes before its end.
     if (shared == NULL || atomic_fetch_sub_explicit(&shared->holders, 1,
                                                   memory_order_acq_rel) > 1)
         return;
@@ -739,30 +779,62 @@ static void adx_release_rule(adx_shared_rule *shared)
 typedef struct adx_node {
     uint32_t op;
     uint32_t r;                 // the result; of arrays the first
-    uint32_t a, b, c;           // arguments; those that there are not: a
+    uint32_t a, b, c;           // arguments; beyond the arity: a
 } adx_node;
 
-// Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
+// A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
+// one row, with step cs. Where cs is 0, one number stands for all of a row.
 typedef struct adx_numbers {
     uint32_t base;
     int32_t rs;
     int32_t cs;
 } adx_numbers;
 
-// A node whose results are several numbers, one behind the other.
-typedef enum adx_many_kind {
-    ADX_MANY_each,              // [n] of an operation on up to 3 vectors
-    ADX_MANY_sum,               // of [k]
-    ADX_MANY_most,              // the largest of [k]; no derivative
-    ADX_MANY_norm,              // the length of [k]
-    ADX_MANY_product,           // [m x n] of [m x k] and [k x n]; op: mul, or
-                                // chain, in which a zero absorbs
-    ADX_MANY_gather,            // [n] numbers of a list
-    ADX_MANY_external           // of n inputs and m results; op: what of it
-} adx_many_kind;
+// The kinds of nodes with many results: what an array statement computes, as
+// one node. The table says which of the counts m, k and n a kind has, and how
+// many arguments: those of a product are matrices [m x k] and [k x n], all
+// others are vectors of k numbers, or of n if there is no k.
+#define ADX_MANY_KINDS(ROW)                                                 \
+    /*  kind      m  k  n  arguments         list  operation             */ \
+    ROW(each,     0, 0, 1, ADX_AS_OPERATION, 0, 1)  /* of vectors        */ \
+    ROW(sum,      0, 1, 0, 1,                0, 0)                          \
+    ROW(most,     0, 1, 0, 1,                0, 0)  /* no derivative     */ \
+    ROW(norm,     0, 1, 0, 1,                0, 0)  /* the length        */ \
+    ROW(product,  1, 1, 1, 2,                0, 1)  /* mul, or chain, in    \
+                                                       which 0 absorbs   */ \
+    ROW(gather,   0, 0, 1, 0,                1, 0)  /* [n] of the list   */ \
+    ROW(external, 1, 0, 1, 0,                1, 0)  /* of n inputs: m    */
 
-// What of an external statement. Its list is x[n], of an adjoint then yb[m]; in
-// one direction then the tangents of these, and results are followed by theirs.
+// Where kinds have rules, there is a function for each kind, and a switch that
+// is made from the table: with a new kind nothing compiles until it has all of
+// its rules.
+#define ADX_MANY_ENUM(kind, m, k, n, arguments, list, operation)            \
+    ADX_MANY_##kind,
+typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
+    adx_many_kind;
+#undef ADX_MANY_ENUM
+
+#define ADX_AS_OPERATION (-1)
+
+typedef struct adx_many_facts {
+    bool m, k, n;               // whether it has that count
+    int8_t arguments;
+    bool list;                  // it reads the numbers in `list`
+    bool operation;             // `op` is an operation
+} adx_many_facts;
+
+static const adx_many_facts *adx_facts_of(adx_many_kind kind)
+{
+#define ADX_MANY_FACTS(kind, m, k, n, arguments, list, operation)           \
+    { m, k, n, arguments, list, operation },
+    static const adx_many_facts facts[] = { ADX_MANY_KINDS(ADX_MANY_FACTS) };
+#undef ADX_MANY_FACTS
+    return &facts[kind];
+}
+
+// Which part of an external statement a node computes (its op). The operands in
+// its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
+// of all these follow, too, and those of the results follow the results.
 enum {
     ADX_EXTERNAL_value = 0,     // y[m]
     ADX_EXTERNAL_adjoint = 1,   // xb[n]
@@ -783,25 +855,25 @@ typedef struct adx_many {
 #define ADX_FROM_INPUT    0x7fffffffu       // below: which node
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
-// A set of the table of what is known: numbers whose keys have these hashes.
-// (With 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
+// A set of the table of known numbers (function/unique): the hashes of their
+// keys, and the numbers. (With sets of 8, the table of 10^3 operations has 32
+// kB; with sets of 4 it had 128.)
 #define ADX_WAYS 8
 typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
 
-// What a cell computes, one operation after the other. Their arguments: 0 to 2,
-// those of the operation whose partial it is; 3, its result; and from 4 on, what
-// was computed before.
+// One operation of a cell of the operator table. Its arguments are indices: 0
+// to 2 are the arguments of the operation whose partial the cell is, 3 is the
+// result of that operation, and from 4 on they are the terms before this one.
 typedef struct adx_term {
     uint16_t op;                // or ADX_TERM_NUMBER
     uint8_t arg[3];
     ad_real v;
 } adx_term;
 
-// Cells that were read, so that each is read once for a program. (The first
-// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
+// Cells that have been read: each is read once for a program.
 typedef struct adx_known_cell {
     uint16_t first;             // of its terms
     uint8_t terms;
@@ -822,9 +894,8 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
     adx_drop(a, cells);
 }
 
-// A program that grows. Constants are apart from the numbers, for the memory of
-// a recording is new, and takes a fifth of its time. (10^5 operations: 42
-// instead of 50 ns each when every number had 16 bytes.)
+// Values of constants are apart from the numbers, which so have 4 bytes each: a
+// recording writes to new memory, and the less of that, the faster.
 typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
@@ -839,7 +910,7 @@ typedef struct adx_program {
     size_t outputs, output_room;
     size_t inputs;
     adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers in each set: where the next one goes
+    uint8_t *entered;           // numbers that each set was given so far
     size_t seen_sets;
     adx_cells *cells;           // partials that were read (formulas)
     bool plain;                 // do not simplify
@@ -848,10 +919,10 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from `ahead` to `back`
-    // A step of a loop (loop/replay): the first `carried` results are the
-    // first inputs of the next one, and at the end come parameters and the
-    // number of the step. 0, 0: something else.
+    size_t hands_on;            // numbers at most, from primal to pullback
+    // Of a step of a loop (loop/replay): its first `carried` results are the
+    // first inputs of the next step; its last inputs are the parameters and
+    // the number of the step. 0, 0: this is no such step.
     size_t carried, parameters;
 } adx_program;
 
@@ -869,7 +940,7 @@ static void adx_drop_many(const ad_allocator *a, const adx_many *k)
     adx_release_rule(k->shared);
 }
 
-// What is there only while nodes are added.
+// Frees what is needed only while nodes are added.
 static void adx_end_program(adx_program *p)
 {
     adx_drop(p->memory, p->seen);
@@ -893,6 +964,9 @@ static void adx_free_program(adx_program *p)
     memset(p, 0, sizeof *p);
 }
 
+// A program that has failed grows no more, and the first status stays. What
+// adds to it still returns numbers that are good as indices, so that only the
+// end of a longer piece of work needs to look at the status.
 static void adx_spoil(adx_program *p, ad_status status)
 {
     if (p->status == ADREV_OK)
@@ -907,12 +981,13 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that nodes
-        p->number_room = ADX_FROM_INPUT;    // have to ask for
+    if (p->number_room > ADX_FROM_INPUT)    // so that who has room need not
+        p->number_room = ADX_FROM_INPUT;    // look at the limit
     return p->status == ADREV_OK;
 }
 
-// Every node makes one (but see adx_append_many), and so does every constant.
+// Each input and each constant is a number, and each node makes one, or several
+// (adx_append_many).
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -956,7 +1031,7 @@ static bool adx_is_constant_number(const adx_program *p, size_t x)
     return p->from[x] >= ADX_FROM_CONSTANT;
 }
 
-// Of a number that is one.
+// The value of a number that is a constant.
 static const ad_real *adx_constant_of(const adx_program *p, size_t x)
 {
     return &p->constant[p->from[x] - ADX_FROM_CONSTANT];
@@ -967,7 +1042,7 @@ static bool adx_is_fixed(const adx_program *p, uint32_t x)
     return p->status == ADREV_OK && adx_is_constant_number(p, x);
 }
 
-// Whether x is that constant, its sign included.
+// Whether x is the constant v, with its sign.
 static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
 {
     return adx_is_fixed(p, x)
@@ -989,7 +1064,7 @@ static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Of an external node without the tangents behind them.
+// Operands and results of an external node, without the tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -1000,22 +1075,27 @@ static size_t adx_external_results(const adx_many *k)
     return k->op & ADX_EXTERNAL_adjoint ? k->n : k->m;
 }
 
+// How many numbers a node makes.
 static size_t adx_many_results(const adx_many *k)
 {
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
-         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_results(k) * (moving ? 2 : 1) : 1;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    if (k->kind == ADX_MANY_external)
+        return adx_external_results(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return (size_t)(f->m ? k->m : 1) * (f->n ? k->n : 1);
 }
 
-// How many numbers its list has.
+// How many numbers are in its list.
 static size_t adx_listed(const adx_many *k)
 {
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
+    if (k->kind == ADX_MANY_external)
+        return adx_external_operands(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return adx_facts_of(k->kind)->list ? k->n : 0;
+}
+
+static int adx_many_arity(const adx_many *k)
+{
+    int arguments = adx_facts_of(k->kind)->arguments;
+    return arguments == ADX_AS_OPERATION ? adx_row_of(k->op)->arity : arguments;
 }
 
 static size_t adx_results_of(const adx_program *p, const adx_node *s)
@@ -1027,12 +1107,10 @@ static size_t adx_results_of(const adx_program *p, const adx_node *s)
 // Rows and columns of argument i; rows 0: there is none.
 static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
-    bool product = k->kind == ADX_MANY_product;
-    bool each = k->kind == ADX_MANY_each;
-    bool listed = k->kind == ADX_MANY_gather || k->kind == ADX_MANY_external;
-    int arity = each ? adx_row_of(k->op)->arity : product ? 2 : 1;
-    *rows = i >= arity || listed ? 0 : !product ? 1 : i == 0 ? k->m : k->k;
-    *cols = each || (product && i == 1) ? k->n : k->k;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    bool second = f->k && i > 0;
+    *rows = i >= adx_many_arity(k) ? 0 : second ? k->k : f->m ? k->m : 1;
+    *cols = f->k && !second ? k->k : k->n;
 }
 
 static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
@@ -1041,7 +1119,44 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// Visits every number that a node reads.
+// The corners of a range are its extremes.
+static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
+                           uint32_t *low, uint32_t *high)
+{
+    *low = UINT32_MAX;
+    *high = 0;
+    for (size_t corner = 0; corner < 4; corner++) {
+        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
+                                   corner & 2 ? cols - 1 : 0);
+        *low = x < *low ? x : *low;
+        *high = x > *high ? x : *high;
+    }
+}
+
+// Numbers from the first to the last of a range keep their distances wherever
+// they are stored. begin[n]: of each number, how many such spans begin at it,
+// minus those that end before it.
+static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
+                         size_t rows, size_t cols)
+{
+    uint32_t low;
+    uint32_t high;
+    if (rows * cols == 0)
+        return;
+    adx_range_ends(r, rows, cols, &low, &high);
+    begin[low]++;
+    if (high + 1 < n)
+        begin[high + 1]--;
+}
+
+static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
+                                 const adx_many *k)
+{
+    const adx_numbers results = { first, 0, 1 };
+    adx_add_span(begin, n, &results, 1, adx_many_results(k));
+}
+
+// Visits every number that a node reads; a guard has no third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
@@ -1068,21 +1183,26 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
 }
 
 /* === function/unique ========================================================
- * Each number is made once: a hash of what a node computes finds an earlier
- * node that computes the same.
+ * Hash-consing: each number is made once. A number has a key: the bits of a
+ * constant, or the operation of a node and its arguments. The arguments have
+ * been looked up themselves, so equal keys mean that equal things are computed.
+ * Before a node is added, a table is asked for a number with the same key.
+ *
+ * The table is divided into sets. The hash of a key says in which set its
+ * number is, if it is in any; a set that is full gives up the number that it
+ * has had for longest. So the table may forget a number, which is then made a
+ * second time, but it never gives a wrong one: a hash that agrees is not
+ * believed until the key of that number, as its node has it, agrees, too.
  *
  *   needs   tape/memory function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// The table of what is known has so many entries at most: 128 kB, which the cache
-// holds. (With all that is known recording took 120 instead of 76 ns for each of
-// 10^5 operations, 306 instead of 115 ns for each of 10^7.) What had to leave the
-// table is recorded a second time when it comes again.
+// Entries of the table at most: 128 kB, which the cache holds. (With a table of
+// all numbers, each of 10^7 operations took 2.7 times as long to record.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
-// What a number is, as a key: a constant's bits, or operation and arguments.
 typedef struct adx_key {
     uint64_t word[2];
 } adx_key;
@@ -1092,7 +1212,8 @@ static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
-// Without its number: a comparison that comes again is the same guard.
+// Which guard it is does not belong to its key: a comparison that comes again
+// needs no second guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
     return adx_node_key(ADX_OP_guard, x, was, 0);
@@ -1105,6 +1226,7 @@ static adx_key adx_constant_key(ad_real v)
     return key;
 }
 
+// The key of a number in the table; results of array nodes are never there.
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
@@ -1124,8 +1246,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether one of a set has this hash; nearly always none. (10^5 operations
-// recorded: 17 instead of 19 ns for each, by vectors.)
+// Whether any number of a set has this hash; mostly none has. (By vectors, as
+// 10^5 operations take 17 instead of 19 ns each to record.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -1144,8 +1266,8 @@ ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 #endif
 }
 
-// The number with this key, if the table still has it; ADX_NOWHERE. Only where
-// the hash is the same the numbers are looked at, far away.
+// The number with this key; ADX_NOWHERE: the table does not have it. Nodes,
+// which are far away in memory, are looked at only where the hash agrees.
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
@@ -1162,8 +1284,8 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// In its set, in place of the oldest one. (A counter that overflows begins
-// anew: 256 is a multiple of ADX_WAYS.)
+// Enters 1 + a number in its set, in place of the oldest one. The counter may
+// overflow: 256 is a multiple of ADX_WAYS.
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
     size_t at = adx_set_of(p, hash);
@@ -1172,8 +1294,8 @@ ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
     p->seen[at].number[way] = number;
 }
 
-// By eight. (By four, to widen it took a tenth of the time in which 10^3
-// operations are recorded.)
+// Makes the table, or makes it eight times as large. Its numbers enter their
+// new sets by the hashes that it has: keys are not computed again.
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_sets = p->seen_sets;
@@ -1198,8 +1320,8 @@ ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
     return true;
 }
 
-// The same, in a table that there may not be yet; not found if there is no
-// memory for one.
+// Like adx_find_key, but makes the table if there is none yet. *hash is what
+// the number is to be entered with if it is not found.
 ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
     if (p->status != ADREV_OK || (p->seen_sets == 0 && !adx_widen_seen(p)))
@@ -1208,7 +1330,8 @@ ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
     return adx_find_key(p, key, *hash);
 }
 
-// Rather a larger table than one number less.
+// A set becomes full: the table is made larger, if it may be, before a number
+// is given up.
 ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
                                                uint32_t number)
 {
@@ -1241,6 +1364,7 @@ static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
     return x;
 }
 
+// The number of a constant, which is made if it is not known.
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -1267,6 +1391,7 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  *           adx_emit_external
  * ========================================================================== */
 
+// The value of an operation, for use outside of replays.
 ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
                                         ad_real z)
 {
@@ -1285,7 +1410,8 @@ static bool adx_has_identity(uint32_t op)
     return op == ADREV_OP_neg || op == ADREV_OP_select;
 }
 
-// What x op y is without computing it; ADX_NOWHERE: no such identity.
+// The number that an operation gives by an identity, without a node;
+// ADX_NOWHERE: by none.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
@@ -1335,19 +1461,20 @@ ADX_INLINE bool adx_has_room_for_node(adx_program *p)
         || adx_grow_program(p);
 }
 
-// Where there is room: the node as it is, without a look at what it computes.
+// Appends a node as it is, for which there is room.
 ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
-    // 10^7 operations recorded: 18.1 instead of 18.6 ns for each.
+    // Memory further on is asked for before it is needed: 18.1 instead of 18.6
+    // ns for each of 10^7 operations.
     ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
     p->from[r] = (uint32_t)p->nodes;
     p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
     return r;
 }
 
-// A node, unless one with this key is known already.
+// Appends a node, unless a number with this key is known already.
 ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
                              uint32_t x, uint32_t y, uint32_t z)
 {
@@ -1364,11 +1491,13 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
     return r;
 }
 
-// The number that an operation makes of others; arguments that there are not
-// are x. Each test that this way is spared counts: processors are busy with its
-// instructions all the time. (10^3 operations recorded: 14 ns for each. With
-// more tests here and in adx_trace, by which an operation took 400 instructions
-// instead of 310, it was 18.)
+// The number that an operation makes of others; arguments beyond the arity are
+// x. An operation on constants is computed now. An identity gives a number that
+// there is. A product of a number with itself becomes a square. Arguments of an
+// operation that commutes are put in order, so that x y and y x have one key.
+// What is left becomes a node, unless it is known. Every operation of a
+// recording comes this way, and each test counts: of 10^3 operations each takes
+// 14 ns; with more tests here and in adx_trace it took 18.
 ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
@@ -1399,7 +1528,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, where arguments that there are not may be anything.
+// The same, where arguments beyond the arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
@@ -1412,7 +1541,8 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
     return adx_emit(p, op, x, y, x);
 }
 
-// The program goes on only where x is what it was.
+// A guard: replays go on only where x has the value that `was` has. A constant
+// needs none.
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
@@ -1424,7 +1554,9 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
 
 /* --- nodes with many results --------------------------------------------- */
 
-// The first of its results. The list and what is kept become the program's.
+// Appends a node with many results; returns the first of them. The list of k
+// and its hold on the shared rule become the program's, or are given up on
+// failure.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
@@ -1450,6 +1582,7 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
     return first;
 }
 
+// Whether a list has the numbers of a range, row by row.
 static bool adx_is_even(const uint32_t list[], size_t rows, size_t cols,
                         const adx_numbers *r)
 {
@@ -1469,8 +1602,10 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
     return true;
 }
 
-// A matrix of any numbers as a range: evenly spaced ones as they are, others
-// gathered; constants once for all evaluations.
+// A matrix of any numbers as a range, which is all that an array node can read.
+// Numbers at even distances are a range already. Constants get new numbers,
+// which follow one another, so that evaluations have nothing to do. All else is
+// gathered by a node of its own.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)
 {
@@ -1514,7 +1649,8 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
     return adx_is_single(r) && adx_is(p, r->base, 1);
 }
 
-// An operation on n numbers of each argument.
+// An operation on n numbers of each argument. The result is a single number if
+// all arguments are, or if n is 1.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -1551,8 +1687,8 @@ static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
     return adx_append_many(p, &fold);
 }
 
-// With a single number in the middle and on one side it is that of a number and
-// a vector.
+// The product of matrices [m x k] and [k x n]. If k is 1 and one of them is a
+// single number, it is a vector times that number, element by element.
 static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
                                     size_t k, size_t n, adx_numbers a,
                                     adx_numbers b)
@@ -1573,8 +1709,8 @@ static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
     return (adx_numbers){ adx_append_many(p, &product), (int32_t)n, 1 };
 }
 
-// A part of an external statement. Never looked up among those before: whether
-// it is the same is for the rule to say, not for us.
+// A part of an external statement, whose list becomes the program's. It is
+// never looked up: only the rule knows whether it does the same twice.
 static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {
@@ -1587,17 +1723,18 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 }
 
 /* === function/formulas ======================================================
- * The cells of the operator tables are C expressions. They are parsed here and
- * become nodes of a program. In this way partials enter a program, and partials
- * of partials.
+ * The cells of the operator tables are C expressions. They are parsed here, by
+ * recursive descent, and become nodes of a program. In this way partials enter
+ * a program, and partials of partials.
  *
- *     choice  = either [ "?" choice ":" choice ]
- *     either  = both { "||" both }            both  = relation { "&&" relation }
+ *     choice   = either [ "?" choice ":" choice ]
+ *     either   = both { "||" both }
+ *     both     = relation { "&&" relation }
  *     relation = sum [ ("<" | ">" | "==" ...) sum ]
- *     sum     = product { ("+" | "-") product }
- *     product = factor { ("*" | "/") factor }
- *     factor  = "-" factor | "(" choice ")" | number | x | y | z | v
- *             | name "(" choice { "," choice } ")"
+ *     sum      = product { ("+" | "-") product }
+ *     product  = factor { ("*" | "/") factor }
+ *     factor   = "-" factor | "(" choice ")" | number | x | y | z | v
+ *              | name "(" choice { "," choice } ")"
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit
@@ -1623,11 +1760,13 @@ typedef struct adx_formula {
 
 static uint8_t adx_choice(adx_formula *f);
 
+// Appends a term; returns its index as an argument. No cell of the tables is
+// ever wrong: tests/function/function_ops.c reads all of them.
 static uint8_t adx_new_term(adx_formula *f, uint32_t op, uint8_t x, uint8_t y,
                             uint8_t z, ad_real v)
 {
     if (op > ADX_TERM_NUMBER || f->terms == ADX_TERMS) {
-        f->wrong = true;                    // tests/function/function_ops.c reads all
+        f->wrong = true;
         return 0;
     }
     f->term[f->terms] = (adx_term){ (uint16_t)op, { x, y, z }, v };
@@ -1640,6 +1779,7 @@ static void adx_blank(adx_formula *f)
         f->at++;
 }
 
+// Whether this text comes next, which is then passed over.
 static bool adx_next_is(adx_formula *f, const char *text)
 {
     adx_blank(f);
@@ -1657,7 +1797,8 @@ static bool adx_is_letter(char c)
 
 static bool adx_is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The operation that a function in a cell stands for.
+// The operation that the name of a function in a cell stands for, without its
+// prefix; ADX_OP_COUNT: none.
 static uint32_t adx_operation_named(const char *name, size_t n)
 {
     static const char *const other[][2] = {
@@ -1675,7 +1816,7 @@ static uint32_t adx_operation_named(const char *name, size_t n)
     return op;
 }
 
-// adm_sin(...), adx_gauss(...) or ADX_K(...)
+// A call in a cell, behind its "(": adm_sin(...), adx_gauss(...) or ADX_K(...).
 static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
 {
     uint8_t arg[3] = { 0 };
@@ -1691,9 +1832,9 @@ static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
     return adx_new_term(f, op, arg[0], arg[1], arg[2], 0);
 }
 
-// A decimal of the tables, whatever the locale's decimal point is: correctly
-// rounded where all digits behind the first 19 are zeros or do not matter, and
-// powers of ten to the 22nd, which are exact, are enough.
+// A decimal of the tables, whatever the locale's decimal point is. It is
+// correctly rounded if 19 digits decide what it is, and if the power of ten is
+// at most the 22nd, which a double holds exactly.
 static double adx_read_decimal(const char *at, const char **end)
 {
     uint64_t digits = 0;
@@ -1728,6 +1869,7 @@ static double adx_read_decimal(const char *at, const char **end)
     return quotient + (fma(-quotient, scale, high) + low) / scale;
 }
 
+// A name without "(" is x, y, z or, whatever else it is, v.
 static uint8_t adx_factor(adx_formula *f)
 {
     adx_blank(f);
@@ -1761,6 +1903,7 @@ typedef struct adx_operator {
 
 typedef uint8_t adx_part_fn(adx_formula *f);
 
+// Of two operators that begin alike, the longer one comes first in a table.
 static uint8_t adx_operators(adx_formula *f, adx_part_fn *part,
                              const adx_operator *table, size_t n)
 {
@@ -1803,7 +1946,8 @@ static uint8_t adx_choice(adx_formula *f)
     return adx_new_term(f, ADREV_OP_select, condition, yes, no, 0);
 }
 
-// Without memory nothing is lost: then it is read again.
+// Keeps the terms of a cell for the next time. Without memory nothing is lost:
+// the cell is then read again.
 static void adx_keep_cell(adx_program *p, uint32_t op, int i,
                           const adx_formula *f)
 {
@@ -1822,7 +1966,8 @@ static void adx_keep_cell(adx_program *p, uint32_t op, int i,
         k->term[k->terms++] = f->term[j];
 }
 
-// The terms of a cell, which are in f or are kept.
+// The terms of a cell: in f, or where they are kept. f says how many there are
+// and which one is the result.
 static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
                                      adx_formula *f)
 {
@@ -1843,7 +1988,9 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
     return f->term;
 }
 
-// Partial i of an operation on n numbers each, with result v.
+// Partial i of an operation on n numbers of each argument, with result v: the
+// terms of the cell become nodes, in order. made[] has what each index stands
+// for.
 static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
                                   const adx_numbers arg[3], adx_numbers v)
 {
@@ -1880,14 +2027,16 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// A program made from another one: what its numbers became.
+// A program that is made from another one. For each number of the old program:
+// whether it is needed, and which numbers of the new one are the same number
+// and its derivative.
 typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
     bool *used;                 // numbers that a result depends on
-    uint32_t *same;             // the same number
+    uint32_t *same;             // what it is in the new program
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
-    uint32_t guards;            // of the new program, before those of the old
+    uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
 
 static void adx_mark(void *user, uint32_t number)
@@ -1895,6 +2044,8 @@ static void adx_mark(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
+// Whether a node is needed: any guard is, and a node with many results is if
+// one of these is.
 static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
@@ -1907,7 +2058,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// What a guard or a node with many results reads, and all that it computes.
+// Marks what a guard or a node with many results reads, and all that it
+// computes. False: it is not needed.
 ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
@@ -1919,7 +2071,10 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
     return true;
 }
 
-// Numbers on which results or guards depend. Returns how many nodes are needed.
+// Marks the numbers on which results or guards depend; in a plain program, all.
+// It is enough to go through the nodes once, from the last to the first: when a
+// node is met, all nodes that read its result have been. Returns how many nodes
+// are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -1946,7 +2101,9 @@ static void adx_end_making(adx_making *k)
     adx_drop(a, k->derived);
 }
 
-// Numbers of the new program for constants of the old one.
+// Begins to add to a program that has its inputs, and perhaps nodes. Constants
+// that are needed are copied; the caller says what the old inputs become.
+// False: no memory; then there is nothing to end.
 static bool adx_start_making(adx_making *k, const adx_program *from,
                              adx_program *to)
 {
@@ -1972,7 +2129,8 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-// The inputs of the new program begin with those of the old one.
+// The same with an empty new program, whose inputs are those of the old one and
+// then some more.
 static bool adx_begin_making(adx_making *k, const adx_program *from,
                              adx_program *to, size_t more_inputs)
 {
@@ -1987,11 +2145,12 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
 
 /* --- copies -------------------------------------------------------------- */
 
-// Numbers of an argument, or what they became, as a range of the new program.
-// to NULL: the derived ones, which where there is none are zero. Whether there
-// is any.
+// What the numbers of an old range became, as a range of the new program. `to`
+// says what they became; NULL: their derivatives, with a zero for each number
+// that has none. False: none of them has one, or the program has failed.
 static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
-                           size_t cols, const adx_numbers *old, adx_numbers *out)
+                           size_t cols, const adx_numbers *old,
+                           adx_numbers *out)
 {
     adx_program *p = k->to;
     size_t n = rows * cols;
@@ -2016,12 +2175,13 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// Results of a node as a range.
+// The results of a node with many, as a range of the old program.
 static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
 
+// The opposite of adx_take_range: the old range `at` became the new one `from`.
 static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
                           size_t cols, adx_numbers from)
 {
@@ -2030,7 +2190,7 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a node in the new program, with room for so many more.
+// The list of a node in numbers of the new program, with room for some more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -2044,6 +2204,7 @@ static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
     return list;
 }
 
+// A gather needs no node if its numbers have become evenly spaced.
 static void adx_copy_gather(adx_making *k, const adx_node *s,
                             const adx_many *old)
 {
@@ -2056,6 +2217,8 @@ static void adx_copy_gather(adx_making *k, const adx_node *s,
     adx_drop(k->to->memory, list);
 }
 
+// Copies a node with many results: its arguments become ranges of the new
+// program, or its list a list of new numbers.
 static void adx_copy_many(adx_making *k, const adx_node *s,
                           const adx_many *old)
 {
@@ -2078,6 +2241,8 @@ static void adx_copy_many(adx_making *k, const adx_node *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
+// Adds to the new program what a node does. It becomes no node of its own if
+// the new program has such a node, or if an identity gives the result.
 static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
@@ -2107,9 +2272,12 @@ static uint32_t adx_argument(const adx_node *s, int i)
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
 
-// sum += d x for n numbers each, where sum may be nothing so far (any false).
+// sum + d x, for n numbers each: one term of the chain rule. *any says whether
+// there is a sum so far, and then whether there is one now. A partial of 0 adds
+// nothing; one of -1, or one that is a negation itself, subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
-                                     adx_numbers sum, adx_numbers d, adx_numbers x)
+                                     adx_numbers sum, adx_numbers d,
+                                     adx_numbers x)
 {
     if (adx_is_single(&d) && (adx_is(p, d.base, 0)
                              || adx_is(p, d.base, -ADX_K(0.0))))
@@ -2130,6 +2298,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
+// The same for single numbers; a sum of no terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
@@ -2156,7 +2325,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
     return r;
 }
 
-// Partial i of all its operations.
+// Partial i of the operations of such a node: a range of e->n numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
@@ -2169,7 +2338,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
     return adx_partial_of(k->to, e->n, e->op, i, arg, v);
 }
 
-// Of the length v of x: x/v.
+// The partials of the length v of x: x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2189,7 +2358,12 @@ static void adx_copy_nodes(adx_making *k)
 ADX_SELDOM_END
 
 /* === function/tangents ======================================================
- * The tangent of a program (jvp).
+ * The tangent of a program (jvp) is a forward sweep that is written down
+ * instead of done. Each node is copied, and nodes for its tangent are added:
+ * the sum of its partials, each times the tangent of that argument. A number
+ * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
+ * it. Array nodes are treated the same way, range by range: their tangents are
+ * array nodes.
  *
  *   needs   function/operations function/program function/emit function/copy
  *   offers  adx_tangent_node adx_make_tangent
@@ -2213,6 +2387,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
+// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
+// sides that have a tangent count.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2229,7 +2405,7 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
                                            e->n, a, x);
         size_t results = adx_many_results(e);
-        if (left) {             // one side alone lies where it lies
+        if (left) {             // else there is nothing to add
             other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
             other.rs = other.cs * (int32_t)e->n;
         }
@@ -2239,27 +2415,37 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, e->m, e->n, y);
 }
 
-static void adx_tangent_many(adx_making *k, const adx_node *s,
+static void adx_tangent_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        k->derived[s->r + i] = k->derived[e->list[i]];
+}
+
+static void adx_tangent_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e)
+{
+    adx_numbers x;
+    if (adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
-    adx_program *p = k->to;
+    (void)k; (void)s; (void)e;
+}
+
+static void adx_tangent_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
     adx_numbers x;
-    if (e->kind == ADX_MANY_each)
-        adx_tangent_each(k, s, e);
-    else if (e->kind == ADX_MANY_product)
-        adx_tangent_product(k, s, e);
-    else if (e->kind == ADX_MANY_gather)
-        for (size_t i = 0; i < e->n; i++)
-            k->derived[s->r + i] = k->derived[e->list[i]];
-    else if (e->kind == ADX_MANY_sum
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
-        k->derived[s->r] = adx_emit_fold(p, ADX_MANY_sum, e->k, x);
-    else if (e->kind == ADX_MANY_norm
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x)) {
-        x.rs = x.cs;            // a column
-        k->derived[s->r] = adx_emit_product(p, ADX_OP_chain, 1, e->k, 1,
-                                            adx_cosines_in(k, s, e), x).base;
-    }
+    if (!adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        return;
+    x.rs = x.cs;                // a column
+    k->derived[s->r] = adx_emit_product(k->to, ADX_OP_chain, 1, e->k, 1,
+                                        adx_cosines_in(k, s, e), x).base;
 }
 
 static bool adx_any_derived(const adx_making *k, const uint32_t list[],
@@ -2271,12 +2457,15 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node; a second tangent no rule has.
+// An external node and its tangent are one node, which takes the place of the
+// copy: a rule computes both at once. No rule has a second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
     size_t n = adx_listed(e);
     size_t results = adx_many_results(e);
+    if (!adx_any_derived(k, e->list, n))
+        return;
     if (e->op & ADX_EXTERNAL_moving) {
         adx_spoil(k->to, ADREV_EEXTERNAL);
         return;
@@ -2292,18 +2481,28 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
-// Of a node that has been copied.
+static void adx_tangent_many(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_tangent_##kind(k, s, e);                                        \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
+// The tangent of a node that has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
     const adx_many *many = adx_many_of(k->from, s);
     if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
         return;
-    if (many != NULL && many->kind == ADX_MANY_external
-        && adx_any_derived(k, many->list, adx_listed(many))) {
-        adx_tangent_external(k, s, many);
-        return;
-    }
     if (many != NULL) {
         adx_tangent_many(k, s, many);
         return;
@@ -2342,7 +2541,16 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and the adjoints of array nodes.
+ * The adjoint of a program (vjp) is a reverse sweep that is written down
+ * instead of done. First the nodes of the program are copied. Then each node,
+ * from the last to the first, adds its partial times its adjoint to the adjoint
+ * of each argument. derived[x] is the number that is this sum so far; a sum
+ * that grows is a new number each time. Where nothing has arrived (ADX_NOWHERE)
+ * the adjoint is zero, and the node adds nothing; neither is anything added for
+ * numbers that no input moves. Array nodes do the same range by range: their
+ * adjoints are array nodes, too.
+ *
+ * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy
@@ -2363,7 +2571,8 @@ static void adx_see_movement(void *user, uint32_t number)
     m->any = m->any || m->moved[number];
 }
 
-// Numbers that one of `moving` inputs moves. NULL: no memory.
+// The numbers that depend on any of `moving` inputs, counted from `first`: only
+// their adjoints are needed. NULL: no memory.
 static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
@@ -2401,8 +2610,9 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
              ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
 }
 
-// The same for a vector. One operation adds all of it, if it is n different
-// numbers that all have an adjoint already.
+// The same for a vector. If x is one number n times, it gets the sum of y. If
+// all numbers of x have an adjoint already, one node adds all of y. Else they
+// are added one by one, so that first terms need no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
                         adx_numbers y, const bool moved[])
 {
@@ -2428,7 +2638,7 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for a matrix; a column is a vector, too.
+// The same for a matrix, row by row; a matrix of one column is a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -2447,10 +2657,24 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
-static void adx_adjoint_each(adx_making *k, const adx_node *s,
-                             const adx_many *e, adx_numbers y,
-                             const bool moved[])
+// The adjoints of the results of a node, as one range. False: none has one, and
+// there is nothing to do.
+static bool adx_result_adjoints(adx_making *k, const adx_node *s,
+                                const adx_many *e, adx_numbers *y)
 {
+    const adx_numbers own = adx_own_range(s, e);
+    size_t rows = adx_facts_of(e->kind)->m ? e->m : 1;
+    return adx_take_range(k, NULL, rows, adx_many_results(e) / rows, &own, y);
+}
+
+// The adjoint of each argument is that argument's partials times y. `any` stays
+// false where they are 0.
+static void adx_adjoint_each(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
         if (!adx_any_moved(&e->arg[i], 1, e->n, moved))
             continue;
@@ -2462,10 +2686,48 @@ static void adx_adjoint_each(adx_making *k, const adx_node *s,
     }
 }
 
-// C = A B: Ab += Cb B', Bb += A' Cb.
-static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
-                                const bool moved[])
+static void adx_adjoint_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e, const bool moved[])
 {
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_adjoint_most(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    (void)k; (void)s; (void)e; (void)moved;
+}
+
+static void adx_adjoint_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0],
+                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
+                                      adx_cosines_in(k, s, e), y), moved);
+}
+
+static void adx_adjoint_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
+    for (size_t i = 0; i < e->n; i++)
+        adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+}
+
+// C = A B: Ab += Cb B', Bb += A' Cb.
+static void adx_adjoint_product(adx_making *k, const adx_node *s,
+                                const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     adx_numbers a = adx_argument_range(k, e, 0);
     adx_numbers b = adx_argument_range(k, e, 1);
     if (adx_any_moved(&e->arg[0], e->m, e->k, moved))
@@ -2478,6 +2740,8 @@ static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
                                         adx_transposed(a), y), moved);
 }
 
+// The adjoints of all operands are one node, a call of the rule. Rules have no
+// adjoints of adjoints or of tangents.
 static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
@@ -2501,30 +2765,16 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
-    const adx_numbers own = adx_own_range(s, e);
-    size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
-    size_t results = adx_many_results(e);
-    adx_numbers y;
-    if (e->kind == ADX_MANY_external) {
-        adx_adjoint_external(k, s, e, moved);
-        return;
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_adjoint_##kind(k, s, e, moved);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
     }
-    if (e->kind == ADX_MANY_most
-        || !adx_take_range(k, NULL, rows, results / rows, &own, &y))
-        return;
-    if (e->kind == ADX_MANY_each)
-        adx_adjoint_each(k, s, e, y, moved);
-    else if (e->kind == ADX_MANY_product)
-        adx_adjoint_product(k, e, y, moved);
-    else if (e->kind == ADX_MANY_sum)
-        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
-    else if (e->kind == ADX_MANY_norm)
-        adx_add_matrix(k, 1, e->k, &e->arg[0],
-                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
-                                      adx_cosines_in(k, s, e), y), moved);
-    else
-        for (size_t i = 0; i < e->n; i++)
-            adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+#undef ADX_CASE
 }
 
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
@@ -2562,8 +2812,14 @@ static void adx_adjoint_nodes(adx_making *k, const bool moved[])
     adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// The last node through whose result goes all that the nodes before it compute;
-// p->nodes if there is none, nobody looks (arrays), or no memory.
+// A bottleneck: the last node such that no node after it, and no output, reads
+// a result of the nodes before it. All that they compute goes through its
+// result. p->nodes: there is none, or it is not looked for (arrays), or no
+// memory.
+//
+// `last` has for each number the last node that reads it, and `most` is the
+// latest of these among the results so far: node i is a bottleneck if that is
+// not after i. Guards do not count, since they have no adjoints.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
     size_t neck = p->nodes;
@@ -2572,7 +2828,7 @@ static size_t adx_bottleneck_of(const adx_program *p)
         adx_drop(p->memory, last);
         return neck;
     }
-    memset(last, 0, p->numbers * sizeof *last);     // that reads a number
+    memset(last, 0, p->numbers * sizeof *last);
     for (size_t i = 0; i < p->nodes; i++) {
         const adx_node *s = &p->node[i];
         if (s->op != ADX_OP_guard)
@@ -2591,8 +2847,10 @@ static size_t adx_bottleneck_of(const adx_program *p)
     return neck;
 }
 
-// The adjoints of the inputs are what reaches them past the bottleneck, and
-// what comes through it from an adjoint of 1, times its own one.
+// Continues the way back at a bottleneck. The adjoints that inputs have by now
+// came past it, and are put aside. From there on the bottleneck has the adjoint
+// 1; what then arrives at the inputs is multiplied by its true adjoint,
+// `weight`, at the end, and added to what came past it.
 static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
@@ -2614,7 +2872,8 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. neck: a bottleneck; p->nodes: none.
+// See adx_make_adjoint. The adjoints of outputs begin with their weights, which
+// are inputs behind those of p. neck: a bottleneck; p->nodes: there is none.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -2644,9 +2903,10 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the next one: what it is multiplied by is accumulated before,
-// where that takes no more steps. (loop as a scan of 3000 steps, compiled,
-// bench/: 22 instead of 24 ns for each.)
+// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// also written by way of it: then what comes before the bottleneck need not
+// wait, but for one product for each input. This version is taken if it has no
+// more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
@@ -2663,6 +2923,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     return ADREV_OK;
 }
 
+// The program itself, without what no result and no guard depends on.
 static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -2675,40 +2936,82 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     return q->status;
 }
 
-// Nodes with many results, taken apart.
-static void adx_take_apart(adx_making *k, const adx_node *s,
-                           const adx_many *e)
+/* --- array nodes taken apart ------------------------------------------------
+ * A node with many results becomes nodes with one: element by element, each sum
+ * one addition after another. pattern: values do not matter, only what depends
+ * on what.                                                                   */
+
+// Operand l of a vector, among the numbers of the new program.
+static uint32_t adx_same_in(const adx_making *k, const adx_many *e, int arg,
+                            size_t row, size_t col)
 {
-    adx_program *p = k->to;
-    const uint32_t *same = k->same;
-    for (uint32_t i = 0; i < adx_many_results(e); i++) {
-        uint32_t row = e->kind == ADX_MANY_product ? i / e->n : 0;
-        uint32_t col = e->kind == ADX_MANY_product ? i % e->n : i;
+    return k->same[adx_in_range(&e->arg[arg], row, col)];
+}
+
+static void adx_apart_each(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = adx_emit(k->to, e->op, adx_same_in(k, e, 0, 0, i),
+                                     adx_same_in(k, e, 1, 0, i),
+                                     adx_same_in(k, e, 2, 0, i));
+}
+
+// All of the k operands by one operation.
+static void adx_apart_fold(adx_making *k, const adx_node *s,
+                           const adx_many *e, uint32_t op)
+{
+    uint32_t all = adx_same_in(k, e, 0, 0, 0);
+    for (size_t l = 1; l < e->k; l++)
+        all = adx_emit2(k->to, op, all, adx_same_in(k, e, 0, 0, l));
+    k->same[s->r] = all;
+}
+
+static void adx_apart_sum(adx_making *k, const adx_node *s,
+                          const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_add);
+}
+
+static void adx_apart_most(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_max);
+    k->same[s->r] = adx_emit2(k->to, ADREV_OP_detach, k->same[s->r],
+                              k->same[s->r]);
+}
+
+static void adx_apart_product(adx_making *k, const adx_node *s,
+                              const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < adx_many_results(e); i++) {
         uint32_t sum = ADX_NOWHERE;
-        for (uint32_t l = 0; l < e->k; l++) {
-            bool product = e->kind == ADX_MANY_product;
-            uint32_t x = same[adx_in_range(&e->arg[0], row, l)];
-            uint32_t y = product ? same[adx_in_range(&e->arg[1], l, col)] : x;
-            uint32_t term = product || e->kind == ADX_MANY_norm
-                          ? adx_emit2(p, ADREV_OP_mul, x, y) : x;
-            uint32_t op = e->kind == ADX_MANY_most ? ADREV_OP_max
-                                                   : ADREV_OP_add;
-            sum = sum == ADX_NOWHERE ? term : adx_emit2(p, op, sum, term);
+        for (size_t l = 0; l < e->k; l++) {
+            uint32_t term = adx_emit2(k->to, ADREV_OP_mul,
+                                      adx_same_in(k, e, 0, i / e->n, l),
+                                      adx_same_in(k, e, 1, l, i % e->n));
+            sum = sum == ADX_NOWHERE ? term
+                : adx_emit2(k->to, ADREV_OP_add, sum, term);
         }
-        k->same[s->r + i] =
-            e->kind == ADX_MANY_gather ? same[e->list[i]]
-          : e->kind == ADX_MANY_each
-            ? adx_emit(p, e->op, same[adx_in_range(&e->arg[0], 0, i)],
-                       same[adx_in_range(&e->arg[1], 0, i)],
-                       same[adx_in_range(&e->arg[2], 0, i)])
-          : e->kind == ADX_MANY_norm ? adx_emit2(p, ADREV_OP_sqrt, sum, sum)
-          : e->kind == ADX_MANY_most ? adx_emit2(p, ADREV_OP_detach, sum, sum)
-          : sum;
+        k->same[s->r + i] = sum;
     }
 }
 
-// What the operands of a length are divided by: the largest of them, for which
-// any other number would do as well, so that it is no variable.
+static void adx_apart_gather(adx_making *k, const adx_node *s,
+                             const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = k->same[e->list[i]];
+}
+
+// What the operands of a length are divided by, so that squares do not
+// overflow: the largest magnitude, or 1 if that is 0, infinite or a NaN. The
+// length does not depend on it, so that it needs no derivative (detach).
 static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 {
     adx_program *p = k->to;
@@ -2724,13 +3027,12 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     uint32_t below = adx_emit2(p, ADREV_OP_lt, most,
                                adx_fixed(p, ADX_K(INFINITY)));
     uint32_t good = adx_emit2(p, ADX_OP_and, above, below);
-    // of 0, infinity and NaN: 1
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
-// A length taken apart, scaled against overflow as adx_length is.
-static void adx_take_length(adx_making *k, const adx_node *s,
-                            const adx_many *e)
+// A length is scaled against overflow as adx_length is.
+static void adx_apart_length(adx_making *k, const adx_node *s,
+                             const adx_many *e)
 {
     adx_program *p = k->to;
     uint32_t scale = adx_length_scale(k, e);
@@ -2745,11 +3047,34 @@ static void adx_take_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// An external node has no nodes of one result. What stands for it makes other
-// numbers, but of the same operands, and each result is curved in all of them.
-static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
+// For a pattern, the root of the sum of squares is enough.
+static void adx_apart_norm(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
 {
     adx_program *p = k->to;
+    uint32_t sum = ADX_NOWHERE;
+    for (size_t l = 0; pattern && l < e->k; l++) {
+        uint32_t x = adx_same_in(k, e, 0, 0, l);
+        uint32_t term = adx_emit2(p, ADREV_OP_mul, x, x);
+        sum = l == 0 ? term : adx_emit2(p, ADREV_OP_add, sum, term);
+    }
+    if (pattern)
+        k->same[s->r] = adx_emit2(p, ADREV_OP_sqrt, sum, sum);
+    else
+        adx_apart_length(k, s, e);
+}
+
+// What an external node computes cannot be written as nodes. In a pattern, each
+// of its results is replaced by the square of the sum of all operands: that
+// depends on every operand, and has second derivatives for every pair.
+static void adx_apart_external(adx_making *k, const adx_node *s,
+                               const adx_many *e, bool pattern)
+{
+    adx_program *p = k->to;
+    if (!pattern) {
+        adx_spoil(p, ADREV_EEXTERNAL);
+        return;
+    }
     uint32_t sum = k->same[e->list[0]];
     for (size_t i = 1; i < adx_listed(e); i++)
         sum = adx_emit2(p, ADREV_OP_add, sum, k->same[e->list[i]]);
@@ -2757,8 +3082,22 @@ static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
-// The same program without nodes that have many results. pattern: only what
-// depends on what must be right.
+static void adx_take_apart(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_apart_##kind(k, s, e, pattern);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
+// The same program without array nodes and external nodes.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {
@@ -2772,14 +3111,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
             adx_copy_node(&k, s);
-        else if (many->kind == ADX_MANY_norm && !pattern)
-            adx_take_length(&k, s, many);
-        else if (many->kind != ADX_MANY_external)
-            adx_take_apart(&k, s, many);
-        else if (pattern)
-            adx_stand_in(&k, s, many);
         else
-            adx_spoil(q, ADREV_EEXTERNAL);
+            adx_take_apart(&k, s, many, pattern);
     }
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
@@ -2790,8 +3123,13 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/matrices ======================================================
- * One program for all directions of a matrix, each a vector of zeros and ones.
- * What is zero in a direction is found to be zero while the program is made.
+ * A Jacobian or a Hessian as one program. After one copy of the values it has
+ * the tangents (or adjoints) of all unit vectors, direction by direction. What
+ * is zero in a direction gets no nodes, and what several directions have in
+ * common is computed once, since every node is looked up (function/unique).
+ *
+ * The second half of this room divides an adjoint into a primal and a pullback,
+ * and joins pullbacks of several steps of a loop.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
@@ -2817,7 +3155,7 @@ static void adx_tangent_nodes(adx_making *k)
             adx_tangent_node(k, &p->node[i]);
 }
 
-// The derivatives of a program, number by number.
+// The derivatives that a matrix consists of, as numbers of the new program.
 typedef struct adx_derivatives {
     size_t results, moving;     // the first outputs by the first inputs
     uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
@@ -2833,7 +3171,7 @@ static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
             adx_new_output(k->to, k->same[k->from->output[i]]);
 }
 
-// Column after column.
+// Column after column: a forward sweep for each input, from the tangent 1.
 static ad_status adx_make_columns(adx_program *q, const adx_program *p,
                                   const adx_derivatives *d)
 {
@@ -2853,7 +3191,7 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// The same, row after row.
+// The same, row after row: a reverse sweep for each result, from the adjoint 1.
 static ad_status adx_make_rows(adx_program *q, const adx_program *p,
                                const adx_derivatives *d)
 {
@@ -2884,7 +3222,8 @@ static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
         adx_new_output(q, adx_or_zero(q, entry[i]));
 }
 
-// Outputs: those of p, if the values are asked for; then its Jacobian.
+// Outputs: those of p, if the values are asked for; then its Jacobian, by rows
+// or by columns, whichever are fewer.
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
@@ -2903,7 +3242,8 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the Hessian.
+// Inputs: those of p, and weights of its outputs. Outputs: the Hessian, which
+// is the Jacobian of the adjoint by columns. Both triangles are the lower one.
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -2929,13 +3269,14 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 }
 
 /* --- in two parts -----------------------------------------------------------
- * An adjoint as loops take it that run forwards and then backwards: the first
- * part hands on what took long to compute, so that the second one need not
- * compute it again. Both together do the operations of the adjoint, in its
- * order.                                                                     */
+ * A loop runs all its steps forwards and then all of them backwards. So the
+ * adjoint of a step is divided: the primal computes the values, and hands on
+ * numbers that took long to compute; the pullback computes the adjoints from
+ * these, and the rest of the values again. Both are parts of the same adjoint,
+ * `whole`, with its nodes in their order, so that the bits are the same.     */
 
-// What it takes to compute a number again. Of glibc 2.36, ADX_LONG are calls of
-// 8 to 20 ns, ADX_CALL those of 3 to 8: half as many.
+// What it takes to compute a number again: no call of the math library, a short
+// one, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
 static adx_cost adx_cost_of(uint32_t op)
@@ -2968,12 +3309,13 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
+// How an adjoint is divided.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
-    bool *needed;               // by the second part,
-    bool *handed;               // of which the first one hands these on,
-    size_t n;                   // so many
+    bool *needed;               // numbers that the pullback needs
+    bool *handed;               // numbers that the primal hands on,
+    size_t n;                   // and how many they are
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
@@ -2984,8 +3326,11 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
     adx_free_program(&k->whole);
 }
 
-// From the adjoints of the inputs back to what is handed: up to so many numbers
-// that cost so much. How many there are.
+// Finds what is handed on, and what the pullback needs. It goes back from the
+// adjoints of the inputs. A number that is needed is handed on if it costs at
+// least `least`, does not depend on weights (for then only the pullback can
+// know it), and fewer than `most` are so far; else the pullback computes it,
+// and needs its arguments. Returns how many are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
                               adx_cost least, size_t most)
 {
@@ -3008,7 +3353,8 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
     return n;
 }
 
-// If there is no room for all, those that cost most.
+// Hands on all calls of the math library, if there is room; else the long ones;
+// if there are none of these, as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
     size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
@@ -3034,7 +3380,9 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     return ADREV_OK;
 }
 
-// The first part. Inputs: those of p. Outputs: those of p, then what is handed.
+// The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
+// Its nodes are those of the adjoint that do not depend on weights, guards with
+// them.
 static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -3090,14 +3438,16 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 }
 
 /* --- several steps of a loop ------------------------------------------------
- * The second part for steps in a row, where what a call costs is more than what
- * a step does. Steps are those of a loop (adx_program.carried) that reads only
- * its state, parameters, and the step's number. Forwards nothing is gained:
- * there the calls of the math library wait for one another.                  */
+ * A replay of a small step costs more than the step does. So the pullbacks of
+ * some steps in a row are also made as one program. The steps are those of a
+ * loop (adx_program.carried) that reads its state, the parameters and the
+ * number of the step, and nothing else. Forwards nothing would be gained: there
+ * the calls of the math library wait for one another.                        */
 
 enum { ADX_UNROLLED = 4 };         // steps
 
-// Does what p does, to these numbers of q.
+// Appends the nodes of p to q. in[]: the numbers of q that are its inputs;
+// out[] becomes those that are its outputs.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
                       uint32_t out[])
 {
@@ -3113,14 +3463,18 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
     adx_end_making(&k);
 }
 
+// Numbers that follow one another.
 static void adx_count_up(uint32_t to[], size_t n, size_t from)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (uint32_t)(from + i);
 }
 
-// From `one`, the second part for one step of p. at[]: its inputs and outputs,
-// and adjoints of the parameters.
+// `one` is the pullback of one step of p. It is pasted once for each step, from
+// the last one back. The adjoints of the state that come out of a step are the
+// weights of the step before; the adjoints of the parameters are added up.
+// at[]: numbers of q that are the inputs of `one`, then its outputs, then those
+// sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
                             const adx_program *one, uint32_t at[])
 {
@@ -3150,11 +3504,12 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// Inputs: of ADX_UNROLLED steps, the state before each and what it handed on;
-// parameters, the steps' numbers, weights of the state after them, and adjoints
-// of the parameters so far. Outputs: those two before them. (So these are
-// summed in the order of single steps, with the same bits if the compiler
-// contracts nothing.)
+// The pullback of ADX_UNROLLED steps. Inputs: for each step the state before it
+// and what it handed on; then the parameters, the numbers of the steps, the
+// adjoints of the state after the steps, and those of the parameters so far.
+// Outputs: the adjoints of the state before the steps, and of the parameters.
+// These are summed in the order of single steps, so that the bits are the same
+// unless the compiler contracts.
 static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
 {
     adx_program one;
@@ -3175,15 +3530,16 @@ ADX_SELDOM_END
 
 /* === function/record ========================================================
  * The function to be recorded runs on a tape of its own. The trace hook of that
- * tape writes the program.
+ * tape is told of every operation, and writes the program: number[id] is the
+ * number of the program that the tape's value `id` became. Comparisons become
+ * guards. Array statements become array nodes, several for some of them.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
  *           function/operations function/program function/unique function/emit
  *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
- *           adx_record_operation adx_record_array adx_record_inputs
- *           adx_refuse_recording adx_record_outputs
- *   later   adx_called
+ *           adx_record_operation adx_saved_call adx_call_rule adx_record_array
+ *           adx_record_inputs adx_refuse_recording adx_record_outputs
  * ========================================================================== */
 
 typedef struct adx_code_place {
@@ -3191,7 +3547,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// A file's name that belongs to the function, and the next one.
+// A list of names of files, copies of which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -3200,10 +3556,10 @@ typedef struct adx_file_name {
 typedef struct adx_recorder {
     adx_program *p;
     const ad_tape *tape;
-    uint32_t *number;           // [id] of the tape: the program's number
+    uint32_t *number;           // [ids] of each value of the tape
     size_t ids, room;
-    adx_segment segment[ADREV_MARKS + 1];   // those that these ids are of
-    size_t segments;
+    adx_segment segment[ADREV_MARKS + 1];   // the tape's, as these ids were
+    size_t segments;                        // given out
     uint32_t job;               // of the last of them
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
@@ -3211,8 +3567,9 @@ typedef struct adx_recorder {
     const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
-// Where f has rewound the tape, itself or by ad_grad, ids are given out again:
-// of segments that have gone, and of those that came in their place.
+// When f rewinds the tape, itself or by ad_grad, the tape's last segments go,
+// and their ids are given out again. So numbers are forgotten from the first
+// segment on that is not as it was: what went, and what came in its place.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;
@@ -3229,6 +3586,8 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
     r->job = t->segment[t->segments - 1].job;
 }
 
+// The number of a value of an earlier segment; ADX_NOWHERE: it is not this
+// tape's.
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                   ad_rev x)
 {
@@ -3237,7 +3596,8 @@ ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                     : ADX_NOWHERE;
 }
 
-// What f brings along, an input of its own among it, is a constant.
+// The number of what f computes with. What f brings along is a constant, and so
+// is an input that f makes itself.
 static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
     uint32_t number = x.job == r->job
@@ -3246,8 +3606,8 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
-// The tape's value `id` is that number, wherever it stands. Ids that were left
-// out are of inputs, say, that f makes itself.
+// The tape's value `id` is this number of the program. Ids that are passed over
+// have no number: they are those of inputs, say, that f makes itself.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -3263,6 +3623,9 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     r->ids = id + 1;
 }
 
+// A comparison, or a step such as floor: its result becomes a node, and a guard
+// says that it must have this value. Neither counts in the report as an
+// operation that f made.
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
                                           const ad_operation *o)
 {
@@ -3284,7 +3647,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->conditions += p->nodes - nodes;
     p->report = before;
     adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
-    p->report = before;         // of what f computes, not of this
+    p->report = before;
 }
 
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
@@ -3302,8 +3665,8 @@ ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
     return made;
 }
 
-// The same for nearly all: the next value of the tape, of others that have
-// numbers.
+// The same, quickly, for nearly all operations: their value is the next one of
+// the tape, and all of their arguments have numbers.
 static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
                               ad_rev c, ad_real v, uint32_t id)
 {
@@ -3313,7 +3676,7 @@ static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
     uint32_t x = r->number[a.seq];
     uint32_t y = r->number[b.seq];
     uint32_t z = r->number[c.seq];
-    if ((x | y | z) == ADX_NOWHERE)     // one of them
+    if ((x | y | z) == ADX_NOWHERE)     // then one of them is
         return adx_record_any(user, code, a, b, c, v, id);
     ad_rev made = { v, id, r->job };
     r->p->report.recorded++;
@@ -3333,6 +3696,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
 
 /* --- arrays -------------------------------------------------------------- */
 
+// The operands of an array statement as a range.
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
     adx_program *p = r->p;
@@ -3387,7 +3751,8 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
-// Sums of one term, as a tape makes them: they start at 0, and 0 + -0 is 0.
+// Sums of one term, as a tape makes them: they start at 0, so that -0 becomes
+// 0.
 static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
 {
     adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
@@ -3417,14 +3782,16 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
 }
 
+// The range without its first n numbers.
 static adx_numbers adx_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
 }
 
-// Column by column, as ad_trimatvec does it; the first result of a column is
-// one of y.
+// A triangle times a vector, column by column as ad_trimatvec does it. y begins
+// as the diagonal times x. Column i, below the diagonal, adds its product with
+// x[i] to the rest of y, after which the first number of y is result i + 1.
 static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
                                 adx_numbers d, adx_numbers l, adx_numbers x)
 {
@@ -3443,8 +3810,9 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
-// What it saved is copied, for the tape goes when the recording is done; once
-// that cannot fail any more, it is ours.
+// What an external statement saved is copied, for the tape goes when the
+// recording is done. Once nothing can fail any more, the statement on the tape
+// no longer has to destroy it (kept), and the program has.
 static adx_numbers adx_record_external(adx_recorder *r,
                                        const ad_array_operation *o)
 {
@@ -3473,12 +3841,14 @@ static adx_numbers adx_record_external(adx_recorder *r,
     return y;
 }
 
+// The nodes of an array statement. Returns its results; ADX_NOWHERE: they have
+// been named already.
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
     const size_t n = o->arg[0].cols;
     adx_numbers arg[3] = { adx_single(0), adx_single(0), adx_single(0) };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++)         // those that the statement has
         if (o->arg[i].rows * o->arg[i].cols > 0)
             arg[i] = adx_view_range(r, &o->arg[i]);
     switch (o->kind) {
@@ -3513,12 +3883,54 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its nodes: function/calls.
-static const ad_external_rule adx_call_rule;
-static const adx_program *adx_called(const void *saved,
-                                     const adx_code_place **guards);
+/* --- calls of recorded functions ----------------------------------------- */
 
-// The function that is called may be freed, and with it the names of files.
+// What a statement on the tape saves: the function, and where it was called.
+typedef struct adx_saved_call {
+    ad_fn *fn;
+    const adx_program *program; // of the function
+    const adx_code_place *guard;
+    const ad_allocator *memory;
+    ad_real x[];
+} adx_saved_call;
+
+static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    ad_real few[16];
+    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(call->memory, n,
+                                                     sizeof *g);
+    (void)m;
+    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        dx[i] += g[i];
+    if (g != few)
+        adx_drop(call->memory, g);
+    return ok;
+}
+
+static bool adx_call_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    (void)n;
+    (void)m;
+    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
+}
+
+static void adx_call_destroy(const void *saved)
+{
+    ad_fn_free(((const adx_saved_call *)saved)->fn);
+}
+
+static const ad_external_rule adx_call_rule = {
+    .name = "call", .pullback = adx_call_pullback,
+    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
+};
+
+// The name of a file that belongs to a function that is called: that function
+// may be freed, so the name is copied, once.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
 {
     adx_file_name *own = r->files;
@@ -3540,6 +3952,8 @@ static const char *adx_keep_file(adx_recorder *r, const char *file)
     return own->text;
 }
 
+// Places of the guards of a function that is called, behind those that are
+// there.
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -3556,13 +3970,15 @@ static void adx_record_guards(adx_recorder *r, size_t n,
     }
 }
 
+// A call of a recorded function becomes a copy of its nodes; its guards are
+// counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
-    const adx_code_place *place;
-    const adx_program *called = adx_called(o->saved, &place);
+    const adx_saved_call *call = (const adx_saved_call *)o->saved;
+    const adx_program *called = call->program;
     adx_making k;
     uint32_t first = (uint32_t)r->p->report.guards;
-    adx_record_guards(r, called->report.guards, place);
+    adx_record_guards(r, called->report.guards, call->guard);
     if (r->p->status != ADREV_OK || !adx_start_making(&k, called, r->p))
         return;
     k.guards = first;
@@ -3613,7 +4029,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The first reason stays.
+// The recording fails for this reason, unless there is one already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {
@@ -3640,37 +4056,96 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
         adx_spoil(r->p, ADREV_ESHAPE);
 }
 
+/* === function/workspace =====================================================
+ * Memory of one evaluation at a time. What an evaluation gives back is kept for
+ * the next one, so that evaluations in a row allocate nothing; of two at a time
+ * the second one allocates its own.
+ *
+ *   needs   tape/memory
+ *   offers  ADX_LINE adx_align adx_workspace adx_spare adx_take_workspace
+ *           adx_give_workspace adx_drop_spare
+ * ========================================================================== */
+
+#define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
+
+// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
+// long (gmm, bench/).
+static ad_real *adx_align(ad_real *p)
+{
+    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
+}
+
+typedef struct adx_workspace {
+    size_t size;                // numbers
+    size_t lanes;               // of the replay whose constants are in it, or 0
+    ad_real *w;                 // in `memory`
+    ad_real memory[];
+} adx_workspace;
+
+typedef _Atomic(adx_workspace *) adx_spare;     // NULL: there is none
+
+// Takes the workspace that is kept, if it is large enough, or a new one; NULL:
+// no memory.
+static adx_workspace *adx_take_workspace(adx_spare *spare,
+                                         const ad_allocator *a, size_t size)
+{
+    // acquire: pairs with the release in adx_give_workspace, which makes the
+    // constants in it visible.
+    adx_workspace *work = atomic_exchange_explicit(spare, NULL,
+                                                   memory_order_acquire);
+    if (work != NULL && work->size >= size)
+        return work;
+    adx_drop(a, work);
+    if (size > SIZE_MAX / 16 / sizeof *work->w)
+        return NULL;
+    work = (adx_workspace *)adx_take(a, sizeof *work
+                                     + (size + ADX_LINE) * sizeof *work->w, 1);
+    if (work == NULL)
+        return NULL;
+    work->size = size;
+    work->lanes = 0;
+    work->w = adx_align(work->memory);
+    return work;
+}
+
+// Keeps a workspace, in place of one that is kept.
+static void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
+                               adx_workspace *work)
+{
+    // release: pairs with the acquire in adx_take_workspace.
+    adx_drop(a, atomic_exchange_explicit(spare, work, memory_order_acq_rel));
+}
+
+// relaxed: nobody else has the function any more.
+static void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
+{
+    adx_drop(a, atomic_exchange_explicit(spare, NULL, memory_order_relaxed));
+}
+
 /* === function/places ========================================================
- * A machine is a program made ready for replay: nodes on which no result
- * depends are gone, and a number after its last use gives its place to another.
+ * A machine is a program made ready for replay. It is made in these steps:
+ *
+ *   1  Nodes on which neither a result nor a guard depends are left out.
+ *   2  A product that only one sum uses becomes one node with that sum.
+ *   3  Nodes change places, as far as none of them waits for a later one: those
+ *      of one operation come together, or else each follows what it waits for.
+ *   4  Each number gets a place in memory. After its last use that place is
+ *      free for the next result, so that a replay touches little memory. In
+ *      programs with array nodes every number has a place of its own, so that
+ *      ranges stay ranges.
+ *   5  A node that uses the result of the node before it is marked: it finds
+ *      that result in a register.
  *
  *   needs   tape/memory function/operations function/program function/copy
- *           function/matrices
- *   offers  ADX_LINE adx_align adx_workspace adx_machine adx_free_machine
- *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
- *           adx_make_machine
+ *           function/matrices function/workspace
+ *   offers  adx_machine adx_free_machine ADX_CODE ADX_AFTER_X ADX_AFTER_Y
+ *           ADX_AFTER_Z ADX_CODES ADX_AFTER adx_make_machine
  * ========================================================================== */
 
 typedef struct adx_preset {
     uint32_t at;
     ad_real v;
 } adx_preset;
-
-#define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
-
-// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
-// as long (gmm, bench/).
-static ad_real *adx_align(ad_real *p)
-{
-    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
-}
-
-// Memory of one evaluation at a time.
-typedef struct adx_workspace {
-    size_t lanes;
-    ad_real *w;                 // in `memory`
-    ad_real memory[];
-} adx_workspace;
 
 typedef struct adx_machine {
     const ad_allocator *memory;
@@ -3679,14 +4154,15 @@ typedef struct adx_machine {
     size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a node's r is the place of its first result
     size_t manys;
-    size_t room;                // numbers behind the places: one external node
+    size_t room;                // numbers behind the places, for the external
+                                // node that needs most
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
     size_t outputs;
     size_t inputs;              // places 0 ... inputs - 1
     size_t places;
-    _Atomic(adx_workspace *) spare;  // kept for the next evaluation
+    adx_spare spare;            // kept for the next evaluation
 } adx_machine;
 
 /* --- places -------------------------------------------------------------- */
@@ -3694,13 +4170,14 @@ typedef struct adx_machine {
 #define ADX_WINDOW 512          // nodes that may change places
 #define ADX_SLENDER 4           // nodes of a level; see adx_batch
 
-// Nodes that are put into another order.
+// Nodes that are put into another order. A node waits for another one of the
+// window if it reads its result; chains are of nodes that wait so.
 typedef struct adx_window {
     adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // most nodes in a row before it,
+    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it,
     uint16_t height[ADX_WINDOW];    // and after it
-    uint16_t heir[ADX_WINDOW];      // the first of those after it
+    uint16_t heir[ADX_WINDOW];      // the first node of the latter
     uint16_t order[2][ADX_WINDOW];
     uint16_t count[ADX_WINDOW + 1];
 } adx_window;
@@ -3709,12 +4186,12 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_node *node;             // those of p, fused; then those that are used,
-    size_t nodes;               // so many
-    uint32_t *uses;             // of each number
+    adx_node *node;             // those of p, fused; then only those that are
+    size_t nodes;               // used, in the order of the machine
+    uint32_t *uses;             // of each number: how often it is read
     uint32_t *place;            // of each number
-    uint32_t *last;             // the node that uses it last
-    uint32_t *idle;             // places that are free
+    uint32_t *last;             // of each number: the node that reads it last
+    uint32_t *idle;             // places that are free: a stack
     size_t idle_n;
     adx_window *window;
 } adx_placing;
@@ -3723,9 +4200,7 @@ static void adx_free_machine(adx_machine *m)
 {
     if (m == NULL)
         return;
-    // relaxed: nobody else has the function any more
-    adx_workspace *work = atomic_load_explicit(&m->spare, memory_order_relaxed);
-    adx_drop(m->memory, work);
+    adx_drop_spare(&m->spare, m->memory);
     for (size_t i = 0; m->many != NULL && i < m->manys; i++)
         adx_drop_many(m->memory, &m->many[i]);
     adx_drop(m->memory, m->many);
@@ -3747,7 +4222,7 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->window);
 }
 
-// Their lists are the machine's own.
+// Copies what array nodes need. Lists are the machine's own; rules are shared.
 static bool adx_copy_manys(adx_machine *m, const adx_program *p)
 {
     m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
@@ -3775,6 +4250,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
     return true;
 }
 
+// Memory for all of it. False: there is none, and what was taken is still to be
+// freed.
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
 {
     const ad_allocator *a = p->memory;
@@ -3807,6 +4284,7 @@ static void adx_count_use(void *user, uint32_t number)
     ((uint32_t *)user)[number]++;
 }
 
+// Counts how often each number is read, and copies the nodes.
 static void adx_count_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -3826,7 +4304,7 @@ static void adx_count_uses(adx_placing *k)
     }
 }
 
-// The product that is used by this sum only; NULL: x is none.
+// The node of x, if it is a product and its result is read once; else NULL.
 static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
@@ -3839,7 +4317,8 @@ static adx_node *adx_single_product(adx_placing *k, uint32_t x)
     return product ? s : NULL;
 }
 
-// A product and the sum or difference it goes into become one node.
+// A product and the sum or difference that alone reads it become one node. Of a
+// difference only the second argument can be such a product.
 static void adx_fuse(adx_placing *k)
 {
     for (size_t i = 0; i < k->p->nodes; i++) {
@@ -3867,7 +4346,8 @@ static void adx_drop_unused(adx_placing *k)
             k->node[k->nodes++] = k->node[i];
 }
 
-// Stable: the indices in `from` by their keys, which are below `keys`.
+// A stable counting sort of the indices in `from` by their keys, which are
+// below `keys`.
 static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
                         size_t keys, const uint16_t from[], uint16_t to[])
 {
@@ -3880,13 +4360,15 @@ static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
         to[w->count[key[from[i]]]++] = from[i];
 }
 
-// Level by level, operation by operation.
+// Level by level, and within a level operation by operation. A node waits only
+// for nodes of lower levels.
 static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 {
     adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
     adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
 }
 
+// Node i waits for `maker` (1 + its index; 0: it is not in the window).
 static void adx_raise(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
@@ -3895,9 +4377,11 @@ static void adx_raise(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// Those first after which most nodes come in a row, each followed by its heir
-// as long as that need not wait for anything else. made[] of numbers: 1 + the
-// node that will make them; 0: they are there.
+// The nodes with the longest chains after them come first. Each is followed by
+// its heir, as long as that waits for nothing else, so that a result is used at
+// once. A node has a lower height than all that it waits for: when its turn
+// comes by height, at the latest, it need not wait any more. made[] of each
+// number: 1 + the node that will make it; 0: it is there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
@@ -3924,7 +4408,10 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         }
 }
 
-// n nodes, none of them a guard or with many results. of[] each number: 0.
+// Puts n nodes into another order; none of them is a guard or has many results.
+// Where a level has ADX_SLENDER nodes or more on average, they go by level,
+// else by height. of[] is room for something of each number, and is 0 before
+// and after.
 static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
@@ -3950,12 +4437,11 @@ static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
         node[i] = w->node[w->order[0][i]];
 }
 
-// Nodes of one operation come next to one another, as far as they do not wait
-// for each other: where a point is evaluated this saves jumps, and the processor
-// finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
-// the plain program). Where there are few such nodes, each comes after the one
-// it waits for, which then hands it its result in a register (sir as a scan:
-// 4.7 instead of 5.1 times).
+// Orders the nodes, window by window; guards and nodes with many results stay
+// where they are, and end a window. Nodes of one operation next to one another
+// save jumps, and the processor finds more to do at a time. Where a program has
+// few such nodes, each follows the one that it waits for, which hands its
+// result on in a register. (BENCHMARKS.md says what both are worth.)
 static void adx_batch(adx_placing *k)
 {
     size_t n = 0;               // nodes of the window
@@ -3972,13 +4458,20 @@ static void adx_batch(adx_placing *k)
     }
 }
 
+// The last node that reads each number. Outputs are read when all nodes are
+// done.
 static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
     memset(k->last, 0, p->numbers * sizeof *k->last);
     for (size_t i = 0; i < k->nodes; i++) {
         const adx_node *s = &k->node[i];
+        const adx_many *many = adx_many_of(p, s);
         k->last[s->r] = (uint32_t)i;
+        for (size_t j = 0; many != NULL && j < adx_listed(many); j++)
+            k->last[many->list[j]] = (uint32_t)i;
+        if (many != NULL)
+            continue;
         k->last[s->a] = (uint32_t)i;
         k->last[s->b] = (uint32_t)i;
         if (s->op != ADX_OP_guard)
@@ -3988,26 +4481,48 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// Inputs and constants keep their places; where there are arrays all numbers do,
-// so that ranges remain ranges.
+// The spans of numbers that array nodes read and make.
+static void adx_find_spans(const adx_placing *k, uint32_t begin[])
+{
+    const adx_program *p = k->p;
+    memset(begin, 0, p->numbers * sizeof *begin);
+    for (size_t i = 0; i < k->nodes; i++) {
+        const adx_many *many = adx_many_of(p, &k->node[i]);
+        for (int a = 0; many != NULL && a < 3; a++) {
+            size_t rows;
+            size_t cols;
+            adx_extent(many, a, &rows, &cols);
+            adx_add_span(begin, p->numbers, &many->arg[a], rows, cols);
+        }
+        if (many != NULL)
+            adx_add_results_span(begin, p->numbers, k->node[i].r, many);
+    }
+}
+
+// Inputs, constants and the spans of array nodes have places of their own, in
+// the order of their numbers: so ranges remain ranges.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
     adx_machine *m = k->machine;
-    bool fixed = p->manys > 0;
+    uint32_t *begin = k->idle;          // not needed yet
+    uint32_t spans = 0;
+    adx_find_spans(k, begin);
     m->inputs = p->inputs;
-    m->places = fixed ? p->numbers : p->inputs;
     for (size_t i = 0; i < p->numbers; i++) {
-        k->place[i] = (uint32_t)i;
-        if (!adx_is_constant_number(p, i) || !k->used[i])
-            continue;
-        if (!fixed)
-            k->place[i] = (uint32_t)m->places++;
-        m->preset[m->presets++] =
-            (adx_preset){ k->place[i], *adx_constant_of(p, i) };
+        bool preset = adx_is_constant_number(p, i) && k->used[i];
+        spans += begin[i];
+        if (spans > 0)
+            k->last[i] = UINT32_MAX;
+        k->place[i] = i < p->inputs || spans > 0 || preset
+                    ? (uint32_t)m->places++ : ADX_NOWHERE;
+        if (preset)
+            m->preset[m->presets++] =
+                (adx_preset){ k->place[i], *adx_constant_of(p, i) };
     }
 }
 
+// Frees the place of x if node `node` was the last to read it.
 static void adx_release(adx_placing *k, uint32_t x, size_t node)
 {
     if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == node) {
@@ -4016,22 +4531,45 @@ static void adx_release(adx_placing *k, uint32_t x, size_t node)
     }
 }
 
+// The same for an array node, whose operands are ranges and a list.
+static void adx_place_many(adx_placing *k, size_t i)
+{
+    const adx_node *s = &k->node[i];
+    adx_many *many = &k->machine->many[s->a];
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(many, a, &rows, &cols);
+        if (rows > 0)
+            many->arg[a].base = k->place[many->arg[a].base];
+        else                    // loops may read those that there are not
+            many->arg[a] = many->arg[0];
+    }
+    for (size_t j = 0; j < adx_listed(many); j++) {
+        uint32_t x = many->list[j];
+        many->list[j] = k->place[x];
+        adx_release(k, x, i);
+    }
+    *k->machine->node++ = (adx_node){ s->op, k->place[s->r], s->a, s->b, s->c };
+}
+
+// Writes node i into the machine, with places in place of numbers.
 static void adx_place_node(adx_placing *k, size_t i)
 {
     const adx_node *s = &k->node[i];
     bool guard = s->op == ADX_OP_guard;
-    if (k->p->manys > 0) {
-        *k->machine->node++ = *s;
+    if (s->op == ADX_OP_many) {
+        adx_place_many(k, i);
         return;
     }
     adx_node to = { s->op, 0, k->place[s->a], k->place[s->b],
                     guard ? s->c : k->place[s->c] };
-    if (!guard) {
-        to.r = k->idle_n > 0 ? k->idle[--k->idle_n]
-                             : (uint32_t)k->machine->places++;
-        k->place[s->r] = to.r;
-    }
-    // Only now: the result must not lie where an argument does.
+    if (!guard && k->place[s->r] == ADX_NOWHERE)
+        k->place[s->r] = k->idle_n > 0 ? k->idle[--k->idle_n]
+                                       : (uint32_t)k->machine->places++;
+    if (!guard)
+        to.r = k->place[s->r];
+    // Only now: a result may not overlap an argument (function/arrays).
     adx_release(k, s->a, i);
     adx_release(k, s->b, i);
     if (!guard)
@@ -4039,10 +4577,10 @@ static void adx_place_node(adx_placing *k, size_t i)
     *k->machine->node++ = to;
 }
 
-// A node that takes the result of the one before finds that in a register: it
-// has a code of its own, beyond its operation's, that says which argument it is.
-// By way of memory it would wait longer than most operations take. (Twenty times
-// x = x a + b: 69 instead of 128 ns.)
+// A node that uses the result of the node before it has a code of its own: its
+// operation and which argument that is. It finds the argument in a register; by
+// way of memory it would wait longer than most operations take. (Twenty times x
+// = x a + b: 69 instead of 128 ns.)
 enum {
     ADX_CODE = 0xff,            // of the operation
     ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
@@ -4062,6 +4600,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
+// Gives such codes to the nodes that have one.
 static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
@@ -4082,7 +4621,8 @@ static void adx_mark_after(adx_node *s)
     }
 }
 
-// NULL: no memory.
+// Makes the machine of a program, in the steps that the opening names. NULL: no
+// memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
     adx_placing k;
@@ -4125,7 +4665,8 @@ static adx_machine *adx_make_machine(const adx_program *p)
 
 /* --- loops --------------------------------------------------------------- */
 
-// One operation on n numbers of each argument, so far from one another.
+// An argument of an operation on n numbers: where the first one is, and how far
+// it is to the next.
 typedef struct adx_stream {
     const ad_real *v;
     ptrdiff_t step;
@@ -4134,7 +4675,7 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: see adx_place_node.
+// r overlaps no argument: adx_place_node sees to that.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -4174,6 +4715,9 @@ ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
 #undef ADX_MAP
 #undef ADX_LOOP
 
+// The loop for an operation. careful: a factor of zero absorbs in the chain
+// rule; else it is multiplied, which gives the same as long as all numbers are
+// finite.
 static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 {
 #define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
@@ -4196,8 +4740,9 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 }
 
 /* --- nodes with many results ------------------------------------------------
- * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
- * order in which the array statements of a tape make them.                   */
+ * There are L lanes: number i of lane l is at w[i*L + l], and L = 1 is a single
+ * point. Sums are made in the order in which the array statements of a tape
+ * make them, so that the bits are the same.                                  */
 
 static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
                              size_t i, size_t j)
@@ -4205,6 +4750,8 @@ static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
     return w + adx_in_range(r, i, j) * L;
 }
 
+// At a single point, one loop over the n elements; else for each element a loop
+// over the lanes.
 static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
                          size_t L, bool careful)
 {
@@ -4219,6 +4766,7 @@ static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
     }
 }
 
+// A sum, a largest number or a length, of lane l.
 static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
                             size_t l)
 {
@@ -4235,21 +4783,22 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
-// Columns of the chain rule that lie well in memory are added one by one.
+// Whether the product of a matrix and a vector in the chain rule is a sum of
+// columns, which must be contiguous: the loops are then over vectors.
 static bool adx_adds_columns(const adx_many *k)
 {
     return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
 }
 
-// A sum of products as a tape makes it: of two vectors in eight sums, else in
-// one.
+// Whether a sum of products is made of eight sums side by side, as a tape makes
+// that of two vectors; others are one sum.
 static bool adx_has_eight_sums(const adx_many *k, bool careful)
 {
     return k->n == 1 && !adx_adds_columns(k)
         && !(careful && k->op == ADX_OP_chain);
 }
 
-// One element at one point.
+// One element of a product, at a single point.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
                              size_t j, bool careful)
 {
@@ -4278,7 +4827,8 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
             sum[l] += a[l] * b[l];
 }
 
-// One element at L points side by side, with the same bits.
+// The same at L points side by side, with the same bits: product n goes to sum
+// n mod 8, and the eight sums are added in the order of adx_inner.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -4302,7 +4852,8 @@ static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
         adx_add_lanes(L, r, a, b, careful);
 }
 
-// y = 0 + a x: the sum of one term. The arrays do not overlap.
+// y = 0 + a x: the sum of one term, in which -0 becomes 0. The arrays do not
+// overlap.
 static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
                           ad_real *restrict y)
 {
@@ -4310,8 +4861,10 @@ static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
         y[i] = a * x[i] + 0;
 }
 
-// A product of the chain rule whose rows or columns lie well in memory. Sums go
-// on in the order of l, as those of adx_run_inner do where n > 1.
+// A product at a single point, by loops over contiguous rows of b, each of
+// which is added to a row of the result; or over columns of a, see
+// adx_adds_columns. Each element is summed in the order of l, as adx_run_inner
+// does where it makes one sum. False: neither rows nor columns are contiguous.
 static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
 {
     const adx_numbers *a = &k->arg[0];
@@ -4336,7 +4889,9 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-// The rule's own work: out[results] of in[operands].
+// Lets the rule compute out[results] from in[operands]. Where all adjoints are
+// 0, and their tangents are, the results are 0 without a call. Tangents that
+// are all 0 are not asked for.
 static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 {
     bool adjoint = k->op & ADX_EXTERNAL_adjoint;
@@ -4363,8 +4918,9 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 
 #define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
 
-// A call for each lane that has other operands than the one before it. Lanes
-// that do not pass a guard are left, as a single point would be.
+// Calls the rule for each lane whose operands are not those of the call before.
+// Lanes that have failed at a guard are left out, since a single point would
+// not have come here.
 static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
                              ad_real room[], size_t L, uint32_t flipped[])
 {
@@ -4393,33 +4949,11 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
-// flipped[L]: set where a node fails.
-static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
-                         size_t L, bool careful, uint32_t flipped[])
+static void adx_run_product(const adx_many *k, ad_real r[], ad_real w[],
+                            size_t L, bool careful)
 {
-    const adx_many *k = &m->many[s->a];
-    ad_real *r = w + s->r * L;
-    if (k->kind == ADX_MANY_external) {
-        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+    if (L == 1 && !careful && adx_run_rows(k, r, w))
         return;
-    }
-    if (k->kind == ADX_MANY_product && L == 1 && !careful
-        && adx_run_rows(k, r, w))
-        return;
-    if (k->kind == ADX_MANY_each) {
-        adx_run_each(k, r, w, L, careful);
-        return;
-    }
-    if (k->kind == ADX_MANY_gather) {
-        for (size_t i = 0; i < k->n; i++)
-            memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
-        return;
-    }
-    if (k->kind != ADX_MANY_product) {
-        for (size_t l = 0; l < L; l++)
-            r[l] = adx_run_fold(k, w, L, l);
-        return;
-    }
     for (size_t i = 0; i < k->m; i++)
         for (size_t j = 0; j < k->n; j++)
             if (L == 1)
@@ -4429,28 +4963,66 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
                                     r + (i * k->n + j) * L);
 }
 
+static void adx_run_gather(const adx_many *k, ad_real r[], const ad_real w[],
+                           size_t L)
+{
+    for (size_t i = 0; i < k->n; i++)
+        memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
+}
+
+// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
+// fails.
+static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
+                         size_t L, bool careful, uint32_t flipped[])
+{
+    const adx_many *k = &m->many[s->a];
+    ad_real *r = w + s->r * L;
+    switch (k->kind) {
+    case ADX_MANY_each:
+        adx_run_each(k, r, w, L, careful);
+        break;
+    case ADX_MANY_sum: case ADX_MANY_most: case ADX_MANY_norm:
+        for (size_t l = 0; l < L; l++)
+            r[l] = adx_run_fold(k, w, L, l);
+        break;
+    case ADX_MANY_product:
+        adx_run_product(k, r, w, L, careful);
+        break;
+    case ADX_MANY_gather:
+        adx_run_gather(k, r, w, L);
+        break;
+    case ADX_MANY_external:
+        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+        break;
+    case ADX_MANY_COUNT:
+        break;
+    }
+}
+
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/places function/arrays
+ *   needs   function/api function/operations function/program
+ *           function/workspace function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
  * ========================================================================== */
 
 /* --- one point ----------------------------------------------------------- */
 
-// To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
+// Whether a guard is passed. The bits must be equal, for f may do different
+// things with 0 and -0; but every NaN is the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for
-//   compilers that have none and for tests. Processors foresee these jumps better
-//   than those of a switch, which all come from one place (particles replayed,
-//   bench/, gcc: a tenth). Nodes of one operation follow one another often enough
-//   that a loop over them saves half of the jumps.
+// ADX_GOTO   1: the code of each node jumps to that of the next one; 0: a
+//   switch, for compilers without computed goto, and for tests. Processors
+//   foresee these jumps better than those of a switch, which all come from one
+//   place (a tenth of particles replayed, bench/, gcc). Nodes of one operation
+//   follow one another often enough that a loop over them saves half of the
+//   jumps.
 #ifndef ADX_GOTO
 #ifdef __GNUC__
 #define ADX_GOTO 1
@@ -4465,8 +5037,8 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_BEGIN goto *to[s->op];
 #define ADX_GO_AT(label, code) label:
 #ifdef __clang__
-// clang 14 makes one jump of all that follow a condition. (sir as a scan,
-// replayed, bench/: 5.4 instead of 7.4 times the plain program.)
+// clang 14 would merge all jumps that follow a condition into one. (sir as a
+// scan, replayed, bench/: 5.4 instead of 7.4 times the plain program.)
 #define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
 #else
 #define ADX_GO_NEXT goto *to[s->op]
@@ -4477,7 +5049,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_NEXT break
 #endif
 
-// Returns the guard or external node that stopped it, or NULL.
+// Runs the nodes at one point. `last` is the result of the node before, for
+// nodes that adx_mark_after has marked. Chain is a plain product here, which is
+// right as long as all results turn out finite. Returns the guard or external
+// node that stopped it, or NULL.
 static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
     const adx_node *s = m->node;
@@ -4500,6 +5075,8 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_Z
 #endif
     ADX_GO_BEGIN {
+    // The code of an operation, with its arguments: a loop over the nodes that
+    // have this code, and a jump to that of the node after them.
 #define ADX_DO_STEP(label, code, first, second, third, value)               \
         ADX_GO_AT(label, code)                                              \
             do {                                                            \
@@ -4552,7 +5129,9 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_AT
 #undef ADX_GO_NEXT
 
-// The same with zeros that absorb: rare, so not compiled twice.
+// The same with zeros that absorb in the chain rule. Since this is rare, each
+// node is a call of the loop for lanes, with one lane, and no second
+// interpreter.
 static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
@@ -4571,42 +5150,33 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Takes the memory that is kept, if it fits, or new memory; NULL: none.
+// Memory for so many lanes, with the constants filled in; NULL: there is none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
-    // acquire: pairs with the release in adx_give_work, which makes the
-    // constants in it visible.
-    adx_workspace *work = atomic_exchange_explicit(&m->spare, NULL,
-                                              memory_order_acquire);
-    if (work != NULL && work->lanes == lanes)
+    if (m->places + m->room > SIZE_MAX / 16 / lanes)
+        return NULL;
+    adx_workspace *work = adx_take_workspace(&m->spare, m->memory,
+                                             m->places * lanes + m->room);
+    if (work == NULL || work->lanes == lanes)
         return work;
-    adx_drop(m->memory, work);
-    if (m->places + m->room > SIZE_MAX / 16 / lanes / sizeof *work->w)
-        return NULL;
-    work = (adx_workspace *)adx_take(m->memory,
-        sizeof *work
-        + (m->places * lanes + m->room + ADX_LINE) * sizeof *work->w, 1);
-    if (work == NULL)
-        return NULL;
     work->lanes = lanes;
-    work->w = adx_align(work->memory);
     for (size_t i = 0; i < m->presets; i++)
         for (size_t l = 0; l < lanes; l++)
             work->w[m->preset[i].at * lanes + l] = m->preset[i].v;
     return work;
 }
 
+// Leaves the memory for the next evaluation, in place of what was left before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
-    // release: pairs with the acquire in adx_take_work.
-    adx_drop(m->memory, atomic_exchange_explicit(&m->spare, work,
-                                                 memory_order_acq_rel));
+    adx_give_workspace(&m->spare, m->memory, work);
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes lie side by side; a node is a loop over them.      */
+ * The numbers of all lanes are side by side. Each node is a loop over
+ * lanes.                                                                    */
 
-// The lanes whose guard this is the first to come out differently.
+// Marks the lanes that fail at this guard, and have failed at none before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -4616,7 +5186,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
             flipped[l] = s->c + 1;
 }
 
-// gcc -O2 makes vectors only where it need not ask whether arrays overlap.
+// gcc -O2 makes vectors only where it need not test whether arrays overlap.
 // (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
 #if defined __GNUC__ && !defined __clang__
 #define ADX_NO_OVERLAP _Pragma("GCC ivdep")
@@ -4624,8 +5194,8 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// Full blocks: the loops have a constant length. (burgers, bench/: 1.5 times as
-// fast as calls of adx_map_of.)
+// A full block of lanes: all loops have the same constant length. (burgers,
+// bench/: 1.5 times as fast as calls of adx_map_of.)
 static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
@@ -4654,8 +5224,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_FUSED_CHAIN(ADX_DO)
-        // Two loops: the product is in memory before it is used, so that it is
-        // not contracted; an asm within a loop would prevent vectors.
+        // Two loops: a product is in memory before it is used, so that it is
+        // not contracted. An asm within a loop would prevent vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
@@ -4681,7 +5251,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
-// flipped[lanes]: 1 + the guard that a lane did not pass; 0: none; ADX_FAILED.
+// Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
+// which the lane failed; or ADX_FAILED: an external node failed.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
@@ -4703,20 +5274,21 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
 }
 
 /* === function/functions =====================================================
- * A recorded function: its program, the programs derived from it, and the
- * machine of each. A derived program is made when it is first asked for.
+ * A recorded function: its program, and a machine for each kind of evaluation.
+ * A machine is made when its kind is first asked for: the program is derived,
+ * and made ready for replay (function/places); the derived program itself is
+ * not kept.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy
  *           function/tangents function/adjoints function/matrices
- *           function/record function/places
+ *           function/record function/workspace function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
- *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
- *           adx_last_guard adx_count_live adx_lent adx_lend_arrays adx_new_fn
- *           adx_make_derived adx_machine_of adx_flip
- *   later   adx_free_pattern adx_compare_nearby
+ *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
+ *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
+ *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -4726,9 +5298,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_primal,             // x -> y, kept         (in two parts)
-    ADX_KIND_pullback,              // x, w, kept -> dx
-    ADX_KIND_unrolled,             // the same for several steps of a loop
+    ADX_KIND_primal,            // x -> y, kept         (function/matrices)
+    ADX_KIND_pullback,          // x, w, kept -> dx
+    ADX_KIND_unrolled,          // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -4736,23 +5308,17 @@ typedef enum adx_kind {
 } adx_kind;
 
 typedef struct adx_pattern adx_pattern;
-static void adx_free_pattern(adx_pattern *s);
 
 enum { ADX_CHECKED_MOST = 256 };
 
-// A function of a library, by the number of its arrays. All return 0; the
-// number of the guard that flipped; or, if it checks, as those of up to
-// ADX_CHECKED_MOST results do, -1 where one or the sum of all is not finite.
-// Results are untouched then; not so where one that tells, of arrays, returns
-// -1 for one that is not finite.
+// The machine code of one kind of function, as functions of a library that
+// differ in how many arrays they take. They return 0, or 1 + the number of the
+// guard that came out differently.
 //
-// loop: many steps of a loop, from number `first` on, or back from it. state:
-// numbers carried on, or their adjoints. kept: with each step, `stride` apart,
-// what is carried on, written (ahead) or read (back), and behind it *mark and
-// what is handed on, unless mark is NULL. data, sums: other inputs and their
-// adjoints, which the s-th step has at s * move; fixed: parameters. Returns how
-// many steps were done: it ends before one that does not return 0, with another
-// mark, or with only zeros for adjoints.
+// Code of up to ADX_CHECKED_MOST results looks at these itself (checks): it
+// returns -1 if one of them, or their sum, is not finite, and then has written
+// none. Code of functions with arrays (tells) returns -1, too, if a result is
+// not finite, but has written it.
 typedef struct adx_compiled {
     int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
     int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
@@ -4760,23 +5326,32 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
-    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
-    // the sum of a point's results, is not finite.
+    // The function at n points side by side, at most adx_lanes_of; NULL: there
+    // is none. Result j of point l is y[j * adx_lanes_of + l]. Returns other
+    // than 0 if a result, or the sum of a point's results, is not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
+    // Many steps of a loop, from step `first` on, or back from it. state: the
+    // numbers that are carried on, or their adjoints. kept: for each step, at
+    // distances of `stride`, the numbers carried on, which are written forwards
+    // and read backwards; behind them *mark and what is handed on, unless mark
+    // is NULL. data, sums: other inputs and their adjoints, which for the s-th
+    // step are s * move further on. fixed: parameters. Returns how many steps
+    // were done: it ends before a step that would not return 0, that has
+    // another mark, or whose adjoints are all 0.
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
     bool checks, tells;
     size_t work;
-    _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
-    _Atomic(ad_real *) spare_block;
+    adx_spare spare;            // memory of a call, kept for the next one
+    adx_spare spare_block;
 } adx_compiled;
 
-// Points of a block: several times what a replay takes at a time, while the
-// numbers of the block stay in the nearest cache. What each block costs besides
-// them counts (burgers compiled, bench/: 3.9 ms with 128 points, 5.5 with 32).
+// Points of a block of machine code: up to four times as many as the lanes of a
+// replay, as long as the numbers of the block stay in the nearest cache; so the
+// cost of each block counts less. (burgers compiled, bench/: 3.9 ms with 128
+// points, 5.5 with 32.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
@@ -4795,7 +5370,7 @@ struct ad_fn {
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
-    atomic_bool crowded[2];                         // for these there is none
+    atomic_bool crowded[2];                         // none of those would help
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -4813,9 +5388,9 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn)
     return fn == NULL ? 0 : fn->m;
 }
 
-// The report with what is counted only when somebody asks, or has been read from
-// a file. (While recording it took a tenth of the time.) False: no memory, and
-// the report is without that.
+// The report, with those figures that are counted only when they are asked for
+// (or have been read from a file): to count them while recording would slow
+// that down. False: no memory, and the report is without them.
 static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
@@ -4826,7 +5401,8 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
         return false;
     size_t live = adx_mark_used(p, used);
     report->dead = p->nodes - live;
-    report->operations = live - p->guards - p->conditions;  // these are all live
+    // Guards, and nodes that only guards asked for, are all live.
+    report->operations = live - p->guards - p->conditions;
     for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
         report->arrays += p->node[i].op == ADX_OP_many
                        && adx_is_used(p, &p->node[i], used);
@@ -4842,51 +5418,6 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
     return report;
 }
 
-static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
-{
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare,
-                                               memory_order_relaxed));
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare_block,
-                                               memory_order_relaxed));
-}
-
-static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
-{
-    while (file != NULL) {
-        adx_file_name *next = file->next;
-        adx_drop(a, file);
-        file = next;
-    }
-}
-
-ADX_API void ad_fn_free(ad_fn *fn)
-{
-    // acq_rel: what the other holders did comes before the memory goes.
-    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
-                                                memory_order_acq_rel) > 1)
-        return;
-    for (size_t i = 0; i < ADX_KINDS; i++)
-        // relaxed: nobody else has the function any more
-        adx_free_machine(atomic_load_explicit(&fn->machine[i],
-                                              memory_order_relaxed));
-    for (size_t i = 0; i < 2; i++) {
-        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
-                                              memory_order_relaxed));
-        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
-                                              memory_order_relaxed));
-    }
-    for (size_t i = 0; i < ADX_KINDS; i++)      // relaxed as above
-        adx_drop_spares(fn, &fn->compiled[i]);
-    if (fn->library != NULL)
-        fn->unload(fn->library);
-    adx_free_program(&fn->program);
-    ad_allocator memory = fn->memory;
-    adx_drop(&memory, fn->guard);
-    adx_drop(&memory, fn->names);
-    adx_drop_files(&memory, fn->files);
-    adx_drop(&memory, fn);
-}
-
 static ADX_THREAD const char *adx_last_reason;
 
 ADX_API const char *ad_fn_reason(void)
@@ -4894,14 +5425,15 @@ ADX_API const char *ad_fn_reason(void)
     return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
 }
 
-// The status, once it is known why. why: NULL: as it says.
+// Notes why a recording has this status, and returns it. why NULL: what the
+// status itself says.
 static ad_status adx_because(ad_status status, const char *why)
 {
     adx_last_reason = why == NULL ? ad_message(status) : why;
     return status;
 }
 
-// Runs f with the hook set, on a tape that is then gone.
+// Runs f with the hooks set, on a tape that is then freed.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
 {
@@ -4929,7 +5461,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
 }
 
-// Arrays for f, with what f should not use behind each.
+// Arrays for f, behind each of which are numbers that f must not use.
 typedef struct adx_lent {
     ad_rev *x;
     ad_rev *y;
@@ -4949,7 +5481,7 @@ static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
     return true;
 }
 
-// y: what f computed at x.
+// Records f at x. lent->y is then what f computed.
 static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
                             const ad_real x[], adx_lent *lent)
 {
@@ -4981,50 +5513,9 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     return fn;
 }
 
-static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
-                                    const ad_real x[], adx_lent *lent);
-
-ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
-                                    ad_vector_fn *f, void *ctx, size_t n,
-                                    const ad_real x[], size_t m)
-{
-    static const ad_fn_options none;
-    const ad_fn_options *o = options == NULL ? &none : options;
-    if (out == NULL)
-        return adx_because(ADREV_ESHAPE, NULL);
-    *out = NULL;
-    if (f == NULL || adx_no_array(n, x) || m == 0)
-        return adx_because(ADREV_ESHAPE, NULL);
-    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
-        return adx_because(ADREV_ELIMIT, NULL);
-    ad_fn *fn = adx_new_fn(o, n, m);
-    if (fn == NULL)
-        return adx_because(ADREV_ENOMEM, NULL);
-    adx_lent lent;
-    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
-                     ? adx_record(fn, f, ctx, x, &lent)
-                     : adx_because(ADREV_ENOMEM, NULL);
-    if (status == ADREV_OK && !o->once && n > 0)
-        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
-                             NULL);
-    adx_drop(&fn->memory, lent.x);
-    if (status == ADREV_OK)
-        *out = fn;
-    else
-        ad_fn_free(fn);
-    return status;
-}
-
-#ifndef ADREV_NO_STDLIB
-ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
-                               size_t n, const ad_real x[], size_t m)
-{
-    return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
-}
-#endif
-
 /* --- machines ------------------------------------------------------------ */
 
+// H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -5073,8 +5564,8 @@ static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
     return status;
 }
 
-// The machine of a kind, made once. Two threads may make one at the same time;
-// the second to be done throws its own away.
+// The machine of a kind, which is made once. If two threads make it at the same
+// time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
@@ -5096,6 +5587,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     return ADREV_OK;
 }
 
+// A guard came out differently: notes it for ad_fn_guard.
 static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
@@ -5103,25 +5595,30 @@ static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
     return ADREV_EPATH;
 }
 
-/* === function/evaluate ======================================================
- * Value, gradient, jvp, vjp, hvp, Jacobian and Hessian at one point.
+/* === function/evaluation ====================================================
+ * An evaluation is a program of a function at one point, or at one point after
+ * another: by machine code where there is some, else by a replay. Products of
+ * the chain rule are plain ones in both; where a result is not finite, the
+ * replay is done again with care. A guard that comes out differently becomes a
+ * status. Nothing is written before all is known to be well, unless the caller
+ * says that it may be.
  *
- *   needs   tape/memory array/linear function/api function/operations
- *           function/program function/places function/run function/functions
- *   offers  adx_given adx_wanted adx_call_compiled adx_has_code
- *           adx_run_compiled adx_evaluate_by adx_evaluate_fn adx_handed_on
- *           adx_lacks adx_has_external adx_is_short adx_is_linearized
- *           adx_linearize
+ *   needs   array/linear function/api function/operations function/program
+ *           function/workspace function/places function/run function/functions
+ *   offers  adx_given adx_wanted adx_call_compiled adx_has_code adx_evaluation
+ *           adx_end_evaluation adx_run_code adx_evaluate_fn
+ *           adx_begin_evaluation adx_evaluate_next
  * ========================================================================== */
 
-// Inputs of a machine: up to three arrays, one behind the other.
+// An array of inputs. A machine has up to three of them, one after the other.
 typedef struct adx_given {
     const ad_real *x;
     size_t n;
 } adx_given;
 
-// Four sums: in one, every addition would wait for the one before (dot, bench/:
-// 2 of 4 us).
+// Whether a result is not finite: x * 0 is a NaN then, and spoils the sum.
+// There are four sums, since in one every addition would wait for the one
+// before (dot, bench/: 2 of 4 us).
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -5134,10 +5631,10 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
     return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
 }
 
-// Fills the inputs and runs. Products of the chain rule are plain ones, in
-// which a zero does not absorb an infinity; but then a result is NaN, and all
-// is done again with care. So it is where a replay failed: it may have been
-// given that NaN.
+// Fills the inputs and replays. Products of the chain rule are plain at first.
+// If a zero had to absorb an infinity there, a result is a NaN, and all is done
+// again with care. So it is where an external node failed: it may have been
+// given such a NaN. Returns where the replay stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
@@ -5155,7 +5652,7 @@ static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
     return stopped;
 }
 
-// Outputs `from` to `from + n` of a kind of function.
+// An array of results: n outputs of the machine, from number `from` on.
 typedef struct adx_wanted {
     size_t from;
     size_t n;
@@ -5172,8 +5669,8 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// call_matrix first, the only one where ad_fn_linearize asks. (rotquat, bench/:
-// 11.5 instead of 12.2 ns.)
+// call_matrix is looked at first: ad_fn_linearize asks for no other. (rotquat,
+// bench/: 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -5185,7 +5682,8 @@ static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
     return wanted[0].n + (wants == 2 ? wanted[1].n : 0);
 }
 
-// As numbers: either may be NULL.
+// Whether two arrays overlap. Either may be NULL, so they are compared as
+// numbers.
 ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
                             size_t m)
 {
@@ -5194,7 +5692,8 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
     return p < q + m * sizeof *y && q < p + n * sizeof *x;
 }
 
-// Whether all results have a place that overlaps nothing.
+// Whether there is a place for all results that overlaps no argument and no
+// other result.
 ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
@@ -5210,103 +5709,139 @@ ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
     return true;
 }
 
-// By machine code; nothing is written until all is well: where it does not look
-// itself, or arguments and results overlap, into memory of our own. `again`:
-// there is none, or a result is not finite, and the zeros of the chain rule
-// must be looked at (see adx_run_point).
-static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
-                                  size_t parts, const adx_given given[],
-                                  size_t wants, const adx_wanted wanted[],
-                                  bool *again)
+// What an evaluation has taken so far.
+typedef struct adx_evaluation {
+    ad_fn *fn;                  // NULL: not begun
+    adx_kind kind;
+    adx_workspace *room;        // of machine code; NULL: not taken
+    adx_machine *machine;       // of replays,
+    adx_workspace *work;        // with its memory; NULL: not taken
+} adx_evaluation;
+
+// Takes what a replay needs, if it has not been taken.
+static ad_status adx_take_machine(adx_evaluation *e)
 {
-    ad_real few[256];
-    *again = true;
-    if (!adx_has_code(c))
+    if (e->work != NULL)
         return ADREV_OK;
-    bool direct = c->checks && adx_is_apart(parts, given, wants, wanted);
-    size_t results = direct ? 0 : adx_count_wanted(wants, wanted);
-    size_t size = c->work + results;
-    // acq_rel, twice: who takes it comes after who gave it back.
-    ad_real *r = size <= 256 ? few
-               : atomic_exchange_explicit(&c->spare, NULL,
-                                          memory_order_acq_rel);
-    if (r == NULL)
-        r = (ad_real *)adx_take(&fn->memory, c->work
-                                + adx_count_wanted(wants, wanted), sizeof *r);
-    if (r == NULL)
-        return ADREV_ENOMEM;
-    int left = adx_call_compiled(c, parts, given, direct ? wanted[0].to : r,
-                                 wants != 2 ? NULL
-                                 : direct ? wanted[1].to : r + wanted[0].n,
-                                 r + results);
-    *again = left < 0
-          || (left == 0 && !c->checks && !c->tells
-              && !adx_finite_all(results, r));
-    for (size_t i = 0; left == 0 && !*again && !direct && i < wants; i++)
-        if (wanted[i].n > 0 && wanted[i].to != NULL)
-            memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
-    if (r != few)
-        adx_drop(&fn->memory, atomic_exchange_explicit(&c->spare, r,
-                                                       memory_order_acq_rel));
-    return left <= 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
+    ad_status status = adx_machine_of(e->fn, e->kind, &e->machine);
+    if (status != ADREV_OK)
+        return status;
+    e->work = adx_take_work(e->machine, 1);
+    return e->work == NULL ? ADREV_ENOMEM : ADREV_OK;
 }
 
-static ad_status adx_evaluate_by(ad_fn *fn, const adx_machine *m, ad_real w[],
-                                 size_t parts, const adx_given given[],
-                                 size_t wants, const adx_wanted wanted[])
+// Takes memory for machine code, and for some numbers besides. False: there is
+// none.
+static bool adx_take_room(adx_evaluation *e, size_t besides)
 {
-    const adx_node *stopped = adx_run_point(m, w, parts, given);
+    adx_compiled *c = &e->fn->compiled[e->kind];
+    e->room = adx_take_workspace(&c->spare, &e->fn->memory, c->work + besides);
+    return e->room != NULL;
+}
+
+// Gives back what was taken.
+static void adx_end_evaluation(adx_evaluation *e)
+{
+    if (e->work != NULL)
+        adx_give_work(e->machine, e->work);
+    if (e->room != NULL)
+        adx_give_workspace(&e->fn->compiled[e->kind].spare, &e->fn->memory,
+                           e->room);
+    *e = (adx_evaluation){ .fn = NULL };
+}
+
+static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
+                                  const adx_given given[], size_t wants,
+                                  const adx_wanted wanted[])
+{
+    ad_status status = adx_take_machine(e);
+    if (status != ADREV_OK)
+        return status;
+    const adx_machine *m = e->machine;
+    const ad_real *w = e->work->w;
+    const adx_node *stopped = adx_run_point(m, e->work->w, parts, given);
     for (size_t k = 0; stopped == NULL && k < wants; k++)
         for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
     return stopped == NULL ? ADREV_OK
          : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
-         : adx_flip(fn, stopped->c);
+         : adx_flip(e->fn, stopped->c);
 }
 
-// Whether there is machine code that may write results where they belong: many,
-// of which a copy takes long (matvec, bench/: 1.88 instead of 1.14 times the
-// plain program). Fewer are above.
-static bool adx_writes_in_place(const adx_compiled *c, size_t parts,
-                                const adx_given given[], size_t wants,
-                                const adx_wanted wanted[])
+/* --- one point ----------------------------------------------------------- */
+
+static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
 {
-    return adx_has_code(c) && adx_count_wanted(wants, wanted) >= 1000
-        && adx_is_apart(parts, given, wants, wanted);
+    for (size_t k = 0; k < wants; k++)
+        if (!adx_finite_all(wanted[k].n, wanted[k].to))
+            return false;
+    return true;
 }
 
-// The machine has its memory before the code writes a result: if one is not
-// finite the machine cannot fail, and nothing else has been written.
-static ad_status adx_evaluate_in_place(ad_fn *fn, adx_kind kind, size_t parts,
-                                       const adx_given given[], size_t wants,
-                                       const adx_wanted wanted[])
+// By machine code that may write results where they belong. Code that does not
+// look at its results itself may write some that are not finite, over which a
+// replay must then write: so the replay has its memory before. *again: it is to
+// be replayed.
+static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
+                                   const adx_given given[], size_t wants,
+                                   const adx_wanted wanted[], bool *again)
 {
-    adx_compiled *c = &fn->compiled[kind];
-    adx_machine *m = NULL;
-    ad_real *room = atomic_exchange_explicit(&c->spare, NULL,
-                                             memory_order_acq_rel);
-    ad_status status = adx_machine_of(fn, kind, &m);
-    adx_workspace *work = status == ADREV_OK ? adx_take_work(m, 1) : NULL;
-    if (room == NULL)
-        room = (ad_real *)adx_take(&fn->memory, c->work   // as for copies
-                                   + adx_count_wanted(wants, wanted),
-                                   sizeof *room);
-    if (work == NULL || room == NULL)
-        status = ADREV_ENOMEM;
-    int left = status != ADREV_OK ? 0
-        : adx_call_compiled(c, parts, given, wanted[0].to,
-                            wants == 2 ? wanted[1].to : NULL, room);
-    bool finite = left >= 0;
-    for (size_t k = 0; status == ADREV_OK && left == 0 && k < wants; k++)
-        finite = finite
-              && (c->tells || adx_finite_all(wanted[k].n, wanted[k].to));
-    if (!finite)
-        status = adx_evaluate_by(fn, m, work->w, parts, given, wants, wanted);
-    if (work != NULL)
-        adx_give_work(m, work);
-    adx_drop(&fn->memory, atomic_exchange_explicit(&c->spare, room,
-                                                   memory_order_acq_rel));
-    return left <= 0 ? status : adx_flip(fn, (uint32_t)left - 1);
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    ad_status status = c->checks ? ADREV_OK : adx_take_machine(e);
+    if (status != ADREV_OK)
+        return status;
+    ad_real few[256];           // spares two exchanges
+    if (c->work > 256 && !adx_take_room(e, 0))
+        return ADREV_ENOMEM;
+    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+                                 wants == 2 ? wanted[1].to : NULL,
+                                 e->room == NULL ? few : e->room->w);
+    *again = left < 0
+          || (left == 0 && !c->checks && !c->tells
+              && !adx_all_wanted_finite(wants, wanted));
+    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+}
+
+// By machine code whose results are copied to their places when all is well.
+static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
+                                   const adx_given given[], size_t wants,
+                                   const adx_wanted wanted[], bool *again)
+{
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    size_t results = adx_count_wanted(wants, wanted);
+    if (!adx_take_room(e, results))
+        return ADREV_ENOMEM;
+    ad_real *r = e->room->w;
+    int left = adx_call_compiled(c, parts, given, r,
+                                 wants == 2 ? r + wanted[0].n : NULL,
+                                 r + results);
+    *again = left < 0
+          || (left == 0 && !c->checks && !c->tells
+              && !adx_finite_all(results, r));
+    for (size_t i = 0; left == 0 && !*again && i < wants; i++)
+        if (wanted[i].n > 0 && wanted[i].to != NULL)
+            memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
+    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+}
+
+// As many results as this, or more, are written in place, since to copy them
+// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+#define ADX_COPIES_MOST 1000
+
+// By machine code, if there is any. *again: a replay is to do it instead.
+// replays: whether this kind of function has a replay.
+static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
+                              const adx_given given[], size_t wants,
+                              const adx_wanted wanted[], bool *again)
+{
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    *again = true;
+    if (!adx_has_code(c))
+        return ADREV_OK;
+    bool many = replays && adx_count_wanted(wants, wanted) >= ADX_COPIES_MOST;
+    return (c->checks || many) && adx_is_apart(parts, given, wants, wanted)
+         ? adx_code_in_place(e, parts, given, wants, wanted, again)
+         : adx_code_and_copy(e, parts, given, wants, wanted, again);
 }
 
 ADX_NOINLINE static ad_status
@@ -5314,30 +5849,21 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
                        const adx_given given[], size_t wants,
                        const adx_wanted wanted[])
 {
-    adx_machine *m;
+    adx_evaluation e = { .fn = fn, .kind = kind };
     bool again;
-    adx_compiled *c = &fn->compiled[kind];
-    if (adx_writes_in_place(c, parts, given, wants, wanted))
-        return adx_evaluate_in_place(fn, kind, parts, given, wants, wanted);
-    ad_status status = adx_run_compiled(fn, c, parts, given, wants, wanted,
-                                        &again);
+    ad_status status = adx_run_code(&e, true, parts, given, wants, wanted,
+                                    &again);
     if (status == ADREV_OK && again)
-        status = adx_machine_of(fn, kind, &m);
-    if (status != ADREV_OK || !again)
-        return status;
-    adx_workspace *work = adx_take_work(m, 1);
-    if (work == NULL)
-        return ADREV_ENOMEM;
-    status = adx_evaluate_by(fn, m, work->w, parts, given, wants, wanted);
-    adx_give_work(m, work);
+        status = adx_replay_point(&e, parts, given, wants, wanted);
+    adx_end_evaluation(&e);
     return status;
 }
 
 #define ADX_WORK_AT_ONCE 16
 
-// Machine code that looks at its results itself and needs hardly any memory is
-// called from here: of small functions all else takes as long as they do.
-// (rotquat, bench/: 11 instead of 17 ns.)
+// One evaluation. Machine code that looks at its results itself and needs
+// hardly any memory is called from here: all else would take as long as a small
+// function does. (rotquat, bench/: 11 instead of 17 ns.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -5359,7 +5885,51 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
     return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
 }
 
-// How many numbers `ahead` hands on to `back` (function/matrices).
+/* --- one point after another --------------------------------------------- */
+
+// Takes all memory, so that neither memory nor arguments are looked at for each
+// point. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
+// program.) False: no memory. Pairs with adx_end_evaluation, whatever it
+// returns.
+ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
+                                     adx_kind kind)
+{
+    *e = (adx_evaluation){ .fn = fn, .kind = kind };
+    return adx_has_code(&fn->compiled[kind]) ? adx_take_room(e, 0)
+         : adx_take_machine(e) == ADREV_OK;
+}
+
+// Evaluates at the next point. The wanted results are the first ones of the
+// function, and must not overlap arguments. False: it failed, and some results
+// may have been written.
+ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
+                                  const adx_given given[], size_t wants,
+                                  const adx_wanted wanted[])
+{
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    if (e->room == NULL)
+        return adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
+    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+                                 wants == 2 ? wanted[1].to : NULL, e->room->w);
+    if (left == 0
+        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
+        return true;
+    return left <= 0
+        && adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
+}
+
+/* === function/evaluate ======================================================
+ * Value, jvp, vjp, gradient and hvp at one point: each is one evaluation of a
+ * program of its own (function/evaluation), which is made when it is first
+ * asked for. Here it is also decided whether a whole Jacobian is one program.
+ *
+ *   needs   function/api function/program function/places function/functions
+ *           function/evaluation
+ *   offers  adx_handed_on adx_lacks adx_has_external adx_is_short
+ *           adx_is_linearized adx_linearize
+ * ========================================================================== */
+
+// How many numbers the primal program hands on to the pullback.
 static size_t adx_handed_on(ad_fn *fn)
 {
     adx_machine *m;
@@ -5410,10 +5980,11 @@ static bool adx_has_external(const adx_program *p)
     return false;
 }
 
-// Whether one program for all entries of a matrix is worth its length: it takes
-// from an eighth of the time of lanes (function/directions) to as long, with 16 directions and
-// where every number depends on all of them; but it has to be made. Each
-// direction would call external statements again.
+// Whether one program for all entries of a matrix is worth its length. It takes
+// between an eighth of the time of lanes (function/directions) and as long as
+// they do: that is with 16 directions of which every number depends on all. But
+// it has to be made. External statements would be called again for each
+// direction.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
@@ -5421,6 +5992,7 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
         && !adx_has_external(&fn->program);
 }
 
+// Whether value and Jacobian are one program.
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
@@ -5432,7 +6004,8 @@ static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                ad_real J[])
 {
     const adx_given given[] = { { x, fn->n } };
-    const adx_wanted wanted[] = { { 0, fn->m, y }, { fn->m, fn->m * fn->n, J } };
+    const adx_wanted wanted[] = { { 0, fn->m, y },
+                                  { fn->m, fn->m * fn->n, J } };
     return adx_evaluate_fn(fn, ADX_KIND_linear, 1, given, 2, wanted);
 }
 
@@ -5455,19 +6028,21 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
 }
 
 /* === function/directions ====================================================
- * Several rows or columns of a matrix at once, one in each lane. All lanes are
- * at the same point, so a guard fails either in every lane or in none.
+ * Several rows or columns of a matrix at once: each lane has a direction of its
+ * own. All lanes are at the same point, so a guard fails either in every lane
+ * or in none.
  *
- *   needs   tape/memory function/api function/places function/arrays
- *           function/run function/functions function/evaluate
+ *   needs   tape/memory function/api function/workspace function/places
+ *           function/arrays function/run function/functions
+ *           function/evaluation function/evaluate
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// Lanes for n directions: all of them, a multiple of 4; but a full block, even if
-// a part of it is for nothing, where that is faster: its loops take half of the
-// time (function/run), except for calls of the math library and for arrays. (skin, bench/,
-// 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
-// and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
+// Lanes for n directions: n, rounded up to a multiple of 4. But if a full block
+// is faster, even with lanes to spare, then all lanes: its loops have a
+// constant length and take half of the time (function/run). That is not so for
+// calls of the math library, which cost the same for each lane, and for arrays.
+// (skin, bench/, 26 directions: 32 lanes are two to four times as fast as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
@@ -5478,18 +6053,19 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
     return full ? ADREV_LANES_MOST : few;
 }
 
-// One of the given arrays is directions instead: unit vectors, or of each group
-// of entries the sum of their unit vectors.
+// Directions at one point. One of the given arrays is the direction: a unit
+// vector, or the sum of the unit vectors of a group of entries.
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
     size_t parts;
-    adx_given given[3];         // x NULL: unit vectors
+    adx_given given[3];         // x NULL: the direction
     size_t n;                   // directions
     size_t results;             // of each direction
     const uint32_t *group;      // of each entry of a direction; NULL: its index
 } adx_directions;
 
+// Writes the inputs of all lanes: lane l has direction first + l.
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
@@ -5523,6 +6099,8 @@ static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
     return false;
 }
 
+// Runs all directions, as many at a time as there are lanes; again with care if
+// a result is a NaN or an external node fails (see adx_run_point).
 static ad_status adx_sweep_directions(const adx_directions *d,
                                       const adx_machine *m,
                                       adx_workspace *work, adx_take_fn *take,
@@ -5549,8 +6127,9 @@ static ad_status adx_sweep_directions(const adx_directions *d,
     return ADREV_OK;
 }
 
-// The guards are passed in the first sweep or never, so that nothing is written
-// on failure; but a replay may fail in any: then see adx_fails_late.
+// Runs all directions. Guards are passed in the first lanes or not at all, so
+// that nothing has been written if they fail. But an external node may fail
+// later: see adx_fails_late.
 static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
@@ -5587,12 +6166,13 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
-// Whether a sweep may fail when another one has written its results.
+// Whether some directions may fail when others have written their results.
 static bool adx_fails_late(const adx_directions *d)
 {
     return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
 }
 
+// A dense matrix from all directions; nothing is written on failure.
 static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
                                 size_t across, size_t down)
 {
@@ -5611,14 +6191,18 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
 }
 
 /* === function/points ========================================================
- * Points are done block by block: either by machine code, or by a replay of as
- * many lanes as it has. Adjoints wait until their block is done or, where
- * blocks run in parallel, until all blocks of a batch are done; then one thread
- * adds them, block by block. If machine code gives a result that is not finite,
- * the block is done in smaller pieces, and replayed where that does not help.
+ * Points are done block by block, by machine code or by a replay in lanes. If a
+ * block of machine code has a result that is not finite, it is done again in
+ * pieces of as many points as a replay has lanes; a piece that still has one is
+ * replayed, and those of its lanes that have one are replayed with care.
  *
- *   needs   tape/memory parallel/api function/api function/places
- *           function/arrays function/run function/functions
+ * Where adjoints are added, so that the order of additions does not depend on
+ * threads, they wait until their block is done; where blocks run in parallel,
+ * until all blocks of a batch are done. Then one thread adds them, block by
+ * block.
+ *
+ *   needs   tape/memory parallel/api function/api function/workspace
+ *           function/places function/arrays function/run function/functions
  * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
@@ -5637,18 +6221,20 @@ typedef struct adx_mapping {
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of its blocks (at most so many), in parallel
+    bool done[ADX_BATCH];       // of each block of the batch, in parallel
     atomic_int status;
 } adx_mapping;
 
-// They do not overlap; gcc 12 makes `rep movs` of a memcpy that it knows to be
-// short (burgers replayed, bench/: 1.3 times as long).
+// Copies numbers of lanes. They do not overlap, but gcc 12 turns a memcpy that
+// it knows to be short into `rep movs` (burgers replayed, bench/: 1.3 times as
+// long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
     memmove(to, from, n * sizeof *to);
 }
 
-// Lanes behind the last of n points are that point again.
+// Fills in an input of n points; lanes behind the last point are that point
+// again.
 static void adx_fill_column(const ad_column *c, size_t point, size_t n,
                             size_t lanes, ad_real *w)
 {
@@ -5668,20 +6254,22 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
         w[l] = w[n - 1];
 }
 
-// Memory for one block after the other. Parameters, which all points share, are
-// filled in for the first of them (gmm, bench/: half of the time else).
+// Memory for one block after another. Parameters, which all points share, are
+// filled in for the first block only (gmm, bench/: else they take half of the
+// time).
 typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
     bool in_work;               // parameters are there
-    ad_real *room;
+    adx_workspace *room;
     // For machine code: pointers to the columns of inputs, and in the room
     // those that are not read in place.
     const ad_real **at;
     ad_real *filled;            // [inputs][lanes]
     bool in_room;               // parameters are there
-    ad_real *y;                 // [results][lanes]; NULL: nothing waits there
+    ad_real *y;                 // [results][lanes]; NULL: not needed
 } adx_block_memory;
 
+// Fills in the inputs of a piece, for a replay.
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
@@ -5694,7 +6282,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
     own->in_work = true;
 }
 
-// The sum of n lanes, in an order that only depends on n.
+// The sum of n lanes, in an order that depends on n only.
 static ad_real adx_sum_lanes(size_t n, const ad_real from[])
 {
     ad_real sum[8] = {0};
@@ -5708,7 +6296,7 @@ static ad_real adx_sum_lanes(size_t n, const ad_real from[])
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Contributions to adjoints, one lane after the other.
+// Adds contributions to a column of adjoints, lane by lane.
 static void adx_add_column(const ad_column *to, size_t point, size_t n,
                            const ad_real from[])
 {
@@ -5725,6 +6313,7 @@ static void adx_add_column(const ad_column *to, size_t point, size_t n,
             v[(ptrdiff_t)l * to->step] += from[l];
 }
 
+// Writes a column of results, of the lanes in `take`; NULL: of all.
 static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
@@ -5737,7 +6326,7 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Results that are not adjoints: from[result][k->lanes].
+// Writes the results of a block that are not adjoints: from[result][k->lanes].
 static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                             const ad_real from[])
 {
@@ -5747,7 +6336,7 @@ static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                 adx_store_column(&k->wanted[g][i], point, n, from, NULL);
 }
 
-// Adjoints of a block.
+// Adds the adjoints of a block.
 static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
                              const ad_real y[])
 {
@@ -5755,8 +6344,8 @@ static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
         adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
 }
 
-// Results of a replay, of the lanes in `take`; NULL: of all. Adjoints go to y;
-// NULL: they are added.
+// Takes the results of a replay, of the lanes in `take`; NULL: of all. Adjoints
+// go to y, where they wait; NULL: they are added at once.
 static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
                            const ad_real w[], const bool take[], ad_real y[])
 {
@@ -5791,7 +6380,7 @@ static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
     return any;
 }
 
-// Lanes that did not pass a guard.
+// Notes lanes that did not pass a guard. Returns whether there are any.
 static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
                           const uint32_t flipped[])
 {
@@ -5802,15 +6391,15 @@ static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
             k->left[point + l] = flipped[l];
     }
     int none = ADREV_OK;
-    if (any)            // relaxed: read when all is joined. Not over a failure
+    if (any)    // relaxed: it is read when all is joined. A failure stays
         atomic_compare_exchange_strong_explicit(&k->status, &none, ADREV_EPATH,
                                                 memory_order_relaxed,
                                                 memory_order_relaxed);
     return any;
 }
 
-// Lanes of `of` in which a replay failed though it was asked with care: they
-// are not of it any more.
+// Lanes of `of` in which an external node failed though all was done with care:
+// they are noted, and taken out of `of`.
 static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
                             const uint32_t flipped[], bool of[])
 {
@@ -5825,7 +6414,8 @@ static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
     }
 }
 
-// Where a replay failed, all may be different with care: like NaN.
+// Lanes in which an external node failed may not fail if all is done with care:
+// they count as lanes with a NaN.
 static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 {
     bool any = false;
@@ -5839,8 +6429,9 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
     return any;
 }
 
-// The lanes that have a result go first; those with NaN are done again, with
-// care (see adx_run_point). Adjoints of lanes that are left are 0.
+// A piece in which some lanes are left, or have a NaN. The lanes that are done
+// give their results first; then those with a NaN are done again with care (see
+// adx_run_point). Adjoints of lanes that are left are 0.
 static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
@@ -5859,8 +6450,8 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
     adx_take_lanes(k, point, n, w, nan, y);
 }
 
-// Columns whose numbers lie side by side are read in place (burgers, bench/:
-// copies took half of the time).
+// Where machine code finds its inputs. Columns whose numbers are side by side
+// are read in place (burgers, bench/: copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                               adx_block_memory *own)
 {
@@ -5881,7 +6472,7 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
     own->in_room = true;
 }
 
-// By machine code; false: there is none, or a result is not finite.
+// n points by machine code. False: there is none, or a result is not finite.
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
@@ -5896,9 +6487,10 @@ static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
     return true;
 }
 
-// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
-// added, for these are all of the block, and no other one waits (gmm replayed,
-// bench/: 1.25 times as long by way of y).
+// A piece of a block, of up to ADREV_LANES_MOST points. True: its adjoints have
+// been added at once. That is done if the piece is the whole block and blocks
+// do not wait for one another (gmm replayed, bench/: 1.25 times as long by way
+// of y).
 static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
@@ -5926,13 +6518,14 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
     return left < k->lanes ? left : k->lanes;
 }
 
-// y: [results][lanes], where adjoints stay if they wait for other blocks.
+// A block. Adjoints stay in y[results][lanes] if they wait for other blocks;
+// else they are added.
 static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
-    bool added = false;         // then there is only one piece
+    bool added = false;         // true: there is only one piece
     if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
             added = adx_map_lanes(k, own, point + l,
@@ -5946,13 +6539,12 @@ static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
 static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_give_work(k->machine, own->work);
-    if (own->room != NULL)     // acq_rel: as in adx_open_block_memory
-        adx_drop(&k->fn->memory,
-                 atomic_exchange_explicit(&k->compiled->spare_block, own->room,
-                                          memory_order_acq_rel));
+    if (own->room != NULL)
+        adx_give_workspace(&k->compiled->spare_block, &k->fn->memory,
+                           own->room);
 }
 
-// false: no memory.
+// Takes the memory of a thread. False: there is none.
 static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;
@@ -5963,18 +6555,15 @@ static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
         return false;
     if (k->compiled->block == NULL && !k->adds)
         return true;            // a replay has its results in its workspace
-    // acq_rel: who takes it comes after who gave it back.
-    own->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
-                                          memory_order_acq_rel);
-    if (own->room == NULL)
-        own->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
-            + (m->inputs + m->outputs) * k->lanes, sizeof *own->room);
+    own->room = adx_take_workspace(&k->compiled->spare_block, &k->fn->memory,
+                                   (m->inputs + m->outputs) * k->lanes
+                                   + pointers + ADX_LINE);
     if (own->room == NULL) {
         adx_give_work(m, own->work);
         return false;
     }
-    own->at = (const ad_real **)(void *)own->room;
-    own->y = adx_align(own->room + pointers);
+    own->at = (const ad_real **)(void *)own->room->w;
+    own->y = adx_align(own->room->w + pointers);
     own->filled = own->y + m->outputs * k->lanes;
     return true;
 }
@@ -5985,7 +6574,7 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
     return k->waiting + block * k->machine->outputs * k->lanes;
 }
 
-// Blocks of the batch; those that were done before are left out.
+// Does blocks of a batch, except those that are done.
 static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
@@ -5997,7 +6586,8 @@ static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
     }
 }
 
-// The same with memory of this thread; where there is none, they are left.
+// The same with memory of this thread's own; without memory the blocks stay
+// undone.
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
@@ -6008,6 +6598,8 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
+// Does a batch in parallel. Blocks for which a thread had no memory are done
+// after that with `own`, and then all adjoints are added in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
@@ -6021,7 +6613,7 @@ static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
                          adx_points_of(k, k->first + b), adx_waiting_of(k, b));
 }
 
-// On the pool, a batch after the other.
+// Does all blocks on the pool, batch after batch.
 static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
                                  size_t blocks)
 {
@@ -6125,57 +6717,8 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  * Calls of a recorded function while something else is recorded.
  *
  *   needs   tape/layout tape/memory array/operands function/api
- *           function/program function/record
+ *           function/record
  * ========================================================================== */
-
-// What a statement on the tape saves: the function, and where it was called.
-typedef struct adx_saved_call {
-    ad_fn *fn;
-    ad_real x[];
-} adx_saved_call;
-
-static const adx_program *adx_called(const void *saved,
-                                     const adx_code_place **guards)
-{
-    const ad_fn *fn = ((const adx_saved_call *)saved)->fn;
-    *guards = fn->guard;
-    return &fn->program;
-}
-
-static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
-                              size_t n, ad_real dx[])
-{
-    const adx_saved_call *call = (const adx_saved_call *)saved;
-    ad_real few[16];
-    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(&call->fn->memory, n,
-                                                     sizeof *g);
-    (void)m;
-    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
-    for (size_t i = 0; ok && i < n; i++)
-        dx[i] += g[i];
-    if (g != few)
-        adx_drop(&call->fn->memory, g);
-    return ok;
-}
-
-static bool adx_call_pushforward(const void *saved, size_t n,
-                                 const ad_real dx[], size_t m, ad_real dy[])
-{
-    const adx_saved_call *call = (const adx_saved_call *)saved;
-    (void)n;
-    (void)m;
-    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
-}
-
-static void adx_call_destroy(const void *saved)
-{
-    ad_fn_free(((const adx_saved_call *)saved)->fn);
-}
-
-static const ad_external_rule adx_call_rule = {
-    .name = "call", .pullback = adx_call_pullback,
-    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
-};
 
 // Values in, values out; y stays as it is on failure.
 static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
@@ -6186,8 +6729,9 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
-// No results. In a recorded function they would be constants, NaN at every point
-// for ever after: it fails, unless it would come to the same at every point.
+// A call that fails has no results: they are NaN. In a function that is being
+// recorded these would be constants, at every point. So that recording fails,
+// unless the arguments are constants, with which the call fails at every point.
 static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
                                const ad_rev x[], ad_rev y[])
 {
@@ -6212,6 +6756,9 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
         return adx_fail_call(fn, ADREV_ENOMEM, x, y);
     ad_real *v = call->x + fn->n;
     call->fn = fn;
+    call->program = &fn->program;
+    call->guard = fn->guard;
+    call->memory = &fn->memory;
     ad_status status = adx_call_values(fn, x, call, v);
     if (status == ADREV_OK) {
         // relaxed: the caller holds it
@@ -6226,14 +6773,21 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 }
 
 /* === function/paths =========================================================
- * Guards, and collections of functions that were recorded on different paths.
+ * Collections of functions that were recorded on different paths of one f.
+ *
+ * Each path has a list of its guards. With a guard goes a hash of all nodes
+ * before it: two paths with the same hash at a guard, but another outcome of
+ * it, have done the same until then, and part there. So when a point leaves a
+ * path at a guard, only a path that parts from it there can be the right one.
+ * Each of them that is tried is left at a later guard, or at the same one if
+ * that has more than two outcomes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/run function/functions
  * ========================================================================== */
 
-// Two paths with the same nodes before this guard, and another outcome of it,
-// part here.
+// A guard of a path: paths with the same `before` and another outcome part
+// here.
 typedef struct adx_branch_point {
     size_t guard;               // which
     uint64_t before;            // fingerprint of the nodes up to it
@@ -6242,7 +6796,7 @@ typedef struct adx_branch_point {
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all nodes: two recordings of one path
+    uint64_t fingerprint;       // of all nodes: the same if a path comes again
     adx_branch_point *branch_point;
     size_t branch_points;
 } adx_path;
@@ -6257,10 +6811,10 @@ struct ad_traced {
     size_t paths;
     size_t recordings;
     ad_real *y;                 // [m]
-    adx_path *path;             // the one used last first
+    adx_path *path;             // the one used last comes first
     size_t room;
-    ad_real *lost;              // [n] where f's recording is not on its path
-    bool is_lost;
+    ad_real *lost;              // [n] a point at which the recording made there
+    bool is_lost;               // does not pass its own guards
 };
 
 static void adx_free_path(adx_path *path)
@@ -6345,7 +6899,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// A node, and the constants that it reads. Of a guard, not what it was.
+// The hash h continued by a node and the values of the constants that it reads.
+// Of a guard, only what is compared counts, not its outcome.
 static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
@@ -6367,7 +6922,7 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
     return k.h;
 }
 
-// A path as it is found again. false: no memory.
+// Lists the guards of a path, and makes its fingerprint. False: no memory.
 static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
@@ -6395,14 +6950,16 @@ static bool adx_find_branch_points(adx_path *path)
     return true;
 }
 
+// Puts a path to the front, in the place of number i.
 static void adx_to_front(ad_traced *t, size_t i, adx_path path)
 {
     memmove(&t->path[1], &t->path[0], i * sizeof *t->path);
     t->path[0] = path;
 }
 
-// A path that was recorded: unless it is known, the first one now. false: no
-// memory, and it is not kept.
+// Puts a path that was recorded to the front. It takes the place of a recording
+// of the same path; else, if there are too many, of the one unused for longest.
+// False: no memory, and it is not kept.
 static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
@@ -6423,8 +6980,8 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     return true;
 }
 
-// f recorded at x. It may leave its path right there: then it is not kept, and
-// not recorded there again.
+// Records f at x. The recording may fail at its own guards right there: then it
+// is not kept, and f is not recorded at this point again.
 static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 {
     size_t bytes = t->n * sizeof *x;
@@ -6448,7 +7005,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     return status;
 }
 
-// The guard of a path, by its number; NULL: it has none.
+// The guard of a path with this number, by bisection; NULL: the path does not
+// have it.
 static const adx_branch_point *adx_branch_point_of(const adx_path *path,
                                                    size_t guard)
 {
@@ -6465,8 +7023,8 @@ static const adx_branch_point *adx_branch_point_of(const adx_path *path,
          ? &path->branch_point[low] : NULL;
 }
 
-// The first path from i on that parts from another one at this guard of it:
-// others, a point that left the path there cannot take.
+// The first path, from number i on, that parts at this guard from the path that
+// was left there. A point that left it there can take no other one.
 static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {
@@ -6520,8 +7078,9 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  *           function/run function/functions
  * ========================================================================== */
 
+// A program with its partials, and the coefficients of all its numbers.
 typedef struct adx_series {
-    adx_program *p;             // scalar nodes only
+    adx_program *p;             // nodes of one result only
     size_t order;
     uint32_t (*partial)[3];     // [node], of those that have no recurrence;
                                 // ADX_NOWHERE: zero
@@ -6529,6 +7088,7 @@ typedef struct adx_series {
     ad_real *c;                 // [number][order + 1]
 } adx_series;
 
+// Whether the coefficients of an operation need no partials.
 static bool adx_has_recurrence(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub || op == ADREV_OP_neg
@@ -6537,7 +7097,9 @@ static bool adx_has_recurrence(uint32_t op)
         || op == ADREV_OP_detach;
 }
 
-// Partials of the nodes up to here, whose nodes go behind them.
+// Extends the program by the partials of its nodes, level by level. The nodes
+// that a partial adds come at the end of the program: they are the next level,
+// and get partials in the next round. There are `order` rounds.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
@@ -6566,11 +7128,13 @@ static void adx_continue_series(adx_series *t)
         }
 }
 
+// The coefficients of number x.
 static ad_real *adx_series_of(const adx_series *t, uint32_t x)
 {
     return t->c + x * (t->order + 1);
 }
 
+// The part of coefficient k of x y that terms `from` and later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {
@@ -6580,7 +7144,10 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
     return sum;
 }
 
-// Coefficient k > 0 of v' = sum of p x', divided by k.
+// Coefficient k > 0 of a v without recurrence: v' is the sum of p x' over the
+// arguments x, and k times the coefficient of v is coefficient k - 1 of v'.
+// Nodes of the last level have no partials: their coefficients beyond the first
+// are not needed.
 static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -6596,6 +7163,8 @@ static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
     return sum / (ad_real)k;
 }
 
+// Coefficient k of the result of a node, when all before it are known, and
+// those up to k of its arguments.
 static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -6619,7 +7188,8 @@ static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
     }
 }
 
-// The guard that is not passed, or NULL.
+// All coefficients at x in the direction v: k by k, and for each k node by
+// node. Returns the guard that is not passed, or NULL.
 static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {
@@ -6679,17 +7249,20 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 
 /* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
- * at a point where all guards pass. If results differ there, they depend on
- * something that the recording froze.
+ * at a point nearby where all guards pass, and what was recorded is replayed
+ * there. If the results differ by more than rounding, they depend on something
+ * that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations
  *           function/program function/places function/run function/functions
+ *   offers  adx_compare_nearby
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// Values of f at x, given constants on a tape that is then gone.
+// Runs f at x, with constants, on a tape that is freed. The values are in
+// lent->y.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
                                const ad_real x[], adx_lent *lent)
 {
@@ -6715,7 +7288,7 @@ static ad_real adx_larger_of(ad_real a, ad_real b)
     return adx_most(adm_fabs(a), adm_fabs(b));
 }
 
-// Whether two values are the same but for so much of them.
+// Whether two values are the same, but for a part of the larger one.
 static bool adx_alike(ad_real a, ad_real b, ad_real part)
 {
     return a == b || (a != a && b != b)
@@ -6745,8 +7318,8 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return status;
 }
 
-// A comparison close to x. The program is run as it stands, each number in its
-// own place: to make it ready for many evaluations (function/places) takes longer than to
+// A comparison close to x. The program is run as it is, each number in a place
+// of its own: to make it a machine (function/places) would take longer than to
 // record it.
 typedef struct adx_nearby {
     adx_machine machine;        // which borrows the program's nodes
@@ -6759,6 +7332,8 @@ typedef struct adx_nearby {
     ad_real *w;                 // numbers of the program
 } adx_nearby;
 
+// A machine that has the nodes of the program itself, behind which an end is
+// written. False: no memory.
 static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
@@ -6781,7 +7356,8 @@ static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
     return true;
 }
 
-// What was recorded, at x. False: a guard is not passed, or a node fails.
+// Replays at x what was recorded. False: a guard is not passed, or a node
+// fails.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -6797,7 +7373,8 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     return true;
 }
 
-// A step of each input, up or down, so large a part of it; of 0: up.
+// Moves each input up or down, at random, by this part of it; an input of 0
+// moves up by the part itself.
 static void adx_move_nearby(const adx_nearby *c, ad_real part)
 {
     uint32_t random = 1;
@@ -6822,9 +7399,10 @@ static bool adx_find_nearby(const adx_nearby *c)
     return false;
 }
 
-// Whether f differs there by more than rounding: than a small part of what it
-// has changed by, and than the error of a few operations, and than the
-// recording differs from f at x, where both are the same but for rounding.
+// Whether f and the recording differ by more than rounding, in any result.
+// Three things count as rounding: an error of a few operations; a small part of
+// the change from x to here; and 64 times what they differ by at x itself,
+// where both are the same but for rounding.
 static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
 {
     const ad_real few = 1024 * ADX_EPSILON;
@@ -6844,6 +7422,8 @@ static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
     return false;
 }
 
+// lent->y: the results of f at x, as they were recorded. If guards fail at all
+// points that are tried, nothing is compared.
 static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {
@@ -6879,6 +7459,15 @@ ADX_SELDOM_END
  * are in function/colour, values in function/plans. (Gebremedhin, Manne &
  * Pothen, What color is your Jacobian?)
  *
+ * Of a Jacobian, row i has the inputs that output i is reached from. Sets of
+ * outputs are propagated back through the program, as the bits of a word, 64
+ * outputs at a time.
+ *
+ * Of a Hessian, an entry comes from a node that is curved in two of its
+ * arguments: then each input of the one is paired with each of the other. So
+ * the sets of inputs of such arguments are propagated forwards, and the pairs
+ * are collected.
+ *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
@@ -6887,7 +7476,7 @@ ADX_SELDOM_END
 
 /* --- lists --------------------------------------------------------------- */
 
-// Entries are counted in 32 bits. Tests make it less.
+// Entries are counted in 32 bits. Tests set a lower limit.
 #ifndef ADX_ENTRIES_MOST
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
@@ -6897,7 +7486,7 @@ typedef struct adx_index_list {
     uint32_t *v;
     size_t n;
     size_t room;
-    bool failed;                // no memory, or:
+    bool failed;                // no memory, or full
     bool full;
 } adx_index_list;
 
@@ -6912,7 +7501,7 @@ static void adx_list_add(adx_index_list *l, uint32_t v)
         l->failed = true;
 }
 
-// Rows of column indices, one behind the other.
+// A pattern by rows: the columns of row i are col[start[i]] up to start[i + 1].
 typedef struct adx_entries {
     size_t rows;
     size_t cols;
@@ -6939,7 +7528,8 @@ static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
     return g->start != NULL && g->col != NULL;
 }
 
-// Columns as rows, each sorted. Of symmetric use: twice sorts g itself.
+// The transposed pattern, by a counting sort: its rows come out sorted. So to
+// transpose twice sorts a pattern.
 static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
                           adx_entries *t)
 {
@@ -6971,14 +7561,15 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
-// Whether a node depends on argument i in a way that has a derivative.
+// Whether an operation has a derivative by argument i.
 static bool adx_has_partial(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Inputs that number x depends on, each once: those that are not yet marked.
+// Adds to a list the inputs that number x depends on, by a depth-first search
+// that marks what it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -6999,7 +7590,7 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
-// What a block of outputs depends on, a bit for each of them.
+// Outputs of a block: each is a bit of a word.
 #define ADX_REACH 64
 
 typedef struct adx_reaching {
@@ -7007,12 +7598,15 @@ typedef struct adx_reaching {
     uint32_t *mark;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
     adx_index_list stack;
-    adx_index_list order;          // numbers, each behind what it is made from
-    adx_index_list to;             // columns of the graph
+    adx_index_list order;       // numbers, each after those it is made from
+    adx_index_list to;          // columns of the graph
 } adx_reaching;
 
-// What number x is made from goes behind what is in the order already. A mark
-// is now while a number waits for its arguments, and then now + 1.
+// Appends to the order x and all that it is made from, as far as they are not
+// there yet, by a depth-first search with a stack of its own. A number is
+// entered when it is met for the second time, after its arguments. Its mark is
+// below `now` before it is met, `now` while it waits for them, and then now +
+// 1.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -7036,8 +7630,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph: one pass back through the nodes
-// that any of them needs.
+// Rows first ... first + n - 1 of the graph. Output first + i begins with bit
+// i. The nodes that any of these outputs needs are gone through once, from the
+// last to the first, and each gives its bits to its arguments. Bit r of an
+// input then says whether it has an entry in row first + r.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -7079,12 +7675,12 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// p: without nodes of many results.
+// The pattern of the Jacobian of a program without nodes of many results.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
-    adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
-                    .to = { .memory = a } };
+    adx_reaching k = { .p = p, .stack = { .memory = a },
+                       .order = { .memory = a }, .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
     k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
@@ -7110,8 +7706,10 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 
 /* --- the pattern of a Hessian -------------------------------------------- */
 
-// Bit 3i + j: the partial by argument i depends on argument j. Found from the
-// formula of the partial.
+// In which pairs of arguments an operation is curved. Bit 3i + j: the partial
+// by argument i depends on argument j. The partials are emitted into a program
+// of their own, with the arguments as inputs, where it is seen what they depend
+// on.
 static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
                                  ad_status *status)
 {
@@ -7143,17 +7741,20 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     return bits;
 }
 
-// Sets of inputs, sorted, one behind the other.
+// For each number the set of inputs that it depends on: n[x] of the items from
+// at[x] on, sorted. Numbers with equal sets share the items, where that is
+// seen.
 typedef struct adx_sets {
     const adx_program *p;
     adx_index_list item;
-    uint32_t *at;               // of each number
+    uint32_t *at;
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
     unsigned *curved;           // [op]
 } adx_sets;
 
-// The union of sets a and b, behind all others.
+// Number x gets the union of the sets of a and b, merged behind all items. If
+// one of them turns out to have all of the other, x shares that one.
 static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
 {
     if (k->n[a] == 0 || a == b || k->n[b] == 0) {
@@ -7193,7 +7794,9 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Only sets of what is curved matter: a sum of n terms has none of its own.
+// Sets that matter: of arguments in which an operation is curved, and of all
+// that these are made from. A sum of n terms that nothing curved uses needs no
+// set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
@@ -7211,7 +7814,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
     }
 }
 
-// Pairs as a graph: sorted, each once.
+// A list of pairs as a graph of n rows: sorted, each pair once.
 static bool adx_graph_of_pairs(const ad_allocator *a,
                                const adx_index_list *pairs, size_t n,
                                adx_entries *g)
@@ -7240,6 +7843,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a,
     return true;
 }
 
+// Every input of a with every input of b, in the lower triangle.
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
                           adx_index_list *pairs)
 {
@@ -7252,7 +7856,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
         }
 }
 
-// The same list with each pair once.
+// Makes each pair of a list be there once.
 static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
@@ -7267,6 +7871,10 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
+// Goes through the nodes from the first to the last: the set of a result is the
+// union of those of its arguments, and where the operation is curved, pairs are
+// added. Many nodes add the same pairs, so the list is thinned whenever it has
+// doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {
@@ -7292,13 +7900,15 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
                     || k->curved[s->op] >> (3 * b + a) & 1)
                     adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
                                   pairs);
-        if (pairs->n > most) {          // the same ones, most of them
+        if (pairs->n > most) {
             adx_thin_pairs(pairs, p->inputs);
             most = most > 2 * pairs->n ? most : 2 * pairs->n;
         }
     }
 }
 
+// The pattern of the Hessian's lower triangle, for any weights, of a program
+// without nodes of many results.
 static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -7334,7 +7944,18 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 }
 
 /* === function/colour ========================================================
- * Colourings: which rows or columns can share one direction.
+ * Colourings: columns (or rows) of one colour are computed in one direction.
+ * Two kinds are made, both greedily: each vertex in turn gets the lowest colour
+ * that is still free.
+ *
+ * For a Jacobian, columns that have an entry in one row get different colours
+ * (a distance-2 colouring of the bipartite graph). Then each entry of a
+ * direction belongs to one column. For a Hessian, a star colouring of the graph
+ * of the matrix is enough: of two symmetric entries at least one can be read
+ * off.
+ *
+ * A row with very many entries would need as many colours. Such rows are called
+ * full: the colouring ignores them, and they are computed by themselves.
  *
  *   needs   tape/memory function/pattern
  *   offers  ADX_UNCOLOURED adx_full_from adx_is_full adx_colour_columns
@@ -7350,8 +7971,10 @@ typedef struct adx_colouring {
     uint32_t colours;
 } adx_colouring;
 
-// Rows to be computed by themselves: so many of the fullest that these and the
-// colours that the others need at least are fewest.
+// Which rows are full: those with more entries than what this returns. A row
+// with n entries needs at least n colours. So n is chosen such that n, and the
+// number of rows that have more entries, are fewest together. UINT32_MAX: no
+// memory.
 static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
 {
     uint32_t *count = (uint32_t *)adx_take(a, g->cols + 1, sizeof *count);
@@ -7369,12 +7992,13 @@ static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
             at = n;
         }
     adx_drop(a, count);
-    return at;                  // rows with more entries than this
+    return at;
 }
 
-// Columns in the order of their number of entries, or as they stand.
+// The columns, those with most entries first (a counting sort), or as they
+// stand.
 static void adx_sort_columns(const adx_entries *t, bool sorted,
-                             uint32_t order[],uint32_t bucket[])
+                             uint32_t order[], uint32_t bucket[])
 {
     size_t n = t->rows;
     for (uint32_t i = 0; i < n; i++)
@@ -7390,16 +8014,18 @@ static void adx_sort_columns(const adx_entries *t, bool sorted,
         order[bucket[t->cols - (t->start[i + 1] - t->start[i])]++] = i;
 }
 
-// What a greedy colouring needs.
+// What a greedy colouring needs. A colour is taken for column v if v + 1 is
+// noted for it, so that nothing has to be cleared from column to column.
 typedef struct adx_greedy {
     const adx_entries *g;         // rows: of columns
     const adx_entries *t;         // columns: of rows
     uint32_t full;              // rows with more entries do not count
     const uint32_t *order;
     uint32_t *colour;
-    uint32_t *taken;            // [colour]: by which column, + 1
+    uint32_t *taken;            // [colour] 1 + the last column it is taken for
 } adx_greedy;
 
+// The lowest colour that is not taken for v.
 static uint32_t adx_free_colour(const adx_greedy *k, uint32_t v)
 {
     uint32_t c = 0;
@@ -7413,7 +8039,9 @@ static bool adx_is_full(const adx_greedy *k, uint32_t row)
     return k->g->start[row + 1] - k->g->start[row] > k->full;
 }
 
-// Columns that share a row get different colours. Returns their number.
+// Colours columns so that those which share a row differ, full rows aside: for
+// each column, the colours of all columns that share a row with it are taken.
+// Returns the number of colours.
 static uint32_t adx_colour_columns(const adx_greedy *k)
 {
     uint32_t colours = 0;
@@ -7436,7 +8064,10 @@ static uint32_t adx_colour_columns(const adx_greedy *k)
     return colours;
 }
 
-// Two edges away from v by way of w. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
+// Colours that v may not have because of vertices x two edges away, by way of
+// w. While w has no colour, v and x must differ, for w could be of any colour.
+// When w has one, the path v w x must not go on to a y of the colour of w, if v
+// is to have that of x. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
 static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 {
     const adx_entries *g = k->g;
@@ -7457,7 +8088,8 @@ static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 }
 
 // A star colouring of a symmetric graph: neighbours differ, and every path of
-// four has three colours. Full vertices come last, each with its own.
+// four vertices has at least three colours. Full vertices come last, each with
+// a colour of its own. Returns the number of colours.
 static uint32_t adx_colour_stars(const adx_greedy *k)
 {
     const adx_entries *g = k->g;
@@ -7486,7 +8118,8 @@ static uint32_t adx_colour_stars(const adx_greedy *k)
 
 typedef uint32_t adx_colour_fn(const adx_greedy *k);
 
-// The best of several orders; UINT32_MAX: no memory.
+// Colours in two orders, as the columns stand and with the fullest first, and
+// keeps the better one. Returns the number of colours; UINT32_MAX: no memory.
 static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
                                    const adx_entries *t, uint32_t full,
                                    adx_colour_fn *colour, uint32_t best[])
@@ -7514,12 +8147,17 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
 ADX_SELDOM_END
 
 /* === function/plans =========================================================
- * For each entry of a sparse matrix, the direction in which it is found, and
- * the result of that direction that holds it.
+ * A plan says of each entry of a sparse matrix in which direction it is found,
+ * and which result of that direction it is. First come the directions of the
+ * colours; each is the sum of the unit vectors of the columns (or rows) that
+ * have that colour. Behind them are the directions of full rows (or columns),
+ * which are computed by themselves, the other way round. To fill a matrix, all
+ * directions are run in lanes, and the entries of each are picked up in turn.
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/places function/functions function/evaluate
- *           function/directions function/pattern function/colour
+ *           function/places function/functions function/evaluation
+ *           function/evaluate function/directions function/pattern
+ *           function/colour
  *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
  *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
  *           adx_jacobian_entries adx_hessian_entries
@@ -7527,16 +8165,16 @@ ADX_SELDOM_END
 
 struct adx_pattern {
     const ad_allocator *memory;
-    adx_entries g;                // the entries that are asked for
+    adx_entries g;              // the entries that are asked for
     bool by_rows;               // the colours are those of rows: reverse sweeps
     uint32_t *group;            // colour of each column (row, if by_rows)
     uint32_t groups;
-    uint32_t *apart;            // of each row (column): its place among the
-    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not
+    uint32_t *apart;            // of each row (column): which of the full ones
+    uint32_t aparts;            // it is; ADX_UNCOLOURED: it is not full
     uint32_t *direction;        // of each entry; full ones behind the colours
-    uint32_t *at;               // which result of it
+    uint32_t *at;               // of each entry: which result of its direction
     uint32_t *entry;            // entries in the order of their directions
-    uint32_t *first;            // [groups + aparts + 1]: where each begins
+    uint32_t *first;            // [groups + aparts + 1]: where they begin
 };
 
 static void adx_free_pattern(adx_pattern *s)
@@ -7563,7 +8201,7 @@ static adx_pattern *adx_new_pattern(const ad_allocator *a)
     return s;
 }
 
-// Room for what belongs to entries.
+// Makes room for what belongs to entries, rows and columns.
 static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
 {
     const ad_allocator *a = s->memory;
@@ -7577,7 +8215,7 @@ static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
         && s->at != NULL && s->entry != NULL;
 }
 
-// Entries in the order of their directions.
+// Lists the entries in the order of their directions, by a counting sort.
 static bool adx_sort_entries(adx_pattern *s)
 {
     uint32_t directions = s->groups + s->aparts;
@@ -7596,7 +8234,8 @@ static bool adx_sort_entries(adx_pattern *s)
     return true;
 }
 
-// One way to compute a Jacobian: columns of g (rows: major) coloured.
+// One way to compute a Jacobian. What is coloured are the columns of a pattern,
+// whose rows are `major`; for reverse sweeps that is the transposed pattern.
 typedef struct adx_plan {
     uint32_t *colour;
     uint32_t colours;
@@ -7604,7 +8243,8 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
-// Rows with more than `full` entries are left to themselves.
+// Colours the columns of g, whose transpose is t. Rows with more than `full`
+// entries are left out.
 static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
                           const adx_entries *t, uint32_t full, adx_plan *plan)
 {
@@ -7619,6 +8259,9 @@ static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
     return plan->colours != UINT32_MAX;
 }
 
+// The direction of each entry: that of its row (column), if that is full, else
+// that of the colour of its column (row). In a forward sweep the results are
+// those of the rows, in a reverse sweep those of the columns.
 static void adx_place_entries(adx_pattern *s)
 {
     for (uint32_t i = 0; i < s->g.rows; i++)
@@ -7632,7 +8275,7 @@ static void adx_place_entries(adx_pattern *s)
         }
 }
 
-// The chosen plan: major are the rows of what was coloured.
+// Follows the plan that was chosen; major: the rows of what was coloured.
 static bool adx_follow(adx_pattern *s, const adx_plan *plan,
                        const adx_entries *major)
 {
@@ -7648,8 +8291,8 @@ static bool adx_follow(adx_pattern *s, const adx_plan *plan,
     return adx_sort_entries(s);
 }
 
-// Columns forward or rows in reverse, whichever is less work; a reverse sweep
-// counts twice.
+// Columns by forward sweeps or rows by reverse sweeps, whichever is less work.
+// A reverse sweep counts twice, and full rows or columns take the other kind.
 static bool adx_plan_jacobian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -7671,7 +8314,7 @@ static bool adx_plan_jacobian(adx_pattern *s)
     return ok;
 }
 
-// Both triangles.
+// Both triangles, from the lower one.
 static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
                           adx_entries *both)
 {
@@ -7692,7 +8335,7 @@ static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
     return ok;
 }
 
-// Whether row i has no other entry with the colour of column j.
+// Whether no other column of row i has the colour of column j.
 static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
                             uint32_t i, uint32_t j)
 {
@@ -7702,9 +8345,10 @@ static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
     return true;
 }
 
-// Entry (i, j) is read in row i of the direction of column j if it is alone
-// there, else in row j of that of column i. A full vertex has a colour of its
-// own.
+// Entry (i, j) is read in row i of the direction of column j, if no other
+// column of that row is in it; else in row j of the direction of column i. One
+// of the two works in a star colouring. A full vertex has a colour of its own,
+// and its entries are read in that direction.
 static bool adx_plan_hessian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -7752,14 +8396,15 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
-// Made once, as machines are: NULL until somebody has published one. The acquire
-// of the one pairs with the release of the other.
+// Patterns are made once, as machines are: NULL until a thread has published
+// one. The acquire here pairs with the release in adx_publish_pattern.
 static adx_pattern *adx_published(_Atomic(adx_pattern *) *at)
 {
     return atomic_load_explicit(at, memory_order_acquire);
 }
 
-// The one that was there first stays, and is returned.
+// Publishes a pattern. If another thread was first, its pattern stays, and is
+// returned.
 static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
                                         adx_pattern *s)
 {
@@ -7785,6 +8430,7 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+// Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
                                   size_t column[])
@@ -7825,7 +8471,8 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where entries go whose directions begin with this one.
+// Where entries go: those of the directions from `base` on, which end before
+// `end`.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
@@ -7833,6 +8480,8 @@ typedef struct adx_sparse {
     uint32_t end;
 } adx_sparse;
 
+// Picks up the entries of the directions that have been run: lane l has
+// direction base + first + l.
 static void adx_take_sparse(void *user, const adx_machine *m,
                             const ad_real r[], size_t lanes, size_t first)
 {
@@ -7846,7 +8495,7 @@ static void adx_take_sparse(void *user, const adx_machine *m,
     }
 }
 
-// The columns or rows of a colour, or the full ones by themselves.
+// Runs all directions of colours, or (apart) those of full rows or columns.
 static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                                  const ad_real x[], bool apart,
                                  ad_real value[])
@@ -7868,7 +8517,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
                                       const ad_real x[], ad_real value[])
 {
     size_t entries = s->g.start[s->g.rows];
-    // The second sweep may fail when the first has written its entries.
+    // The second call may fail when the first has written its entries.
     bool twice = (s->groups > 0 && s->aparts > 0)
               || (entries > 0 && adx_has_external(&fn->program));
     ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
@@ -7885,7 +8534,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// The same of the Hessian's lower triangle.
+// All entries of the Hessian's lower triangle; none is written if that fails.
 static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
                                      const ad_real x[], const ad_real w[],
                                      ad_real value[])
@@ -7908,14 +8557,17 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// By machine code, if there is any; see adx_run_compiled.
+// Computes the entries by machine code. *again: there is none, or the point is
+// left to the replay; see adx_run_code.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
 {
     const adx_wanted wanted[] = { { 0, entries, value } };
-    return adx_run_compiled(fn, &fn->compiled[kind], parts, given, 1, wanted,
-                            again);
+    adx_evaluation e = { .fn = fn, .kind = kind };
+    ad_status status = adx_run_code(&e, false, parts, given, 1, wanted, again);
+    adx_end_evaluation(&e);
+    return status;
 }
 
 ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
@@ -7959,23 +8611,25 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
 }
 
 /* === function/dense =========================================================
- * Dense Jacobians and Hessians, each by the way that is cheapest: one program for
- * all of it, a direction for each row or column, or the directions of the
- * colouring, where most entries are zero.
+ * Dense Jacobians and Hessians, each by the way that is cheapest. Small ones
+ * are computed by one program (function/matrices). Larger ones take a direction
+ * for each row or column; but if most entries are zero, columns (or rows) that
+ * have no row in common share a direction, as in sparse matrices
+ * (function/plans).
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/functions function/evaluate function/directions
- *           function/pattern function/plans
+ *           function/functions function/evaluation function/evaluate
+ *           function/directions function/pattern function/plans
  * ========================================================================== */
 
-// A plan in which each entry is found as it is without one: in a direction of its
-// column (by_rows: row), at the result of its row. So it has the same bits. The
-// major of the two is what a direction is no part of.
+// A plan without full rows: each entry is found in a direction of its column
+// (by_rows: row), as without a plan, so that it has the same bits. Then a
+// direction is of columns, and the rows are major; by_rows, it is the opposite.
 static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
     const adx_entries *minor = s->by_rows ? &s->g : t;
-    const uint32_t none = UINT32_MAX - 1;       // is full
+    const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
            && adx_follow(s, &plan, major);
@@ -7983,8 +8637,9 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     return ok;
 }
 
-// Whether there may be a gain: few entries, and no colour for each of so many
-// directions, of which a full row has one for each of its entries.
+// Whether a colouring may help: a sixteenth of the entries at most are other
+// than zero, and no row has more than half of the columns, each of which would
+// need a colour of its own.
 static bool adx_is_thin(const adx_entries *major)
 {
     size_t most = major->rows / 16 * major->cols;
@@ -7996,7 +8651,7 @@ static bool adx_is_thin(const adx_entries *major)
     return true;
 }
 
-// All entries: of a Hessian both triangles.
+// The pattern of all entries; of a Hessian both triangles.
 static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
                            adx_entries *g)
 {
@@ -8008,7 +8663,7 @@ static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
     return ok;
 }
 
-// *out stays NULL if it would not help.
+// Makes a plan if it halves the number of directions; else *out is NULL.
 static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -8039,7 +8694,9 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
-// Found out once, as patterns are. *out NULL: it does not help.
+// The plan, which is made once, as patterns are. *out NULL: none helps, which
+// is found out once, too (crowded), and is so where all directions fit in one
+// block of lanes.
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
@@ -8062,7 +8719,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     return ADREV_OK;
 }
 
-// Entries into a matrix of n columns.
+// Writes entries into a matrix of n columns, and zeros between them.
 static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
                                size_t n, ad_real to[])
 {
@@ -8072,7 +8729,7 @@ static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
             to[i * n + s->g.col[k]] = value[k];
 }
 
-// w NULL: the Jacobian, else the Hessian of w f.
+// By a plan. w NULL: the Jacobian; else the Hessian of w f.
 static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                                   const ad_real x[], const ad_real w[],
                                   ad_real to[])
@@ -8088,7 +8745,7 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// Row by row, or column by column.
+// A direction for each row or for each column, whichever are fewer.
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
@@ -8123,7 +8780,8 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
                                  : adx_jacobian_in_turn(fn, x, J);
 }
 
-// Where no program computes both: first the value, then the matrix.
+// Where no program computes both: first the value, then the matrix. y is
+// written only when both are known.
 ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
                                                     const ad_real x[],
                                                     ad_real y[], ad_real J[])
@@ -8150,7 +8808,8 @@ ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                  : adx_linearize_in_turn(fn, x, y, J);
 }
 
-// Both triangles are computed; the lower one counts, so that H is symmetric.
+// Both triangles are computed; the lower one is copied to the upper one, so
+// that H is symmetric to the bit.
 ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[])
 {
@@ -8173,6 +8832,96 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
         for (size_t j = 0; j < i; j++)
             H[j * n + i] = H[i * n + j];
     return status;
+}
+
+/* === function/life ==========================================================
+ * Recorded functions are made and freed.
+ *
+ *   needs   tape/memory function/api function/program function/record
+ *           function/workspace function/places function/functions
+ *           function/compare function/plans
+ * ========================================================================== */
+
+ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
+                                    ad_vector_fn *f, void *ctx, size_t n,
+                                    const ad_real x[], size_t m)
+{
+    static const ad_fn_options none;
+    const ad_fn_options *o = options == NULL ? &none : options;
+    if (out == NULL)
+        return adx_because(ADREV_ESHAPE, NULL);
+    *out = NULL;
+    if (f == NULL || adx_no_array(n, x) || m == 0)
+        return adx_because(ADREV_ESHAPE, NULL);
+    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
+        return adx_because(ADREV_ELIMIT, NULL);
+    ad_fn *fn = adx_new_fn(o, n, m);
+    if (fn == NULL)
+        return adx_because(ADREV_ENOMEM, NULL);
+    adx_lent lent;
+    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
+                     ? adx_record(fn, f, ctx, x, &lent)
+                     : adx_because(ADREV_ENOMEM, NULL);
+    if (status == ADREV_OK && !o->once && n > 0)
+        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
+                             NULL);
+    adx_drop(&fn->memory, lent.x);
+    if (status == ADREV_OK)
+        *out = fn;
+    else
+        ad_fn_free(fn);
+    return status;
+}
+
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
+                               size_t n, const ad_real x[], size_t m)
+{
+    return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
+}
+#endif
+
+static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
+{
+    adx_drop_spare(&c->spare, &fn->memory);
+    adx_drop_spare(&c->spare_block, &fn->memory);
+}
+
+static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
+{
+    while (file != NULL) {
+        adx_file_name *next = file->next;
+        adx_drop(a, file);
+        file = next;
+    }
+}
+
+ADX_API void ad_fn_free(ad_fn *fn)
+{
+    // acq_rel: what the other holders did comes before the memory goes.
+    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
+                                                memory_order_acq_rel) > 1)
+        return;
+    for (size_t i = 0; i < ADX_KINDS; i++)
+        // relaxed: nobody else has the function any more
+        adx_free_machine(atomic_load_explicit(&fn->machine[i],
+                                              memory_order_relaxed));
+    for (size_t i = 0; i < 2; i++) {
+        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
+                                              memory_order_relaxed));
+        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
+                                              memory_order_relaxed));
+    }
+    for (size_t i = 0; i < ADX_KINDS; i++)
+        adx_drop_spares(fn, &fn->compiled[i]);
+    if (fn->library != NULL)
+        fn->unload(fn->library);
+    adx_free_program(&fn->program);
+    ad_allocator memory = fn->memory;
+    adx_drop(&memory, fn->guard);
+    adx_drop(&memory, fn->names);
+    adx_drop_files(&memory, fn->files);
+    adx_drop(&memory, fn);
 }
 
 #endif // ADREV_FUNCTION_IMPLEMENTED

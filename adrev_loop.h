@@ -46,9 +46,19 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   loop/api loop/stage loop/checkpoint loop/schedule loop/scan loop/step
- *   loop/replay loop/sweep loop/first loop/unrolled loop/recorded
- *   loop/connections
+ *   loop/api           the interface
+ *   loop/stage         tapes apart
+ *   loop/checkpoint    a call that is run again in the sweep
+ *   loop/schedule      which states of a loop are kept
+ *   loop/scan          inputs, outputs and window of a scan's step
+ *   loop/step          one step, called or recorded
+ *   loop/replay        steps as recorded functions
+ *   loop/stepping      runs of steps, and their memory
+ *   loop/sweep         sweeps of a scan
+ *   loop/recorded      a scan in a recorded function
+ *   loop/first         the first run of a scan
+ *   loop/unrolled      a scan recorded as it happens
+ *   loop/connections   which results depend on which inputs
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -420,19 +430,19 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/passes
+ *           parallel/threads bulk/captured
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
- *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
- *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
- *           adx_stage_pull adx_stage_push
- *   later   adx_destroy_checkpoint adx_destroy_scan
+ *           adx_destroy_staged adx_share_stage adx_borrow_stage
+ *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
+ *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 typedef atomic_flag adx_flag;
 
-// Whether it was free. acquire, release: what its last holder did comes before.
+// Whether it was free. The acquire pairs with the release in adx_clear_flag:
+// what the last holder did comes before.
 static bool adx_take_flag(adx_flag *f)
 {
     return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
@@ -469,19 +479,18 @@ typedef struct adx_stage {
     bool temporary;         // for one run
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
-    size_t kept;            // bytes of those kept
+    size_t kept;            // bytes of the recordings that are kept
 } adx_stage;
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
-// be new, or not be here.
+// The index of a captured number, which is entered if it is new. SIZE_MAX: it
+// is new and must not be, or there is no memory, or it is not for this tape.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
     size_t before = s->locals;
-    // A branch of a fork in f lies elsewhere, or is swept elsewhere.
-    if (adx_now.tape != s->tape || s->tape->open > 0)
+    if (!adx_runs_on(s->tape))
         return SIZE_MAX;
     uint32_t known = adx_find_captured(k, id);
     if (known != 0)
@@ -495,13 +504,14 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
     return k->n - 1;
 }
 
-// The hook: a constant where only values are wanted, otherwise an input.
+// The hook: a number from outside is a constant where only values are wanted,
+// else an input that stands for it.
 static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
     ad_tape *t = s->tape;
     size_t i = adx_capture(s, adx_compound(x.job, x.seq));
-    if (i == SIZE_MAX && !s->complete && adx_now.tape == t && t->open == 0)
+    if (i == SIZE_MAX && !s->complete && adx_runs_on(t))
         adx_fail(t, ADREV_ENOMEM);
     if (i == SIZE_MAX)
         return x;
@@ -536,13 +546,11 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     memset(s, 0, sizeof *s);
     s->memory = *a;
     s->holders = 1;
-    s->tape = ad_tape_new_with(a);
+    s->tape = adx_new_tape_apart(a, adx_from_outside, s);
     if (s->tape == NULL) {
         adx_drop(a, s);
         return NULL;
     }
-    const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
-    ad_tape_hooks(s->tape, &hooks);
     return s;
 }
 
@@ -551,29 +559,37 @@ typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
     adx_flag busy;              // rows of a Jacobian may be swept side by side:
-} adx_staged;                   // here one after the other
+                                // here one after the other
+    void (*free)(struct adx_staged *of);
+} adx_staged;
 
-static void adx_destroy_checkpoint(const void *saved);
-static void adx_destroy_scan(const void *saved);
+// What the statement saves is a pointer to it. Rules with this are of
+// statements that hold a stage.
+static void adx_destroy_staged(const void *saved)
+{
+    adx_staged *of = *(adx_staged *const *)saved;
+    of->free(of);
+}
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
-// The stage that a statement on t shares with the latest one that has one.
+// The stage of the latest statement on t that has one; NULL: none of the last
+// few.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
     const adx_extended *e = t->last;
     for (int i = 0; e != NULL && i < ADX_STAGE_NEAR; i++, e = e->before) {
         const adx_external *x = (const adx_external *)e;
         if (e->rule == &adx_external_kind
-            && (x->rule->destroy == adx_destroy_checkpoint
-                || x->rule->destroy == adx_destroy_scan))
+            && x->rule->destroy == adx_destroy_staged)
             return (*(adx_staged *const *)x->saved)->stage;
     }
     return NULL;
 }
 
-// Gives a new statement its stage, with one more holder. In recordings with
-// forks it has none, but makes one for each run. False: no memory.
+// Gives a new statement its stage: on a stage, the inner one; else that of an
+// earlier statement, or a new one. In recordings with forks it gets none, but
+// makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
     const ad_tape *t = adx_now.tape;
@@ -592,7 +608,8 @@ static bool adx_share_stage(adx_staged *of)
     return true;
 }
 
-// For one run: the statement's, or one for the time being. NULL: no memory.
+// A stage for one run: that of the statement, or a temporary one if that is
+// busy or there is none. NULL: no memory.
 static adx_stage *adx_borrow_stage(adx_staged *of)
 {
     if (of->stage != NULL && adx_take_flag(&of->stage->busy))
@@ -611,6 +628,7 @@ static void adx_return_stage(adx_stage *s)
         adx_clear_flag(&s->busy);
 }
 
+// Waits until no other thread sweeps this statement.
 static void adx_begin_sweep(adx_staged *of)
 {
     for (size_t turns = 0; !adx_take_flag(&of->busy); turns++) {
@@ -636,7 +654,8 @@ static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
     return ad_use(s->tape);
 }
 
-// Before each run: an empty tape.
+// Makes the tape empty before a run. In a run that is recorded, no input stands
+// for a captured number yet.
 static void adx_begin_run(adx_stage *s, bool recorded)
 {
     size_t n = s->captured->n;
@@ -652,23 +671,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
         adx_fail(s->tape, ADREV_ENOMEM);
 }
 
-// Results of a run as values of the stage's tape, those from outside, too.
-// Its status, and that of one that was left for another tape.
-static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
-{
-    if (adx_now.tape != s->tape) {
-        ad_use(s->tape);
-        adx_fail(s->tape, ADREV_EMARK);
-    }
-    for (size_t i = 0; i < m; i++)
-        if (y[i].job != 0 && s->tape->status == ADREV_OK)
-            y[i] = adx_known_here(y[i]);
-    return s->tape->status;
-}
-
 /* --- derivatives of a run ---------------------------------------------------
- * On the stage's tape as it was left: from n inputs, and those captured, to m
- * results.                                                                   */
+ * They are taken on the stage's tape as the run has left it: of m results by n
+ * inputs, and by what was captured.                                          */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -678,7 +683,12 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
     return true;
 }
 
-// dx = dy J, and what is captured: += to da.
+// dx = dy J; adjoints of what was captured are added to da.
+typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
+                              const ad_real dy[], size_t n, const ad_rev x[],
+                              ad_real dx[], const adx_captured *k,
+                              ad_real da[]);
+
 static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 const ad_real dy[], size_t n, const ad_rev x[],
                                 ad_real dx[], const adx_captured *k,
@@ -695,8 +705,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
-// dy = J dx, where x and dx have room for those captured behind their n, whose
-// tangents are in dx already.
+// dy = J dx. Behind its n numbers dx has the tangents of what was captured, and
+// x has room for the inputs that stand for it.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dy[], size_t n, ad_rev x[],
                                 const ad_real dx[], const adx_captured *k,
@@ -718,14 +728,18 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
 }
 
 /* === loop/checkpoint ========================================================
- * A checkpoint keeps the inputs of a call, and perhaps its recording. A sweep
- * that finds no recording runs the call again on a stage and sweeps that.
+ * A checkpoint is one external statement in place of what a call records. It
+ * keeps the inputs of the call, and perhaps its recording, on a stage of its
+ * own. A sweep that finds no recording runs the call again on a stage that is
+ * shared, and sweeps that.
  *
- *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
- *           bulk/passes loop/api loop/stage
+ * The first run finds out which numbers the function brings along (captured).
+ * They become operands of the statement, behind the inputs.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           sweep/session bulk/folds bulk/captured loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
- *           adx_list_captured adx_loop_memory
- *   later   adx_unrolled_memory
+ *           adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {
@@ -735,17 +749,18 @@ typedef struct adx_checkpoint {
     size_t n, m;
     adx_captured captured;
     size_t *evaluations;
-    adx_stage *kept;            // with the recording; NULL: only inputs
-    ad_rev *in, *out;           // [n + captured], [m] of the recording, or room
+    adx_stage *kept;            // has the recording; NULL: inputs only
+    ad_rev *in, *out;           // [n + captured], [m] of the latest run
     ad_real *x;                 // [n]
-    size_t context;             // bytes of
-    void *copy;                 // *ctx, which stays as it was, and
-    void *given;                // of what f is given, which it may change
-    size_t counted;             // bytes of `kept` that count
+    size_t context;             // bytes of *ctx, of which there are
+    void *copy;                 // a copy that stays as it was, and
+    void *given;                // one that f is given, and may change
+    size_t counted;             // bytes of `kept` that the budget has lost
 } adx_checkpoint;
 
-static void adx_free_call(adx_checkpoint *c)
+static void adx_free_call(adx_staged *of)
 {
+    adx_checkpoint *c = (adx_checkpoint *)of;
     ad_allocator memory = c->of.memory;
     if (c->of.stage != NULL)
         c->of.stage->kept -= c->counted;
@@ -760,12 +775,8 @@ static void adx_free_call(adx_checkpoint *c)
     adx_drop(&memory, c);
 }
 
-static void adx_destroy_checkpoint(const void *saved)
-{
-    adx_free_call(*(adx_checkpoint *const *)saved);
-}
-
-// Runs f on a stage; recorded, its inputs and results are c->in and c->out.
+// Runs f at c->x on a stage, with inputs if it is to be recorded, else with
+// constants. c->in and c->out are then its inputs and results.
 static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                               bool complete, void *ctx)
 {
@@ -777,13 +788,14 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
     if (c->evaluations != NULL)
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
-    ad_status status = adx_end_run(s, c->m, c->out);
+    ad_status status = adx_end_apart(s->tape, c->m, c->out);
     ad_use(before);
     return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
                                                             : status;
 }
 
-// The stage with a recording of f at x. NULL: there is none.
+// A stage with a recording of f at x: the one that was kept, or a new one.
+// NULL: f failed, or no memory.
 static adx_stage *adx_call_again(adx_checkpoint *c)
 {
     if (c->kept != NULL)
@@ -839,10 +851,10 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
 static const ad_external_rule adx_checkpoint_rule = {
     .name = "checkpoint", .pullback = adx_checkpoint_pullback,
     .pushforward = adx_checkpoint_pushforward,
-    .destroy = adx_destroy_checkpoint
+    .destroy = adx_destroy_staged
 };
 
-// NULL: no memory.
+// A checkpoint with copies of all that it needs of the call. NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                                     const ad_allocator *a, ad_vector_fn *f,
                                     void *ctx, size_t n, const ad_rev x[],
@@ -851,7 +863,8 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     adx_checkpoint *c = (adx_checkpoint *)adx_take(a, 1, sizeof *c);
     if (c == NULL)
         return NULL;
-    *c = (adx_checkpoint){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
+    *c = (adx_checkpoint){ .of = { .memory = *a, .free = adx_free_call },
+                           .f = f, .ctx = ctx, .n = n,
                            .m = m, .evaluations = o->evaluations };
     c->x = (ad_real *)adx_take(a, n, sizeof *c->x);
     c->in = (ad_rev *)adx_take(a, n, sizeof *c->in);
@@ -863,7 +876,7 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     }
     if (c->x == NULL || c->in == NULL || c->out == NULL
         || (o->context > 0 && (c->copy == NULL || c->given == NULL))) {
-        adx_free_call(c);
+        adx_free_call(&c->of);
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
@@ -873,7 +886,9 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     return c;
 }
 
-// The first run: recorded and kept if that is wanted and there is room.
+// The first run. Its recording is kept if that is wanted. With
+// ADREV_KEEP_AUTOMATIC it is made while the budget is not used up, and given up
+// again if it is more than what is left; from then on nothing is recorded.
 static ad_status adx_first_run(adx_checkpoint *c,
                                const ad_checkpoint_options *o)
 {
@@ -910,7 +925,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
     return status;
 }
 
-// Room behind the inputs for what was captured, which is known now.
+// Makes room behind the inputs for what was captured, which is known now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
@@ -918,13 +933,8 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
-// What was captured, as operands: known by its id alone.
-static void adx_list_captured(const adx_captured *k, ad_rev to[])
-{
-    for (size_t i = 0; i < k->n; i++)
-        to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
-}
-
+// The statement, to which the checkpoint belongs from now on; it is freed on
+// failure.
 static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
                                        ad_rev y[])
 {
@@ -937,7 +947,7 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || out == NULL || v == NULL
         || !adx_extend_by_captured(&memory, &c->in, c->n, &c->captured))
-        adx_free_call(c);
+        adx_free_call(&c->of);
     else {
         if (c->n > 0)
             memcpy(all, x, c->n * sizeof *all);
@@ -955,7 +965,37 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
-// Of what is recorded now: NULL if there is no tape, or no memory beside it.
+// Memory of the current tape, which is fixed. It is not given back before the
+// tape is cleared.
+static void *adx_tape_room(size_t bytes, void *user)
+{
+    (void)user;
+    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
+}
+
+static void adx_keep_room(void *block, void *user)
+{
+    (void)block;
+    (void)user;
+}
+
+// Memory for what is unrolled. NULL: there is none.
+static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
+{
+    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
+    const ad_tape *t = adx_now.tape;
+    if (given != NULL && given->alloc != NULL && given->free != NULL)
+        return given;
+#ifndef ADREV_NO_STDLIB
+    if (t == NULL)
+        return &adx_libc;
+#endif
+    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
+                                                         : &room;
+}
+
+// Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
+// could have such a statement, or no memory beside it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 {
     const ad_tape *t = adx_now.tape;
@@ -965,9 +1005,8 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
-
-// Where nothing is to be kept apart. f must not see its results among x.
+// Calls f on the numbers themselves. It must not find its results among x, so x
+// is copied if the two overlap.
 static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                    const ad_rev x[], size_t m, ad_rev y[],
                                    const ad_allocator *given)
@@ -988,6 +1027,7 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
+// Where no statement can be recorded (adx_loop_memory), f is just called.
 static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
@@ -1013,7 +1053,7 @@ static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                                : ADREV_ENOMEM;
     if (status == ADREV_OK && m > 0)
         return adx_failed(adx_record_checkpoint(c, x, y));
-    adx_free_call(c);
+    adx_free_call(&c->of);
     return adx_failed(status);
 }
 
@@ -1034,11 +1074,21 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === loop/schedule ==========================================================
- * A state is plain bytes here. The way back goes through a loop in ranges,
- * level by level. A level keeps the state before every so-many-th step; the
- * next level does the same between two of these. The last level, if the
- * schedule is binomial, keeps a stack of states, placed where they save most
- * evaluations.
+ * Which states of a loop are kept, and how the way back gets to the others. A
+ * state is plain bytes here.
+ *
+ * There are up to three levels. Level 0 divides the steps into ranges, and
+ * keeps the state before each range; the first run does that. On the way back
+ * each range, from the last to the first, is run again from its state, and the
+ * next level divides it in the same way. In the last level a range is one step,
+ * which is reversed at once.
+ *
+ * The last level of a binomial schedule keeps a stack of s states instead, with
+ * steps in rising order. From the top of the stack the loop runs to the last
+ * step that is not reversed yet, and pushes states on the way, at the binomial
+ * distances of Griewank and Walther (revolve): so n steps, with n <= C(s + r,
+ * s), are each repeated r times at most. When the step of the top state has
+ * been reversed, it is popped.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
@@ -1048,11 +1098,11 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
  *           adx_make_timetable
  * ========================================================================== */
 
-// Loops are planned for so many steps at most.
+// Loops are planned for this many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
 
-// C(n, k), or 2^62 if that is less. Computed in double: beyond 2^53 it may be off
-// in the last digits, which makes a schedule no worse than that.
+// C(n, k), or 2^62 if that is less. It is computed in double: beyond 2^53 its
+// last digits may be wrong, and a schedule little worse for it.
 static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
     const double most = 4611686018427387904.0;
@@ -1063,7 +1113,8 @@ static uint64_t adx_binomial(uint64_t n, uint64_t k)
     return c < most ? (uint64_t)(c + 0.5) : (uint64_t)1 << 62;
 }
 
-// The least r with n <= C(s + r, s): how often a step is repeated at most.
+// The least r with n <= C(s + r, s): how often a step is repeated at most, with
+// s states. It is found by bisection.
 static uint64_t adx_repetitions(size_t n, size_t s)
 {
     uint64_t most = 1;
@@ -1080,6 +1131,9 @@ static uint64_t adx_repetitions(size_t n, size_t s)
     return n > 1 ? most : 0;
 }
 
+// With r as above, r n - C(s + r, s + 1) repetitions are the least that there
+// can be (Griewank & Walther, chapter 12). With one state, each step is reached
+// from the first one.
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
 {
     if (n <= 1 || s == 0)
@@ -1097,9 +1151,11 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
-// How far from a state, of n steps to go, the next one is to be kept, if there
-// is room for s with this one; n > 1, s > 1. All between the bounds cost the
-// same: the first part needs one repetition less, the second one state less.
+// From a state with n steps to go, how many steps on the next state is to be
+// kept, if there is room for s states, this one included; n > 1, s > 1. The m
+// steps before the next state may have one repetition less: C(s + r - 1, s) at
+// most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
+// most. All m between the bounds cost the same.
 static size_t adx_split(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
@@ -1112,7 +1168,8 @@ static size_t adx_split(size_t n, size_t s)
     return m < n ? (size_t)m : n - 1;
 }
 
-// States in memory, by number. Blocks, so that none is moved when it grows.
+// States in memory, by number. They are in blocks, so that none has to move
+// when there are more.
 typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
@@ -1120,7 +1177,7 @@ typedef struct adx_state_pool {
                                 // is left of `most`
     size_t most;                // states that it may have to hold
     size_t states;              // in all blocks
-    size_t bytes;               // of a state, with what lies behind it
+    size_t bytes;               // of a state, and of what is kept behind it
 } adx_state_pool;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -1139,27 +1196,30 @@ typedef struct adx_timetable {
     size_t bytes;               // of a state
     adx_kept_level level[3];
     size_t levels;
-    size_t next;                // step before which a state is kept next, in
-    size_t stride;              // the first run; open ended: one in so many
+    size_t next;                // first run: the step before which a state is
+                                // kept next
+    size_t stride;              // open ended: from one such step to the next
     size_t end;                 // steps that are expected
     void *tail;                 // of a stack: the state before the last step
-    size_t tail_at;             // that step; SIZE_MAX: it is not there
-    size_t in_memory;           // states in memory
-    size_t on_shelves;          // bytes, and what else the scan holds
-    bool put;                   // something is in the store
-    uint32_t run;               // in the stamps of what is
+    size_t tail_at;             // that step; SIZE_MAX: there is no tail
+    size_t in_memory;           // states in memory now
+    size_t on_shelves;          // bytes that the scan holds
+    bool put;                   // something is in the store,
+    uint32_t run;               // with this in its stamps
     ad_scan_report *report;     // never NULL
-    // The loop: its state, which each step changes, with room for a stamp
-    // before it; what a step does.
+    // The loop: its state, which each step changes, with room for a stamp in
+    // front of it; and what does or reverses a step.
     char *state;
-    ad_real *behind;            // the state, where it was kept or fetched last;
-                                // NULL: there is no room
+    ad_real *behind;            // room behind the state that was kept or
+                                // fetched last; NULL: there is none
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
-    // The same for as many steps of from..to as it likes: from the first or the
-    // last one on. States are those of level l, which has no store, from number
-    // 0 at step `base`, kept before; or l is NULL. Returns the step that comes
-    // next, or after which the next one goes back. NULL: there is none.
+    // The same for many steps at once: as many of from ... to - 1 as it likes,
+    // from the first one on, or from the last one back. Their states are in
+    // level l, which has no store; number 0 is that before step `base`. l NULL:
+    // states are not kept. advance_some returns the step that is next then,
+    // reverse_some the earliest step that is reversed then, or `to` if none is.
+    // Either may be NULL.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -1170,7 +1230,8 @@ typedef struct adx_timetable {
 
 /* --- keeping ------------------------------------------------------------- */
 
-// Blocks of 4 to 8 kB, or less for few states: a short scan is to cost little.
+// Blocks have 4 to 8 kB, or less if there are few states, so that a short scan
+// costs little.
 static unsigned adx_block_bits(size_t bytes, size_t states)
 {
     unsigned bits = 0;
@@ -1186,7 +1247,7 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
         p->report->bytes = p->on_shelves;
 }
 
-// Room for state i, of which the one before has some. NULL: no memory.
+// Makes room for state i; those before it have theirs. NULL: no memory.
 static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1207,6 +1268,7 @@ static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
     return more + (i & (per - 1)) * s->bytes;
 }
 
+// Where state i is, or goes if it is the first of a new block. NULL: no memory.
 ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1231,8 +1293,8 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->in_memory;
 }
 
-// What goes to a store begins with it: which run of a scan, which state. So a
-// store that two scans share is noticed.
+// What goes to a store begins with a stamp: which run of a scan it belongs to,
+// and which state it is. So it is noticed if two scans share a store.
 typedef struct adx_stamp {
     uint64_t run;
     uint64_t number;
@@ -1256,7 +1318,8 @@ static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
         && memcmp(blob, &stamp, sizeof stamp) == 0;
 }
 
-// What is kept behind the state at `at`; NULL: there is no room.
+// The numbers that a loop keeps behind the state at `at`; NULL: there is no
+// room for any.
 ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
                                char *at)
 {
@@ -1264,7 +1327,7 @@ ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
          : (ad_real *)(void *)(at + p->bytes);
 }
 
-// Mostly so few words that a call of memcpy takes longer. bytes: of numbers.
+// Copies a state, mostly of so few words that a call of memcpy takes longer.
 ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 {
     if (bytes > 64 || bytes % 8 > 0) {
@@ -1277,7 +1340,8 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
     }
 }
 
-// The state as number i of a level.
+// Keeps the state as number i of a level. What was behind it counts no more
+// (0).
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1291,6 +1355,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return to != NULL;
 }
 
+// Makes number i of a level the state.
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1302,6 +1367,8 @@ ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return from != NULL;
 }
 
+// Keeps the state before the last step of all apart: it is the first to be
+// needed, and takes no place on the stack.
 static bool adx_keep_tail(adx_timetable *p, size_t s)
 {
     p->tail = adx_take(&p->memory, p->bytes, 1);
@@ -1315,6 +1382,7 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
 
 /* --- the first run ------------------------------------------------------- */
 
+// Pushes the state before step s.
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
     if (!adx_extend(&p->memory, (void **)&l->at, &l->room, l->depth + 1,
@@ -1326,7 +1394,7 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack.
+// Leaves out every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
     size_t kept = 0;
@@ -1340,6 +1408,9 @@ static void adx_thin(adx_timetable *p, adx_kept_level *l)
     l->depth = kept;
 }
 
+// The stack before step s of the first run. If the number of steps is known,
+// states are at the binomial distances. If the loop is open ended, they are at
+// even distances, which double whenever the stack is full.
 static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
@@ -1363,7 +1434,7 @@ static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
     return true;
 }
 
-// Before step s of the first run.
+// Keeps the state before step s of the first run, if it is to be kept.
 static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
 {
     adx_kept_level *l = &p->level[0];
@@ -1376,8 +1447,8 @@ static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
     return adx_keep_state(p, l, s / l->every);
 }
 
-// Steps from s on that the first run may do at once, and where it keeps states
-// meanwhile: at each of them, or (NULL) at none.
+// Lets the first run do steps from s on at once, where the level keeps all
+// states or none of them on the way. Returns the step that is next.
 static size_t adx_go_first(adx_timetable *p, size_t s)
 {
     adx_kept_level *l = &p->level[0];
@@ -1397,8 +1468,9 @@ static size_t adx_go_first(adx_timetable *p, size_t s)
     return next;
 }
 
-// Whether the states that were kept cost more than the first one alone, from
-// which they may be chosen anew.
+// Called when the number of steps n is known. If the states that were kept make
+// the way back cost more than the first state alone would, with all others
+// chosen anew, they are given up but for the first.
 static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 {
     size_t cost = 0;
@@ -1414,6 +1486,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 
 /* --- backwards ----------------------------------------------------------- */
 
+// From the state before step `from` to that before step `to`.
 static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
@@ -1425,8 +1498,8 @@ static bool adx_advance(adx_timetable *p, size_t from, size_t to)
     return true;
 }
 
-// The state before step `to`, from the top of the stack, keeping others on the
-// way as long as there is room.
+// Gets the state before step `to`, from the top of the stack, and pushes others
+// on the way as long as there is room.
 static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
@@ -1438,7 +1511,7 @@ static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
             return false;
         s += m;
         if (s == to)
-            return true;        // reversed at once: not worth a place
+            return true;        // it is reversed at once, and needs no place
         if (!adx_push_state(p, l, s))
             return false;
     }
@@ -1454,6 +1527,8 @@ static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
     }
 }
 
+// Reverses the steps before `end`, down to that of the first state on the
+// stack.
 static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
@@ -1473,7 +1548,7 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept);
 
-// Every so many-th state of a range, from its first, which is there.
+// Keeps every so-many-th state of a range, the first of which is the state now.
 static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
                            size_t end)
 {
@@ -1489,6 +1564,11 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
+// Reverses a range of a level that is divided into parts of l->every steps:
+// keeps the state before each part, and then reverses the parts from the last
+// to the first, a part of one step by itself, longer ones by the next level.
+// Where all states of the range are in memory, reverse_some may do many steps
+// at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -1519,8 +1599,8 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
     return ok;
 }
 
-// Reverses the steps of a range, whose first state is there; kept: as the
-// first run left it.
+// Reverses the steps of a range. kept: its states are those that the first run
+// has kept; else the state now is that before `begin`.
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept)
 {
@@ -1553,7 +1633,7 @@ static void adx_free_timetable(adx_timetable *p)
     p->levels = 0;
 }
 
-// Whether it is one, wherever it is followed.
+// Whether a schedule makes sense, for a loop of any length.
 static bool adx_right_schedule(const ad_schedule *s)
 {
     const ad_store *store = s->store;
@@ -1563,12 +1643,13 @@ static bool adx_right_schedule(const ad_schedule *s)
                               && store->every > 0));
 }
 
-// Up to three levels for a loop of p->end steps and states of p->bytes, by a
-// right schedule.
+// The levels for a loop of p->end steps and states of p->bytes: ranges in a
+// store, if there is one; ranges in memory, if the schedule is of every n-th
+// state; and at last all states of a range, or a stack.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     if (s->store != NULL) {
-        p->run = adx_new_job();         // a number of which there is one
+        p->run = adx_new_job();         // a number that no other run has
         p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
             .store = s->store
@@ -1589,7 +1670,8 @@ static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
     return ADREV_OK;
 }
 
-// behind: numbers with each state, where all states of a range are kept.
+// Makes an empty timetable for a right schedule. behind: numbers that the loop
+// keeps with each state, where all states of a range are kept.
 static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
                                     size_t behind)
 {
@@ -1608,32 +1690,31 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
 ADX_SELDOM_END
 
 /* === loop/scan ==============================================================
- * The numbers of a step lie one behind the other. Inputs are the taps of the
- * states, then those of the sequences, the parameters and the number of the
- * step. Outputs are the new rows of the states and the outputs of the step.
- * What a step carries on is the window: the last `depth` rows of each state,
- * oldest first. The first run calls the step with constants. The way back
- * carries the adjoints of the window.
+ * A scan: its description, and what its runs need. The numbers of a step are in
+ * one array. Inputs are the taps of the states, then those of the sequences,
+ * the parameters and the number of the step. Outputs are the new rows of the
+ * states and the outputs of the step. What a step carries on is the window: the
+ * last `depth` rows of each state, oldest first. The first run calls the step
+ * with constants. The way back carries the adjoints of the window.
  *
- *   needs   tape/memory array/linear function/api function/places function/run
- *           function/functions function/evaluate bulk/passes loop/api
- *           loop/stage loop/schedule
- *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
- *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_primal
+ *   needs   tape/memory function/api bulk/captured loop/api loop/stage
+ *           loop/schedule
+ *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
  *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
  * ========================================================================== */
 
-// What a tap reads: of a state from the window, of a sequence from the data.
+// What a tap reads, or several taps one after the other: of a state from the
+// window, of a sequence from the data.
 typedef struct adx_piece {
-    size_t at;                  // numbers of the step from here on
+    size_t at;                  // the first input of the step that it becomes
     size_t size;
-    size_t from;                // at step 0
-    ptrdiff_t move;             // from one step to the next
+    size_t from;                // where it is read at step 0,
+    ptrdiff_t move;             // and so much further at each step
 } adx_piece;
 
-// A state or an output of a scan; of a state with `depth` rows in the window.
+// A state of a scan, with `depth` rows in the window, or an output, with none.
 typedef struct adx_slice {
     size_t size;
     size_t depth;
@@ -1642,83 +1723,26 @@ typedef struct adx_slice {
     bool last;                  // so are its last ones
 } adx_slice;
 
-#define ADX_PATHS 8             // functions for one step; more paths than
-                                // these are rare, and recorded at each step
+#define ADX_PATHS 8             // functions for one step: a step that takes
+                                // yet another path is recorded each time
 
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-
-// A function at one point after another: without a look at the arguments and at
-// memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
-// the plain program, with 6.5 before.)
-typedef struct adx_calling {
-    ad_fn *fn;                  // NULL: not begun
-    adx_kind kind;
-    ad_real *room;              // of machine code; or NULL,
-    adx_machine *machine;       // and this,
-    adx_workspace *work;        // with its memory
-} adx_calling;
-
-static void adx_end_calling(adx_calling *k)
-{
-    if (k->work != NULL)
-        adx_give_work(k->machine, k->work);
-    if (k->room != NULL)
-        adx_drop(&k->fn->memory, k->room);
-    *k = (adx_calling){ .fn = NULL };
-}
-
-// False: no memory. Pairs with adx_end_calling, whatever it returns.
-static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
-{
-    const adx_compiled *c = &fn->compiled[kind];
-    *k = (adx_calling){ .fn = fn, .kind = kind };
-    if (adx_has_code(c)) {
-        k->room = (ad_real *)adx_take(&fn->memory, c->work + 1,
-                                      sizeof *k->room);
-        return k->room != NULL;
-    }
-    if (adx_machine_of(fn, kind, &k->machine) == ADREV_OK)
-        k->work = adx_take_work(k->machine, 1);
-    return k->work != NULL;
-}
-
-// Results are the first ones, and must not overlap arguments. False: results
-// may have been written.
-ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
-                            const adx_given given[], size_t wants,
-                            const adx_wanted wanted[])
-{
-    if (k->room == NULL)
-        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
-                               wants, wanted) == ADREV_OK;
-    const adx_compiled *c = &k->fn->compiled[k->kind];
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
-                                 wants == 2 ? wanted[1].to : NULL, k->room);
-    if (left == 0
-        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
-        return true;
-    return left <= 0
-        && adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
-               == ADREV_OK;
-}
-
-#endif
-
-// Ways to evaluate such a function: forwards, and back. ahead and back belong
-// together (function/matrices): what the first hands on lies behind the
-// state, 1 + the path before it.
+// Ways to evaluate such a function: values, and adjoints. primal and pullback
+// belong together (function/matrices). Behind the state that is kept before a
+// step come 1 + the path whose primal has run, or 0, and the numbers that it
+// handed on.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
-    ADX_CALL_unrolled, ADX_CALLINGS
+    ADX_CALL_unrolled, ADX_CALLS
 };
 
+// A function for the step, on one path. The scan that recorded it, on its way
+// back at step `upto`, uses it for this step and those before it only: so a
+// second sweep does what the first one did.
 typedef struct adx_step_path {
     struct ad_fn *fn;
     size_t kept;                // numbers that it hands on, once counted
-    bool stop;                  // what the step said
-    size_t upto;                // in the scan that recorded it, for this step
-                                // and those before it, so that a second sweep
-                                // does what the first one did
+    bool stop;                  // whether the step said that it was the last
+    size_t upto;
 } adx_step_path;
 
 struct ad_replays {
@@ -1727,12 +1751,12 @@ struct ad_replays {
     ad_vector_fn *f;
     const void *ctx;
     size_t in, out;
-    uint64_t layout;            // what its numbers are
+    uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
     size_t paths;
     size_t missed;              // steps that took none of them
     bool varies;                // the step cannot be replayed
-    adx_state_pool spare;            // of a scan that is gone, for the next one
+    adx_state_pool spare;       // of a scan that is gone, for the next one
 };
 
 typedef struct adx_scan {
@@ -1747,7 +1771,7 @@ typedef struct adx_scan {
     size_t *given;              // [states + sequences] first number of each
     size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
-    bool moving;                // tangents are a part of the state (loop/recorded)
+    bool moving;                // states have tangents, too (loop/recorded)
     bool stopped;               // by the last step
     size_t told;                // results of each step
     size_t results;
@@ -1756,18 +1780,18 @@ typedef struct adx_scan {
     ad_schedule schedule;
     bool open_ended;
     size_t untraced;            // bytes
-    void *untraced_first;       // as the first step found them, for 6.8
+    void *untraced_first;       // as the first step found them: loop/recorded
     ad_real *value;             // of sequences and parameters
     adx_captured captured;
     adx_timetable plan;
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
-    bool by_function;           // some of the first run were, forwards
+    bool by_function;           // some steps of the first run were replayed
     bool compiled;
-    bool swept;                 // by a whole sweep: no further paths
+    bool swept;                 // a sweep is complete: no paths are added
     ad_replays own_replays, *replays;
-    size_t known;               // paths at the begin of the first sweep,
-    size_t limit;               // and at its end
+    size_t known;               // paths before the first sweep,
+    size_t limit;               // and after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
 } adx_scan;
@@ -1779,13 +1803,17 @@ typedef struct adx_results_list {
     void *untraced;             // as the last step left it; or NULL
 } adx_results_list;
 
-// What a sweep carries from step to step.
+// What a sweep carries from step to step. A reverse sweep goes from adjoints dy
+// of the results of the scan to adjoints dx of its inputs, and in each step
+// from `weight`, of what the step returned, to `product`, of what it was given.
+// In a forward sweep dy are tangents of the inputs, `weight` are those of what
+// a step is given, and `product` of what it returns.
 typedef struct adx_frame {
     ad_real *carried;           // adjoints or tangents of the window
     ad_real *weight;            // [in or out, whichever is more, + captured]
-    ad_real *product;           // the same
-    const ad_real *dy;          // adjoints of the results, or tangents of all
-    ad_real *dx;                // inputs; the other way round
+    ad_real *product;           // [the same]
+    const ad_real *dy;
+    ad_real *dx;
 } adx_frame;
 
 // A run of steps, forwards or backwards.
@@ -1798,14 +1826,15 @@ typedef struct adx_stepping {
     ad_status status;
     char *state;                // the window, and untraced data behind it
     ad_real *in, *out;
-    ad_real *in_next;           // of lean runs, by turns with `in`; or results
-    ad_rev *rin, *rout;         // the same numbers, as a step is given them
-    const ad_rev **given;       // [states + sequences]
-    ad_rev **taken;             // [states + outputs]
-    ad_step step;               // which names them, as each step is given it
+    ad_real *in_next;           // lean runs: takes turns with `in`, or results
+    ad_rev *rin, *rout;         // the same numbers, as the step sees them
+    const ad_rev **given;       // [states + sequences] where each is in rin,
+    ad_rev **taken;             // [states + outputs] and in rout:
+    ad_step step;               // what each step is given
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
-    bool marks;                 // not adjoints, but whether there are any
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
+    bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
     // Of sweeps.
@@ -1815,7 +1844,7 @@ typedef struct adx_stepping {
     adx_frame frame[3];         // of sweeps to second order (loop/recorded),
     ad_real *frames;            // and their memory
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
+    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
 #endif
     size_t latest;              // path that a step took
     unsigned rest;              // steps before many are tried at once again
@@ -1827,7 +1856,7 @@ typedef struct adx_stepping {
 ADX_SELDOM_BEGIN
 
 /* --- descriptions -----------------------------------------------------------
- * What is asked for is counted first, then written down.                     */
+// What is asked for is counted first, then written down.                     */
 
 static const int adx_before = -1;
 static const int adx_here_now = 0;
@@ -1844,7 +1873,8 @@ static size_t adx_taps_of_sequence(const ad_scan_sequence *u, const int **tap)
     return u->taps == 0 ? 1 : u->taps;
 }
 
-// The rows that a state begins with; 0: its taps are wrong.
+// How many rows of a state are carried on: as far as its taps reach back. 0:
+// they are wrong.
 static size_t adx_depth(const ad_scan_state *x)
 {
     const int *tap;
@@ -1940,8 +1970,9 @@ static bool adx_right_scan(const ad_scan_desc *d)
     return adx_scan_numbers(d) <= ADX_NUMBERS_MOST;
 }
 
-// What lies behind the last piece on both sides makes it longer: a loop over
-// short pieces costs as much as a short step.
+// Adds a piece. If it continues the last one, where it is read and where it
+// goes, it makes that one longer: a loop over many short pieces costs as much
+// as a short step.
 static void adx_add_piece(adx_scan *c, size_t size, size_t from,
                           ptrdiff_t move)
 {
@@ -1953,6 +1984,7 @@ static void adx_add_piece(adx_scan *c, size_t size, size_t from,
         c->piece[c->pieces++] = (adx_piece){ c->in, size, from, move };
 }
 
+// Counts the numbers of a state, and lists its pieces.
 static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
 {
     const int *tap;
@@ -1971,6 +2003,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->results += l->last ? l->depth * l->size : 0;
 }
 
+// The same of a sequence. If it is read backwards, so is each step's row.
 static void adx_describe_sequence(adx_scan *c, size_t j,
                                   const ad_scan_sequence *u, size_t steps)
 {
@@ -2013,17 +2046,18 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 ADX_SELDOM_END
 
 /* === loop/step ==============================================================
- * One step: called with constants, or recorded on a stage and swept.
+ * One step of a scan. Its inputs are gathered from the window, the sequences
+ * and the parameters. It is called, with constants or recorded on a stage. Its
+ * outputs shift the window by a row. On the way back its adjoints are gathered
+ * and spread by the same pieces (loop/scan).
  *
  *   needs   number/recording tape/memory sweep/session array/linear
- *           bulk/passes loop/api loop/stage loop/schedule loop/scan
+ *           bulk/captured loop/api loop/stage loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
- *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
- *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
+ *           adx_tell_step adx_weigh
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
@@ -2057,7 +2091,7 @@ static bool adx_is_varying(const adx_scan *c)
     return c->varies || c->replays->varies;
 }
 
-// Where a step finds its numbers and leaves its results.
+// Says where a step finds its numbers, and where it leaves its results.
 static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -2075,7 +2109,8 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
     };
 }
 
-// Calls the step with x and y; whether it says that it was the last one.
+// Calls the step with x and y. Returns whether it says that it was the last
+// one.
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -2104,7 +2139,7 @@ ADX_API ad_rev ad_step_number(ad_step *s)
     return s->adx_owner->number;
 }
 
-// What the taps of step s read of sequences.
+// Gathers what the taps of step s read of sequences.
 ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
                                      const ad_real data[], ad_real to[])
 {
@@ -2115,7 +2150,7 @@ ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
     }
 }
 
-// The same of a window, too, which `to` may begin with.
+// Gathers what all taps read, of the window, too, unless `to` begins with that.
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
@@ -2125,7 +2160,7 @@ static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
     adx_gather_sequences(c, s, data, to);
 }
 
-// The numbers that step s is given.
+// Gathers the numbers that step s is given.
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -2134,8 +2169,8 @@ static void adx_gather_step(adx_stepping *k, size_t s)
     k->index = s;
 }
 
-// Mostly so few that vectors are not worth the questions before them; see
-// adx_copy_few.
+// Adds n numbers, mostly so few that vectors would not be worth the tests
+// before them; see adx_copy_few.
 ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 {
     for (; n > 1; n -= 2, from += 2, to += 2) {
@@ -2150,8 +2185,8 @@ ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
         *to += *from;
 }
 
-// Adjoints of what step s was given, but for the window, where they belong:
-// data of sequences, and parameters behind them.
+// Adds the adjoints of what step s was given, except for the window, where they
+// belong: to the data of sequences, and to the parameters behind them.
 ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
                                  const ad_real dx[], ad_real data[])
 {
@@ -2163,7 +2198,9 @@ ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
     adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
 }
 
-// Runs the step that was gathered, with constants or recorded: rin to rout.
+// Runs the step whose numbers were gathered, with constants or recorded: from
+// rin to rout. Parameters that are constants already are not written again
+// (stale).
 static bool adx_run_step(adx_stepping *k, bool recorded)
 {
     adx_scan *c = k->scan;
@@ -2179,13 +2216,13 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     c->report->evaluations++;
     c->report->recorded += recorded;
     bool stop = adx_call_step(k, k->rin, k->rout);
-    ad_status status = adx_end_run(k->stage, c->out, k->rout);
+    ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;
 }
 
-// Shifts the window of numbers by one row, and appends the new ones.
+// Shifts each state of the window by one row, and appends the new row.
 static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -2200,8 +2237,8 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
     }
 }
 
-// Of the numbers that a step returns, or their tangents, results of the scan.
-// Returns where the next ones go.
+// Copies those numbers that a step returns, or their tangents, that are results
+// of the scan. Returns where the next ones go.
 static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
                               ad_real to[])
 {
@@ -2212,7 +2249,7 @@ static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
     return to;
 }
 
-// Room for the results of some steps. False: no memory.
+// Makes room for the results of some steps. False: no memory.
 static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                                size_t steps)
 {
@@ -2221,7 +2258,7 @@ static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                       list->n + steps * c->told, sizeof *list->v);
 }
 
-// Those of a step, for which there is room.
+// Appends the results of a step, for which there is room.
 ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
                                  const ad_real out[])
 {
@@ -2239,7 +2276,9 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
     return true;
 }
 
-// Adjoints of what step s returned, as weights; whether there are any.
+// The weights of step s: the adjoints of what it returned, which are those of
+// the newest rows of the window plus those of results. Returns whether any is
+// not 0.
 static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
                       const ad_real window[])
 {
@@ -2258,126 +2297,31 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
     return any;
 }
 
-static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
-static void adx_end_callings(adx_stepping *k);
-static void adx_go_lean(adx_stepping *k);
-
-// The state before the next step. Returns whether that was the last one.
-static bool adx_do_step(adx_stepping *k, size_t s)
-{
-    const adx_scan *c = k->scan;
-    bool stop = false;
-    adx_gather_step(k, s);
-    if (!adx_run_known_step(k, &stop)) {
-        stop = adx_run_step(k, false);
-        for (size_t i = 0; i < c->out; i++)
-            k->out[i] = k->rout[i].v;
-    }
-    if (k->status == ADREV_OK)
-        adx_shift(c, adx_window_of(k), k->out);
-    return stop;
-}
-
-static bool adx_advance_scan(void *user, size_t s)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    k->stop = adx_do_step(k, s);
-    return k->status == ADREV_OK;
-}
-
-static void adx_end_stepping(adx_stepping *k)
-{
-    const ad_allocator *a = &k->scan->of.memory;
-    if (k->entered)
-        ad_use(k->before);
-    adx_return_stage(k->stage);
-    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
-    adx_drop(a, k->rin);
-    adx_drop(a, k->given);
-    adx_drop(a, k->taken);
-    adx_drop(a, k->sweep);
-    adx_end_callings(k);
-    memset(k, 0, sizeof *k);
-}
-
-typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
-
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
-static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
-                               adx_purpose purpose)
-{
-    bool sweep = purpose == ADX_SWEEP;
-    const ad_allocator *a = &c->of.memory;
-    size_t outside = c->captured.n;
-    size_t most = (c->in > c->out ? c->in : c->out) + outside;
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
-    if (purpose != ADX_UNROLL)
-        k->stage = adx_borrow_stage(&c->of);
-    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
-                                   + (c->in + c->out + most) * sizeof *k->in,
-                                1);
-    if (k->state != NULL)
-        k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
-    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
-                                         sizeof *k->given);
-    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
-                                   sizeof *k->taken);
-    if (sweep)
-        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
-                                       sizeof *k->sweep);
-    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
-        || k->rin == NULL || k->given == NULL
-        || k->taken == NULL
-        || (sweep && k->sweep == NULL))
-        return false;
-    k->lean = adx_is_lean(c);
-    k->in = k->lean ? adx_window_of(k)
-          : (ad_real *)(void *)(k->state + adx_state_bytes(c));
-    k->out = k->in + c->in;
-    k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + outside;
-    adx_point_at(k, k->rin, k->rout);
-    memset(k->in, 0, c->in * sizeof *k->in);
-    for (size_t i = 0; i < c->parameters; i++)
-        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
-    k->stale = true;
-    c->plan.state = k->state;
-    c->plan.user = k;
-    c->plan.advance = adx_advance_scan;
-    adx_go_lean(k);
-    if (k->stage != NULL) {
-        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
-        k->entered = true;
-    }
-    if (sweep) {
-        k->f.carried = k->sweep;
-        k->f.weight = k->sweep + c->window;
-        k->f.product = k->f.weight + most;
-        k->room = k->f.product + most;
-    }
-    return true;
-}
-
-static ad_status adx_connect_run(const adx_stage *s, size_t m,
-                                 const ad_rev y[], const ad_real dy[],
-                                 size_t n, const ad_rev x[], ad_real dx[],
-                                 const adx_captured *k, ad_real da[]);
-
 /* === loop/replay ============================================================
  * Steps are replayed only together with adrev_function.h. On the way back a
- * step is recorded as a function the first time, and again when a step has
- * taken another path twice. What an earlier scan recorded also runs forwards,
- * and hands on what the way back needs.
+ * step is recorded as a function the first time, and again when steps have
+ * taken another path twice; up to ADX_PATHS functions are kept. Each step tries
+ * them in turn, until the guards of one pass. Functions that an earlier scan
+ * has left (ad_replays) also run forwards: as primals, which hand on behind the
+ * state what the pullback of the same function needs (function/matrices).
+ *
+ * A recording does not see all that a step does. So at some steps a function is
+ * compared with the step itself. If they differ, the step varies: functions are
+ * given up, and the run is made again without them.
+ *
+ * Where steps carry on one row of each state and nothing else (lean), most
+ * steps in a row take the same path. Then one loop does many of them, by one
+ * function.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program
  *           function/matrices function/run function/functions
- *           function/evaluate code/api code/wanted code/compile bulk/api
- *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
+ *           function/evaluation function/evaluate code/api code/wanted
+ *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
+ *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
- *           adx_choose_replays adx_recorded_step adx_step_as_function
- *           adx_replay_step adx_count_behind
+ *           adx_choose_replays adx_record_step adx_end_evaluations
+ *           adx_replay_step adx_count_behind adx_run_known_step adx_go_lean
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
@@ -2414,7 +2358,8 @@ ADX_API void ad_replays_free(ad_replays *r)
     adx_drop(&memory, r);
 }
 
-// Where a timetable has all states of a range; NULL: nowhere.
+// The states of the level that keeps all states of a range; NULL: there is none
+// in memory.
 static adx_state_pool *adx_full_state_pool(adx_timetable *p)
 {
     adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
@@ -2426,8 +2371,10 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
     return a->alloc == b->alloc && a->free == b->free && a->user == b->user;
 }
 
-// Memory that a loop has once is cheaper than new memory: its pages are there.
-// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times plain.)
+// Leaves the memory for all states to the next scan of these functions: memory
+// that has been used is cheaper than new memory, since its pages are there.
+// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times the plain
+// program.)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -2440,6 +2387,7 @@ static void adx_spare_states(adx_scan *c)
     memset(full, 0, sizeof *full);
 }
 
+// Takes such memory, if it has the right size; else frees it.
 static void adx_take_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -2456,7 +2404,7 @@ static void adx_take_spare_states(adx_scan *c)
     adx_count_bytes(&c->plan, full->states * full->bytes);
 }
 
-// The shape of a step's numbers as one number (FNV-1a, word by word).
+// How the numbers of a step are arranged, as a hash (FNV-1a, word by word).
 static uint64_t adx_layout_of(const adx_scan *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -2472,7 +2420,8 @@ static uint64_t adx_layout_of(const adx_scan *c)
     return h;
 }
 
-// Those that were given, if they are of this step.
+// The functions of this scan: those that were given, if they are of this step,
+// or of none yet; else its own.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
     ad_replays *r = &c->own_replays;
@@ -2499,39 +2448,68 @@ typedef struct adx_recorded_step {
     bool stop;
 } adx_recorded_step;
 
+// The step, as the f of a recording.
 static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 {
     adx_recorded_step *r = (adx_recorded_step *)ctx;
     adx_point_at(r->k, x, y);
     r->stop = adx_call_step(r->k, x, y);
-    // What a step has not set has been noticed, and is not the recorder's to say.
+    // That a result was not set has been noticed by now; the recorder need not
+    // notice it, too.
     for (size_t i = 0; i < r->k->scan->out; i++)
         if (!adx_all_set(1, &y[i]))
             y[i] = adx_passive(0);
 }
 
-// Numbers that going back need not compute again are worth three quarters of
-// the memory of the state, or what few numbers take. (lstm, bench/, compiled
-// with clang: 2.5 times the plain program instead of 2.7 with half of it.)
+// How many numbers a step may hand on: as many as take three quarters of the
+// memory of the state, or four if that is small. (lstm, bench/, compiled with
+// clang: 2.5 times the plain program instead of 2.7 with half the memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
     return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
-// What cannot be recorded runs step by step for good.
+// The step that was gathered, recorded as a function.
+static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
+                                 ad_fn **fn, bool *stop)
+{
+    const adx_scan *c = k->scan;
+    const ad_fn_options options = { .allocator = a, .once = true };
+    adx_recorded_step r = { .k = k };
+    ad_status status = ad_fn_record_with(fn, &options, adx_step_as_function,
+                                         &r, c->in, k->in, c->out);
+    adx_point_at(k, k->rin, k->rout);
+    *stop = r.stop;
+    return status;
+}
+
+// What the programs that are derived from a path have to know, and machine code
+// of them.
+static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
+{
+    fn->program.hands_on = adx_hands_on(c);
+    if (adx_is_lean(c)) {
+        fn->program.carried = c->window;
+        fn->program.parameters = c->parameters;
+    }
+    if (c->compiled) {
+        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
+        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
+                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
+    }
+}
+
+// Records step s as a function. If that is impossible, the step varies from now
+// on: it is never replayed.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
     ad_replays *p = c->replays;
-    const ad_fn_options options = { .allocator = &p->memory,
-                                    .once = true };
-    adx_recorded_step r = { .k = k };
     ad_status before = k->status;
     ad_fn *fn;
+    bool stop;
     adx_long_loop = false;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+    ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
     bool failed = status != ADREV_OK || k->status != before || c->varies
                || adx_long_loop || adx_is_empty(fn);
     // A step that fails where nothing else did fails; otherwise it may only
@@ -2543,33 +2521,24 @@ static void adx_record_path(adx_stepping *k, size_t s)
         p->varies = status != ADREV_ENOMEM;
         return;
     }
-    fn->program.hands_on = adx_hands_on(c);
-    if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
-    }
-    if (c->compiled) {
-        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
-        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
-                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
-    }
-    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
-                                           .upto = s };
+    adx_prepare_path(c, fn);
+    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = stop, .upto = s };
     c->report->paths++;
 }
 
-// Steps of the first sweep that a function is compared with: a sixteenth of a
-// run of all.
+// Whether a function is compared with step s of the first sweep: with a
+// sixteenth of the steps, counted from the last one; and if an earlier scan has
+// compared it before, only with some at distances of powers of two.
 static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
                              size_t s)
 {
     size_t far = c->steps - 1 - s;
-    bool known = c->known > 0;          // and looked at by an earlier scan
+    bool known = c->known > 0;
     return !c->swept && (p->upto != s || known)
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
-// The first of these steps from s down; SIZE_MAX: there is none.
+// The first such step, from s down; SIZE_MAX: there is none.
 static size_t adx_next_look_back(const adx_scan *c, size_t s)
 {
     size_t last = c->steps - 1;
@@ -2578,8 +2547,8 @@ static size_t adx_next_look_back(const adx_scan *c, size_t s)
     return c->swept || far > last ? SIZE_MAX : last - far;
 }
 
-// Whether a path still does what the step does: not if that reads x.v past the
-// recording, or anything that changes.
+// Whether a function does what the step does here. It does not if the step
+// reads x.v, which no recording sees, or anything that changes.
 static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
 {
     adx_scan *c = k->scan;
@@ -2587,15 +2556,16 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
     c->report->evaluations--;
     c->report->checks++;
     if (k->status != ADREV_OK)
-        return true;                    // this run fails
+        return true;                    // the whole run fails
     bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
     for (size_t i = 0; same && i < c->out; i++)
         same = adx_is_near(k->out[i], k->rout[i].v);
     return same;
 }
 
-// From now on the step itself runs. What this run did is done again; but values
-// that a function computed, and that are results already, are wrong.
+// From now on only the step itself runs, and this run is made again. But if
+// this is a sweep, and the first run used functions, then results of the scan
+// are wrong, and all that can be done is to fail.
 static void adx_mistrust(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -2606,51 +2576,53 @@ static void adx_mistrust(adx_stepping *k)
         k->again = true;
 }
 
-// NULL: no memory.
-static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
+// Begins to evaluate a path in one of the ways. NULL: no memory.
+static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
         ADX_KIND_value, ADX_KIND_primal, ADX_KIND_vjp, ADX_KIND_pullback,
         ADX_KIND_unrolled
     };
-    enum { ALL = ADX_PATHS * ADX_CALLINGS };
-    if (k->calling == NULL) {
-        k->calling = (adx_calling *)adx_take(&k->scan->of.memory, ALL,
-                                             sizeof *k->calling);
-        if (k->calling == NULL)
+    enum { ALL = ADX_PATHS * ADX_CALLS };
+    if (k->evaluation == NULL) {
+        k->evaluation = (adx_evaluation *)adx_take(&k->scan->of.memory, ALL,
+                                             sizeof *k->evaluation);
+        if (k->evaluation == NULL)
             return NULL;
-        memset(k->calling, 0, ALL * sizeof *k->calling);
+        memset(k->evaluation, 0, ALL * sizeof *k->evaluation);
     }
-    adx_calling *to = &k->calling[path * ADX_CALLINGS + (size_t)how];
-    if (adx_begin_calling(to, k->scan->replays->path[path].fn, kind[how]))
+    adx_evaluation *to = &k->evaluation[path * ADX_CALLS + (size_t)how];
+    if (adx_begin_evaluation(to, k->scan->replays->path[path].fn, kind[how]))
         return to;
-    adx_end_calling(to);
+    adx_end_evaluation(to);
     return NULL;
 }
 
-ADX_INLINE adx_calling *adx_calling_of(adx_stepping *k, size_t path, int how)
+ADX_INLINE adx_evaluation *adx_evaluation_of(adx_stepping *k, size_t path,
+                                             int how)
 {
-    size_t i = path * ADX_CALLINGS + (size_t)how;
-    return k->calling != NULL && k->calling[i].fn != NULL
-         ? &k->calling[i] : adx_new_calling(k, path, how);
+    size_t i = path * ADX_CALLS + (size_t)how;
+    return k->evaluation != NULL && k->evaluation[i].fn != NULL
+         ? &k->evaluation[i] : adx_new_evaluation(k, path, how);
 }
 
-static void adx_end_callings(adx_stepping *k)
+static void adx_end_evaluations(adx_stepping *k)
 {
-    for (size_t i = 0; k->calling != NULL && i < ADX_PATHS * ADX_CALLINGS; i++)
-        if (k->calling[i].fn != NULL)
-            adx_end_calling(&k->calling[i]);
-    adx_drop(&k->scan->of.memory, k->calling);
+    for (size_t i = 0; k->evaluation != NULL && i < ADX_PATHS * ADX_CALLS; i++)
+        if (k->evaluation[i].fn != NULL)
+            adx_end_evaluation(&k->evaluation[i]);
+    adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
-// 1 + the path that handed numbers on to the way back, behind the state; or 0.
+// 1 + the path whose primal has handed numbers on, behind the state; or 0.
 ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
 {
     return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
 }
 
-// Adjoints of what the step was given that was gathered, from those of its
-// results, by path i; false: that is not its path.
+// Adjoints of the inputs that were gathered, from the weights of the results,
+// by path i: by its pullback if its primal ran here, else by its vjp. False:
+// the step does not take this path.
 ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
                               ad_real product[])
 {
@@ -2662,15 +2634,16 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
         const adx_given given[] = {
             x, w, { c->plan.behind + 1, c->replays->path[i].kept }
         };
-        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_pullback);
-        return to != NULL && adx_do_call(to, 3, given, 1, &dx);
+        adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
+        return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
     }
     const adx_given given[] = { x, w };
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_vjp);
-    return to != NULL && adx_do_call(to, 2, given, 1, &dx);
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_vjp);
+    return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
-// The same of step s; also false: the function is not what the step does.
+// The same for step s, which must be one of those that the path may be used
+// for. Also false: the function does not do what the step does.
 static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2688,8 +2661,8 @@ static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
     return true;
 }
 
-// Adjoints of what step s was given, by a function for its path; false: by
-// none.
+// Adjoints of what step s was given, by the function for its path. False: there
+// is none. If a primal ran here, only its path comes into question.
 static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -2703,6 +2676,8 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
     return false;
 }
 
+// Reverses step s by a function. One is recorded if there is none, or if this
+// is the second step that takes none of them. False: the step itself must run.
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2720,7 +2695,8 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
     return adx_try_paths(k, s);
 }
 
-// For what known functions hand on, and which one it was.
+// Counts the numbers that are needed behind each state: which function it was,
+// and what those that are known hand on at most.
 static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
@@ -2732,38 +2708,42 @@ static void adx_count_behind(adx_scan *c)
     c->behind = most == 0 ? 0 : 1 + most;
 }
 
-// Results of a step by path i, if that is better than the step itself: machine
-// code, or one that hands something on; and in lean runs. (sir replayed with
-// clang, bench/: 7.2 instead of 8.3 times the plain program.)
+// Results of the step that was gathered, by path i. A function is used forwards
+// only where that is worth it: if it is machine code, if its primal hands
+// something on, and in lean runs (sir replayed with clang, bench/: 7.2 instead
+// of 8.3 times the plain program). False: it is not used, or the step does not
+// take this path.
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
     ad_real *behind = c->plan.behind;
     size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
-    kept = kept < c->behind ? kept : 0;     // another scan may know more
+    kept = kept < c->behind ? kept : 0;     // as a later scan counted it
     const adx_given x = { k->in, c->in };
     const adx_wanted wanted[] = {
         { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
-        const adx_calling *to = c->compiled || lean
-                              ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
-        return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
+        adx_evaluation *to = c->compiled || lean
+                              ? adx_evaluation_of(k, i, ADX_CALL_value) : NULL;
+        return to != NULL && adx_evaluate_next(to, 1, &x, 1, wanted);
     }
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_primal);
-    if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_primal);
+    if (to == NULL || !adx_evaluate_next(to, 1, &x, 2, wanted))
         return false;
     *behind = (ad_real)(i + 1);
     return true;
 }
 
-// The next step, from s on, of the first run that a function is compared with:
-// 0 and the powers of two, a few in all.
+// The next step, from s on, at which the first run compares a function with the
+// step: at 0 and the powers of two.
 static size_t adx_next_look(const adx_stepping *k, size_t s)
 {
     return k->first ? adx_next_power(s) : SIZE_MAX;
 }
 
+// Does the step that was gathered by a function that was known before. False:
+// the step itself must run.
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;
@@ -2788,11 +2768,14 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-/* Lean loops at once: past the layers that other loops need, with what stays
- * the same from step to step where their function takes it. A step that is in
- * any way special is left to those; and all are, for a while, where runs are
- * short. (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain
- * program, replayed 3.0 instead of 3.4.)                                     */
+/* --- lean runs --------------------------------------------------------------
+ * Many lean steps at once, by one function and without the layers that other
+ * loops need; inputs that do not change stay where the function takes them. A
+ * step that is special in any way ends the run, and is done by those layers:
+ * one on another path, one that is compared, one with a result that is not
+ * finite. Where runs turn out to be short, no new one is begun for a while.
+ * (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
+ * replayed 3.0 instead of 3.4.)                                              */
 
 enum { ADX_SHORT_RUN = 4, ADX_REST = 64 };
 
@@ -2801,22 +2784,26 @@ typedef struct adx_lean {
     adx_stepping *k;
     size_t path;
     adx_kept_level *level;      // of the states; NULL: they are not kept
-    size_t base;                // the step before which number 0 is
-    char *at;                   // the latest one,
-    size_t near;                // and how many come after it, on the way of r,
-    ptrdiff_t stride;           // side by side, so far from each other
+    size_t base;                // state 0 is that before this step
+    char *at;                   // the latest state
+    size_t near;                // how many follow it in the same block, in the
+                                // direction of the run
+    ptrdiff_t stride;           // from a state to the next, in bytes
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
-    const adx_calling *by;
-    bool cut;                   // by a step that is not by this function
+    const adx_evaluation *by;
+    bool cut;                   // it ended at a step that is not for `by`
 } adx_lean;
 
+// Begins in the way `handing` if numbers are handed on, else in the way
+// `plain`.
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
-    r->by = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
+    r->by = adx_evaluation_of(r->k, r->path, r->kept > 0 ? handing : plain);
     return r->by != NULL;
 }
 
+// Whether no run is to be begun now, because the latest one was short.
 static bool adx_has_rest(adx_stepping *k)
 {
     if (k->rest == 0)
@@ -2832,7 +2819,7 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
     r->k->rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
 }
 
-// Where state s is. False: there is no room.
+// Finds state s, which begins a new block or a run. False: there is no room.
 static bool adx_find_state(adx_lean *r, size_t s)
 {
     adx_state_pool *pool = &r->level->pool;
@@ -2843,9 +2830,9 @@ static bool adx_find_state(adx_lean *r, size_t s)
     return r->at != NULL;
 }
 
-// State s, which follows the latest one, and behind it the mark; NULL: there is
-// no room. Memory some way on is asked for: see adx_loop_fetch. (loop as a
-// scan, replayed, with 10^6 steps: 38.5 instead of 41.5 ns a step.)
+// State s, which follows the latest one; *behind is the mark behind it. NULL:
+// there is no room. Memory further on is asked for before it is needed (loop as
+// a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a step).
 ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
 {
     if (r->near > 0) {
@@ -2859,7 +2846,8 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
     return (ad_real *)(void *)r->at;
 }
 
-// Keeps x, if states are kept; where what is handed on goes. False: no memory.
+// Keeps x as state s, if states are kept, and says where to write what is
+// handed on. False: no memory.
 ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
                               ad_real **handed)
 {
@@ -2877,7 +2865,8 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
     return true;
 }
 
-// The state before step s; NULL: with it something else was handed on.
+// The state before step s, and what was handed on with it. NULL: its mark is
+// not that of the run.
 ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
@@ -2887,7 +2876,8 @@ ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
     return behind != NULL && *behind != r->mark ? NULL : at;
 }
 
-// Adjoints of what step s returned, from those of the state; NULL: all are 0.
+// The weights of step s, from the adjoints of the state; NULL: all are 0. If
+// all results are the state, the adjoints are the weights.
 ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
                                          const ad_real carried[])
 {
@@ -2897,16 +2887,16 @@ ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
     return adx_zeros(c->window, carried) ? NULL : carried;
 }
 
-// What a step is given besides its state, and that does change.
+// Gathers what a step is given besides its state, as far as it changes.
 ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 {
     adx_gather_sequences(c, s, c->value, x);
     x[c->in - 1] = (ad_real)s;
 }
 
-// n results of a replay. Returns whether all are finite.
-ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
-                                 ad_real y[])
+// Takes n results of a replay. Returns whether all are finite.
+ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
+                                 size_t n, ad_real y[])
 {
     const uint32_t *from = by->machine->output + first;
     const ad_real *w = by->work->w;
@@ -2926,35 +2916,36 @@ ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
     return fault == 0;
 }
 
-// Results of a step, by replay or machine code. False: not by this function.
+// Results of a step, and what it hands on, by machine code or a replay. False:
+// the step is not for this function.
 ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given = { x, c->in };
     if (compiled)
-        return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
+        return adx_call_compiled(code, 1, &given, y, handed, by->room->w) == 0
             && (code->checks || adx_finite_few(c->out, y));
     return adx_nodes_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->out, y)
         && adx_take_results(by, c->out, r->kept, handed);
 }
 
-// Adjoints dx of what it was given, from those of what it returned.
+// Adjoints dx of what a step was given, from its weights.
 ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real x[], const ad_real w[],
                               const ad_real handed[], ad_real dx[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given[] = { { x, c->in }, { w, c->out },
                                 { handed, r->kept } };
     if (compiled)
         return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
-                                 by->room) == 0
+                                 by->room->w) == 0
             && (code->checks || adx_finite_few(c->in - 1, dx));
     adx_copy_few(c->out, w, by->work->w + c->in);
     adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
@@ -2962,15 +2953,16 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
-// Whether machine code does many steps at once: nobody asks for what happens in
-// between. (Scans that share functions have steps of the same shape.)
+// Whether machine code does many steps at once. It can if no step has results
+// of the scan.
 static bool adx_has_loop(const adx_lean *r)
 {
     return r->k->scan->told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
-// Data of sequences, as they are at a step and move from it.
+// The data of sequences that a step reads, one number each: where they are at a
+// step, and how far they move from step to step.
 typedef struct adx_moving_data {
     const ad_real *data[ADX_CHECKED_MOST];
     ad_real *sums[ADX_CHECKED_MOST];       // adjoints; back only
@@ -2993,9 +2985,9 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
     }
 }
 
-// As many of so many steps as machine code does by itself, s first, while their
-// states lie side by side. Returns how many those are. (loop as a scan,
-// compiled, bench/: 1.9 instead of 2.2 times the plain program.)
+// Lets machine code do many of `steps` steps, s first: as long as their states
+// are in one block. Returns how many it did. (loop as a scan, compiled, bench/:
+// 1.9 instead of 2.2 times the plain program.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
@@ -3016,17 +3008,17 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
-        back ? k->f.dx + c->window + c->data : NULL, r->by->room);
+        back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
-// Unrolled are steps of few operations: of more, these take the time. Made for
-// one scan only, the program must save the 10 to 20 us that making it takes,
-// with about 10 ns for each step.
+// Steps are unrolled only if they have few operations; else these take the
+// time. A program for one scan only must save what it costs to make it: 10 to
+// 20 us, where each step saves about 10 ns.
 enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
-// Whether a step is short enough, and all that its adjoint needs is there. No
-// guards are looked at: either the steps are known to be on this path (passed),
-// or there must be none.
+// Whether a step is short enough, and has the shape that an unrolled pullback
+// needs. That does not look at guards: either the steps are known to be on this
+// path (passed), or there must be none.
 static bool adx_may_unroll(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
@@ -3037,9 +3029,9 @@ static bool adx_may_unroll(const adx_program *p, bool passed)
     return fits;
 }
 
-// What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
-// nothing, or not worth it.
-static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
+// What replays the pullbacks of ADX_UNROLLED steps at once, of `steps` steps
+// that are to be done; NULL: nothing does, or it is not worth it.
+static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
@@ -3048,21 +3040,27 @@ static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
-    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_unrolled);
+    const adx_evaluation *by =
+        adx_evaluation_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
-// Steps before s, down to `from`, ADX_UNROLLED at a time, as far as they keep
-// to the function; returns that after which they end. The adjoints of the state
-// are f.carried before and after them. (loop as a scan, replayed, bench/: 2.6
-// instead of 2.9 times the plain program.)
+// Reverses steps before s, down to `from`, ADX_UNROLLED at a time, as long as
+// they keep to the function. Returns the earliest step that is reversed then.
+// f.carried are the adjoints of the state, before and after. (loop as a scan,
+// replayed, bench/: 2.6 instead of 2.9 times the plain program.)
+//
+// The inputs of the unrolled program are in its workspace, in the order of
+// adx_make_unrolled. Adjoints of the state and of the parameters are among them
+// (w): they are the results of each group of steps, and go back there as inputs
+// of the next.
 static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = adx_unrolled_of(r, s - from);
+    const adx_evaluation *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
@@ -3095,7 +3093,8 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     return s;
 }
 
-// What a step is given, where the function takes it.
+// Where the function takes its inputs: for machine code k->in, for a replay its
+// workspace, into which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
@@ -3104,8 +3103,10 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
     return r->by->work->w;
 }
 
-// Steps from s on; returns that at which r ends. The state is k->in before and
-// after them.
+// Does steps from s on, before `to`; returns the step at which the run ends.
+// k->in begins with the state, before and after. Results of machine code that
+// are a state and nothing else are the inputs of the next step without a copy:
+// two arrays take turns.
 ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
                                  size_t to)
 {
@@ -3138,8 +3139,11 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
     return s;
 }
 
-// Steps before s, down to `from`; returns that after which r ends. The adjoints
-// of the state are f.carried before and after them.
+// Reverses steps before s, down to `from`; returns the earliest step that is
+// reversed then. f.carried are the adjoints of the state, before and after.
+// First machine code, or an unrolled program, does many steps at once; the
+// others are done one by one, and the adjoints of each are the weights of the
+// step before.
 ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
                                size_t s)
 {
@@ -3173,6 +3177,8 @@ ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
     return s;
 }
 
+// See adx_timetable.advance_some. Tries the path of the latest step, up to the
+// next step that is to be compared.
 static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
 {
@@ -3202,6 +3208,8 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     return s;
 }
 
+// See adx_timetable.reverse_some. Tries the path whose primal ran at step to -
+// 1, or that of the latest step, down to the next step that is to be compared.
 static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
 {
@@ -3256,7 +3264,7 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-static void adx_end_callings(adx_stepping *k) { (void)k; }
+static void adx_end_evaluations(adx_stepping *k) { (void)k; }
 
 static void adx_go_lean(adx_stepping *k) { (void)k; }
 
@@ -3264,18 +3272,161 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 
 #endif
 
-/* === loop/sweep =============================================================
- * The reverse and the forward sweep of a scan.
+/* === loop/stepping ==========================================================
+ * Runs of steps, one after the other. Each step is replayed by a function that
+ * is known for it, or else called itself. Here are also the memory of a run,
+ * and the stage on which it runs.
  *
- *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
- *           loop/step loop/replay
- *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
- *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
- *   later   adx_scan_replay
+ *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
+ *           loop/replay
+ *   offers  adx_do_step adx_advance_scan adx_end_stepping ADX_RUN ADX_SWEEP
+ *           ADX_UNROLL adx_begin_stepping
  * ========================================================================== */
 
-// The window one step earlier, and room for what is new in it.
+// Does step s: the state before it becomes that after it. Returns whether the
+// step says that it was the last one.
+static bool adx_do_step(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    bool stop = false;
+    adx_gather_step(k, s);
+    if (!adx_run_known_step(k, &stop)) {
+        stop = adx_run_step(k, false);
+        for (size_t i = 0; i < c->out; i++)
+            k->out[i] = k->rout[i].v;
+    }
+    if (k->status == ADREV_OK)
+        adx_shift(c, adx_window_of(k), k->out);
+    return stop;
+}
+
+static bool adx_advance_scan(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    k->stop = adx_do_step(k, s);
+    return k->status == ADREV_OK;
+}
+
+static void adx_end_stepping(adx_stepping *k)
+{
+    const ad_allocator *a = &k->scan->of.memory;
+    if (k->entered)
+        ad_use(k->before);
+    adx_return_stage(k->stage);
+    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
+    adx_drop(a, k->rin);
+    adx_drop(a, k->given);
+    adx_drop(a, k->taken);
+    adx_drop(a, k->sweep);
+    adx_end_evaluations(k);
+    memset(k, 0, sizeof *k);
+}
+
+typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
+
+// Numbers that a step is given, or returns, and those that it captured.
+static size_t adx_frame_size(const adx_scan *c)
+{
+    return (c->in > c->out ? c->in : c->out) + c->captured.n;
+}
+
+// Memory for a run of steps, and a stage. In front of the state there is room
+// for a stamp (loop/schedule). False: there is none.
+static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
+{
+    adx_scan *c = k->scan;
+    const ad_allocator *a = &c->of.memory;
+    size_t most = adx_frame_size(c);
+    if (purpose != ADX_UNROLL)
+        k->stage = adx_borrow_stage(&c->of);
+    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
+                                   + (c->in + c->out + most) * sizeof *k->in,
+                                1);
+    if (k->state != NULL)
+        k->state += sizeof(adx_stamp);
+    k->rin = (ad_rev *)adx_take(a, c->in + c->out + c->captured.n,
+                                sizeof *k->rin);
+    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
+                                         sizeof *k->given);
+    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
+                                   sizeof *k->taken);
+    if (purpose == ADX_SWEEP)
+        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
+                                       sizeof *k->sweep);
+    return (k->stage != NULL || purpose == ADX_UNROLL)
+        && k->state != NULL && k->rin != NULL
+        && k->given != NULL && k->taken != NULL
+        && (k->sweep != NULL || purpose != ADX_SWEEP);
+}
+
+// Places the numbers of a step behind the state. If the scan is lean, the inputs
+// of a step begin with the state itself.
+static void adx_place_numbers(adx_stepping *k)
+{
+    const adx_scan *c = k->scan;
+    k->lean = adx_is_lean(c);
+    k->in = k->lean ? adx_window_of(k)
+          : (ad_real *)(void *)(k->state + adx_state_bytes(c));
+    k->out = k->in + c->in;
+    k->in_next = k->out + c->out;
+    k->rout = k->rin + c->in + c->captured.n;
+    adx_point_at(k, k->rin, k->rout);
+    memset(k->in, 0, c->in * sizeof *k->in);
+    for (size_t i = 0; i < c->parameters; i++)
+        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
+    k->stale = true;
+}
+
+// Takes memory for a run of steps, and enters its stage. Pairs with
+// adx_end_stepping, whatever it returns.
+static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
+                               adx_purpose purpose)
+{
+    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN,
+                         .pull = adx_stage_pull };
+    if (!adx_take_stepping(k, purpose))
+        return false;
+    adx_place_numbers(k);
+    // What the timetable calls.
+    c->plan.state = k->state;
+    c->plan.user = k;
+    c->plan.advance = adx_advance_scan;
+    adx_go_lean(k);
+    if (k->stage != NULL) {
+        k->before = adx_enter_stage(k->stage, &c->captured,
+                                    purpose == ADX_SWEEP);
+        k->entered = true;
+    }
+    // What a sweep carries, in one piece of memory.
+    if (purpose == ADX_SWEEP) {
+        k->f.carried = k->sweep;
+        k->f.weight = k->sweep + c->window;
+        k->f.product = k->f.weight + adx_frame_size(c);
+        k->room = k->f.product + adx_frame_size(c);
+    }
+    return true;
+}
+
+/* === loop/sweep =============================================================
+ * The reverse and the forward sweep of a scan. A reverse sweep goes through the
+ * steps backwards, as loop/schedule provides their states, and carries the
+ * adjoints of the window. The adjoint of a step's results is that of the newest
+ * rows of the window, and of what the scan returned for this step. These are
+ * the weights by which the step is swept, replayed by a function or recorded on
+ * the stage; what comes out is added to the window before the step, to
+ * sequences and to parameters. A forward sweep runs all steps once more, and
+ * carries tangents of the window.
+ *
+ *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/stepping
+ *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
+ *           adx_initial_rows adx_reverse_steps adx_sweep_scan
+ *           adx_scan_pullback adx_gather_tangents adx_push_step
+ *           adx_scan_pushforward adx_free_scan
+ * ========================================================================== */
+
+// Moves the window back by one step: the newest rows, which have been used, go,
+// and the oldest ones are 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -3288,6 +3439,7 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
     }
 }
 
+// Adds the adjoints of what step s was given where they belong.
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -3297,6 +3449,8 @@ static void adx_spread_step(adx_stepping *k, size_t s)
     adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
 }
 
+// Reverses step s, whose state is there. If all weights are 0, there is nothing
+// to do but move the window.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -3310,17 +3464,17 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (k->marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
-                k->stage, c->out, k->rout, k->f.weight, c->in - 1, k->rin,
-                k->f.product, &c->captured, outside);
+            k->status = k->pull(k->stage, c->out, k->rout, k->f.weight,
+                                c->in - 1, k->rin, k->f.product, &c->captured,
+                                outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
     return k->status == ADREV_OK && !k->again;
 }
 
-// Moves between the last rows among the results (adjoints or tangents of them)
-// and the window.
+// The last rows are results of the scan: writes their adjoints into the window
+// (from), or their values or tangents from the window (to).
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
@@ -3334,8 +3488,8 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Rows of the window before step `first` that are initial ones: calls for
-// adding adjoints to them, or reading tangents of them.
+// Rows of the window before step `first` that are still initial rows: adds
+// their adjoints to those of the inputs, or reads their tangents.
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
@@ -3354,8 +3508,9 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Marks of what lies before the steps that are reversed: if a result depends on
-// anything there, then on all, for nothing is kept to run those steps with.
+// Continues the marks to before the steps that are reversed. Nothing is kept
+// with which those steps could run again: if a result depends on anything
+// there, it is taken to depend on all that they could use.
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -3400,13 +3555,16 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     return true;
 }
 
+// One sweep. *again: a function did not do what the step does. Functions that
+// were there before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
-                           bool marks, bool *again)
+                           adx_pull_fn *pull, bool *again)
 {
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.marks = marks;
+        k.pull = pull;
+        k.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
         if (!c->swept)
             c->known = adx_is_varying(c) ? 0 : c->replays->paths;
@@ -3417,19 +3575,21 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     return ok;
 }
 
-// Adjoints of the n inputs in dx, which is 0; or whether there are any
-// (loop/connections).
+// Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
+// is swept by adx_stage_pull; or it is marked, by what loop/connections has for
+// that. After the first sweep no functions are added (limit), so that every
+// later sweep does what that one did, to the bit.
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
-                           ad_real dx[], bool marks)
+                           ad_real dx[], adx_pull_fn *pull)
 {
     bool again = false;
     adx_begin_sweep(&c->of);
-    bool ok = adx_sweep_once(c, dy, dx, marks, &again);
+    bool ok = adx_sweep_once(c, dy, dx, pull, &again);
     if (again) {
         memset(dx, 0, n * sizeof *dx);
-        ok = adx_sweep_once(c, dy, dx, marks, &again);
+        ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
-    if (ok && !marks && !c->swept) {
+    if (ok && pull == adx_stage_pull && !c->swept) {
         c->swept = true;
         c->limit = c->replays->paths;
     }
@@ -3441,7 +3601,8 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
     (void)m;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx, false);
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx,
+                          adx_stage_pull);
 }
 
 // Tangents of what step s is given.
@@ -3455,7 +3616,8 @@ static void adx_gather_tangents(adx_stepping *k, size_t s)
         k->f.weight[c->in - 1 - c->parameters + i] = given[i];
 }
 
-// Tangents of what it returns, in `product`, and both windows one step on.
+// Runs step s with tangents: those of what it returns are in `product`, and
+// both windows move on by a step.
 static bool adx_push_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -3475,6 +3637,8 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     return true;
 }
 
+// Runs all steps, and writes the tangents of the results. Steps before `first`
+// are constants: they run without tangents.
 static bool adx_push_steps(adx_stepping *k, ad_real dy[])
 {
     adx_scan *c = k->scan;
@@ -3518,8 +3682,9 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     return ok;
 }
 
-static void adx_free_scan(adx_scan *c)
+static void adx_free_scan(adx_staged *of)
 {
+    adx_scan *c = (adx_scan *)of;
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
     adx_free_timetable(&c->plan);
@@ -3534,29 +3699,280 @@ static void adx_free_scan(adx_scan *c)
     adx_drop(&memory, c);
 }
 
-static void adx_destroy_scan(const void *saved)
+/* === loop/recorded ==========================================================
+ * A `whole` scan in a recorded function. To evaluate it at another point, a
+ * copy of the scan runs with other inputs; it may share no state with the scan
+ * itself.
+ *
+ * To second order (tangents of values and of adjoints), the window in each
+ * state is followed by its tangents, and both are kept together. The way back
+ * carries two frames, the adjoints of the window and the tangents of these.
+ * With the step as a recorded function, of Jacobian J, weights b of its results
+ * with tangents bd, and the tangent v of its inputs, the adjoints of the inputs
+ * are b J, and their tangents are bd J + H v, where H is the Hessian of b times
+ * the step.
+ *
+ *   needs   tape/memory function/api loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/stepping loop/sweep
+ *   offers  adx_scan_rule
+ * ========================================================================== */
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+
+enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
+
+// The step at this point as a function: a known one whose guards pass, or else
+// one that is recorded here. *once: it is not kept, and is to be freed after
+// use.
+static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
-    adx_free_scan(*(adx_scan *const *)saved);
+    adx_scan *c = k->scan;
+    ad_fn *fn = NULL;
+    bool stop;
+    *once = true;
+    for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
+        if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
+            *once = false;
+            return c->replays->path[i].fn;
+        }
+    k->index = s;
+    ad_status status = adx_record_step(k, &c->of.memory, &fn, &stop);
+    if (status != ADREV_OK && k->status == ADREV_OK)
+        k->status = status;
+    if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
+        c->replays->path[c->replays->paths++] =
+            (adx_step_path){ .fn = fn, .upto = s };
+        *once = false;
+    }
+    return fn;
 }
 
-static bool adx_scan_replay(const void *saved, const ad_external_point *at);
+// The adjoints of the step's inputs and their tangents, as the opening says;
+// moved: the tangent of the inputs.
+static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
+{
+    const adx_frame *b = &k->frame[ADX_ADJOINT];
+    const adx_frame *d = &k->frame[ADX_ADJOINT_D];
+    size_t n = k->scan->in;
+    bool once;
+    ad_fn *fn = adx_step_function(k, s, &once);
+    bool ok = fn != NULL
+           && ad_fn_vjp(fn, k->in, b->weight, b->product) == ADREV_OK
+           && ad_fn_vjp(fn, k->in, d->weight, d->product) == ADREV_OK
+           && ad_fn_hvp(fn, k->in, b->weight, moved, k->room) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        d->product[i] += k->room[i];
+    if (once)
+        ad_fn_free(fn);
+    return ok;
+}
+
+// A step forwards with tangents.
+static bool adx_advance_moving(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    k->f = k->frame[ADX_TANGENT];
+    return adx_push_step(k, s);
+}
+
+// A step backwards with tangents. First the tangent of what the step was given
+// is gathered, from the state; then in both frames the weights are, and the
+// windows go back by a row; then what the step gives is added to them.
+static bool adx_reverse_moving(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    k->f = k->frame[ADX_TANGENT];
+    adx_gather_step(k, s);
+    adx_gather_tangents(k, s);
+    k->f.weight[c->in - 1] = 0;         // of the step's number
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        k->f = k->frame[i];
+        adx_weigh(c, s, &k->f, k->f.carried);
+        adx_shift_back(c, k->f.carried);
+    }
+    if (!adx_second_of_step(k, s, k->frame[ADX_TANGENT].weight))
+        return false;
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        k->f = k->frame[i];
+        adx_spread_step(k, s);
+    }
+    return true;
+}
+
+// The frames of a sweep to second order. Adjoints or tangents that are not
+// given are zeros. False: no memory.
+static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
+                            ad_real zeros[])
+{
+    const adx_scan *c = k->scan;
+    size_t most = c->in > c->out ? c->in : c->out;
+    ad_real *more = (ad_real *)adx_take(&c->of.memory,
+                                        2 * (c->window + 2 * most),
+                                        sizeof *more);
+    k->frames = more;
+    if (more == NULL)
+        return false;
+    memset(more, 0, 2 * (c->window + 2 * most) * sizeof *more);
+    k->frame[ADX_TANGENT] = k->f;
+    k->frame[ADX_TANGENT].carried = adx_window_of(k) + c->window;
+    k->frame[ADX_TANGENT].dy = at->xd != NULL ? at->xd : zeros;
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        const ad_real *dy = i == ADX_ADJOINT ? at->yb : at->ybd;
+        k->frame[i] = (adx_frame){
+            more, more + c->window, more + c->window + most,
+            dy != NULL ? dy : zeros, i == ADX_ADJOINT ? at->xb : at->xbd
+        };
+        more += c->window + 2 * most;
+    }
+    return true;
+}
+
+// Runs the steps from the beginning, for values and, where they are wanted,
+// tangents of the results. There must be as many steps as in the recording:
+// false if the scan stops earlier or later here.
+static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
+{
+    adx_scan *c = k->scan;
+    adx_results_list values = {0};
+    ad_real *yd = at->yd;
+    size_t n = c->steps;
+    bool ok = true;
+    for (size_t s = 0; s < n && ok; s++) {
+        bool last = s + 1 == n;
+        ok = adx_keep_first(&c->plan, s, c->open_ended)
+          && c->plan.advance(c->plan.user, s) && adx_tell_step(k, &values)
+          && (last ? k->stop == c->stopped : !k->stop);
+        if (ok && at->yd != NULL)
+            yd = adx_copy_told(c, k->f.product, yd);
+    }
+    for (size_t i = 0; ok && at->y != NULL && i < values.n; i++)
+        at->y[i] = values.v[i];
+    adx_drop(&c->of.memory, values.v);
+    if (ok && at->y != NULL)
+        adx_last_rows(c, adx_window_of(k), NULL, at->y + values.n);
+    if (ok && at->yd != NULL)
+        adx_last_rows(c, k->frame[ADX_TANGENT].carried, NULL, yd);
+    return ok;
+}
+
+// The way back, of adjoints alone or with their tangents.
+static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
+{
+    adx_scan *c = k->scan;
+    if (c->plan.level[0].every == 0)
+        adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
+    if (!c->moving)
+        return adx_reverse_steps(k, at->yb, at->xb);
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
+        adx_last_rows(c, k->frame[i].carried,
+                      k->frame[i].dy + c->steps * c->told, NULL);
+    if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
+        return false;
+    adx_initial_rows(c, k->frame[ADX_ADJOINT].carried, at->xb, NULL);
+    adx_initial_rows(c, k->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
+    return true;
+}
+
+// Evaluates a copy of a scan, c, from the state that `at` says.
+static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
+                        ad_real zeros[])
+{
+    adx_stepping k;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
+           && adx_open_frames(&k, at, zeros);
+    if (ok) {
+        memcpy(adx_window_of(&k), at->x, c->window * sizeof *at->x);
+        if (c->moving)
+            memcpy(k.frame[ADX_TANGENT].carried, k.frame[ADX_TANGENT].dy,
+                   c->window * sizeof *at->x);
+        if (c->untraced > 0)
+            memcpy(k.state, c->untraced_first, c->untraced);
+        c->plan.advance = c->moving ? adx_advance_moving : adx_advance_scan;
+        c->plan.reverse = c->moving ? adx_reverse_moving : adx_reverse_scan;
+        ok = adx_run_again(&k, at)
+          && (at->xb == NULL || adx_sweep_again(&k, at));
+    }
+    adx_drop(&c->of.memory, k.frames);
+    adx_end_stepping(&k);
+    return ok;
+}
+
+// The replay of the rule. The copy of the scan has its own values, timetable,
+// stage and functions; other threads may replay the scan at the same time.
+// Tangents of adjoints cannot be had without the adjoints: where these are not
+// wanted, they go to `unused`.
+static bool adx_scan_replay(const void *saved, const ad_external_point *at)
+{
+    const adx_scan *of = *(adx_scan *const *)saved;
+    const ad_allocator *a = &of->of.memory;
+    size_t given = of->data + of->parameters;
+    size_t most = at->n > at->m ? at->n : at->m;
+    adx_scan c = *of;
+    ad_real *unused = (ad_real *)adx_take(a, at->n + given + most,
+                                          sizeof *unused);
+    ad_external_point point = *at;
+    bool ok = unused != NULL;
+    // The copy shares nothing that a run changes.
+    c.of.stage = NULL;
+    c.report = &c.own_report;
+    memset(c.report, 0, sizeof *c.report);
+    c.moving = at->yd != NULL || at->xbd != NULL;
+    c.swept = false;
+    c.known = 0;
+    adx_choose_replays(&c, NULL);
+    c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
+                              .end = of->steps, .stride = 1,
+                              .tail_at = SIZE_MAX, .report = c.report };
+    if (ok) {
+        c.value = unused + at->n;
+        memcpy(c.value, at->x + c.window, given * sizeof *c.value);
+        memset(c.value + given, 0, most * sizeof *c.value);
+        if (c.moving && at->xb == NULL)
+            point.xb = at->xbd == NULL ? NULL : unused;
+        ok = adx_make_timetable(&c.plan, &of->schedule, 0) == ADREV_OK
+          && adx_scan_at(&c, &point, c.value + given);
+    }
+    adx_free_timetable(&c.plan);
+    adx_free_paths(&c.own_replays);
+    adx_drop(a, unused);
+    return ok;
+}
+
+#else
+
+static bool adx_scan_replay(const void *saved, const ad_external_point *at)
+{
+    (void)saved;
+    (void)at;
+    return false;
+}
+
+#endif
 
 static const ad_external_rule adx_scan_rule = {
     .name = "scan", .pullback = adx_scan_pullback,
-    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan,
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_staged,
     .replay = adx_scan_replay
 };
 
 /* === loop/first =============================================================
- * The first run of a scan, and the statement that it leaves on the tape.
+ * The first run of a scan, and the statement that it leaves on the tape. The
+ * run calls the steps with constants, or replays them by functions that an
+ * earlier scan has left; states are kept as the schedule says (loop/schedule).
+ * The values of all results are collected in a list, and the statement is
+ * recorded when the run is complete: only then is it known how many steps there
+ * were and what they captured.
  *
- *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/replay loop/sweep
+ *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
 /* --- the first run ------------------------------------------------------- */
 
+// Values of the sequences, then of the parameters.
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
     ad_real *to = c->value;
@@ -3578,6 +3994,7 @@ static size_t adx_count_pieces(const ad_scan_desc *d)
     return n;
 }
 
+// A timetable without levels, as far as it is known before the first run.
 static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
@@ -3591,7 +4008,29 @@ static void adx_begin_timetable(adx_scan *c)
     };
 }
 
-// NULL: no memory.
+// Memory for what a description describes. False: there is none.
+static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
+{
+    const ad_allocator *a = &c->of.memory;
+    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *c->slice);
+    c->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *c->given);
+    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
+                                     sizeof *c->piece);
+    if (c->slice == NULL || c->given == NULL || c->piece == NULL)
+        return false;
+    adx_describe(c, d);
+    c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+                                   sizeof *c->value);
+    if (c->untraced > 0)
+        c->untraced_first = adx_take(a, c->untraced, 1);
+    return c->value != NULL
+        && (c->untraced == 0 || c->untraced_first != NULL);
+}
+
+// A scan by its description, with copies of all values that it reads. NULL: no
+// memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
 {
@@ -3599,7 +4038,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     if (c == NULL)
         return NULL;
     *c = (adx_scan){
-        .of = { .memory = *a }, .step = d->step, .ctx = d->ctx,
+        .of = { .memory = *a, .free = adx_free_scan },
+        .step = d->step, .ctx = d->ctx,
         .states = d->states, .sequences = d->sequences,
         .outputs = d->outputs, .parameters = d->parameters,
         .untraced = d->untraced_bytes, .compiled = d->compiled,
@@ -3609,21 +4049,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     };
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
-    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                     sizeof *c->slice);
-    c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                  sizeof *c->given);
-    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                     sizeof *c->piece);
-    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
-        adx_describe(c, d);
-        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
-                                       sizeof *c->value);
-    }
-    if (c->untraced > 0)
-        c->untraced_first = adx_take(a, c->untraced, 1);
-    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
-        adx_free_scan(c);
+    if (!adx_take_scan(c, d)) {
+        adx_free_scan(&c->of);
         return NULL;
     }
     if (c->untraced > 0)
@@ -3633,6 +4060,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     return c;
 }
 
+// The state before step 0.
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
@@ -3644,6 +4072,8 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
         memcpy(k->state, d->untraced, c->untraced);
 }
 
+// All steps: many at once where that is possible (adx_go_first), else one by
+// one. At the end the last rows of the states go to the list, too.
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
                                adx_results_list *list)
 {
@@ -3673,7 +4103,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     return ADREV_OK;
 }
 
-// What is known only after it.
+// Notes what is known only after the first run.
 static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
     adx_kept_level *l = &c->plan.level[0];
@@ -3685,7 +4115,8 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     c->report->steps = c->steps;
 }
 
-// again: a function was not what the step does, and all is to be done again.
+// *again: a function did not do what the step does, and the run is to be made
+// again without functions.
 static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
                                      adx_results_list *list, bool *again)
 {
@@ -3716,7 +4147,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
 {
     bool again = false;
     ad_status status = adx_first_scan_once(c, d, list, &again);
-    if (again) {        // no untraced data: with them nothing is by functions
+    if (again) {        // where there are untraced data, no step is replayed
         adx_free_timetable(&c->plan);
         adx_begin_timetable(c);
         c->steps = c->known = list->n = 0;
@@ -3745,7 +4176,8 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
     adx_list_captured(&c->captured, all);
 }
 
-// The results of the steps where they belong; returns what is behind them.
+// Writes the results of the steps where they belong; returns what comes after
+// them.
 static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
                                         const ad_rev y[])
 {
@@ -3762,6 +4194,7 @@ static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
     return y;
 }
 
+// Writes all results where they belong: those of the steps, then the last rows.
 static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
                          const ad_rev y[])
 {
@@ -3774,6 +4207,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     }
 }
 
+// Records the statement, to which the scan then belongs; without results there
+// is no statement, and it is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -3785,7 +4220,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || list->n == 0) {
         status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     } else {
         adx_list_inputs(c, d, all);
         status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
@@ -3797,7 +4232,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-// whole: NULL, or whether it can be; if not, nothing is done.
+// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
+// statement of a recorded function, it is set to whether it can be: not if
+// steps capture anything, and then nothing is recorded.
 static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                  const ad_allocator *a, ad_scan_report *report,
                                  bool *whole)
@@ -3817,7 +4254,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     if (status == ADREV_OK && list.untraced != NULL
         && (whole == NULL || *whole))
         memcpy(d->untraced, list.untraced, d->untraced_bytes);
@@ -3827,12 +4264,15 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
 }
 
 /* === loop/unrolled ==========================================================
- * Under a hook and in fixed memory everything is recorded as it happens: the
- * same steps run on the numbers themselves.
+ * The calls of users. A scan becomes one statement where it can (loop/first).
+ * Under a hook and in fixed memory it is unrolled: the same steps run on the
+ * numbers themselves, and everything is recorded as it happens. Under the hook
+ * of a function that is recorded, a scan that says `whole` may still be one
+ * statement.
  *
- *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
- *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/sweep loop/first
+ *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
+ *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
+ *           loop/step loop/stepping loop/sweep loop/first
  * ========================================================================== */
 
 typedef struct adx_unrolled {
@@ -3845,6 +4285,8 @@ typedef struct adx_unrolled {
     bool counting;              // only how many steps there are
 } adx_unrolled;
 
+// The number as a constant; a hook is told, so that a recorded function, too,
+// has it at each point, without a derivative.
 static ad_rev adx_without_derivative(ad_rev x)
 {
     if (adx_now.trace && x.job != 0)
@@ -3853,6 +4295,7 @@ static ad_rev adx_without_derivative(ad_rev x)
 }
 
 
+// Gathers what step s is given.
 static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 {
     const adx_scan *c = u->k.scan;
@@ -3873,6 +4316,8 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
     c->report->evaluations++;
 }
 
+// Takes what a step returned: moves the window on, and lists results of the
+// scan.
 static bool adx_unrolled_results(adx_unrolled *u)
 {
     const adx_scan *c = u->k.scan;
@@ -3897,6 +4342,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
     return true;
 }
 
+// The state before step 0, and the data of sequences.
 static void adx_unrolled_begin(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -3913,7 +4359,7 @@ static void adx_unrolled_begin(adx_unrolled *u)
     u->k.scan->steps = 0;
 }
 
-// Steps before `first` are constants.
+// Runs the steps; those before `first` are constants.
 static ad_status adx_unroll(adx_unrolled *u, size_t first)
 {
     adx_stepping *k = &u->k;
@@ -3935,7 +4381,8 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
     return ADREV_OK;
 }
 
-// The steps are counted first if only the last ones matter.
+// If only the last steps matter, a run without a tape counts first how many
+// there are.
 static ad_status adx_unroll_all(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -3968,6 +4415,7 @@ static void adx_unrolled_hand_out(adx_unrolled *u)
         memcpy(d->untraced, u->k.state, c->untraced);
 }
 
+// Unrolls a scan. The scan that is made for it only describes the steps.
 static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                    const ad_allocator *a,
                                    ad_scan_report *report)
@@ -3995,46 +4443,18 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     adx_end_stepping(&u.k);
     adx_drop(&memory, u.window);
     adx_drop(&memory, u.told);
-    adx_free_scan(c);
+    adx_free_scan(&c->of);
     return status;
 }
 
-// Memory of the current tape, which is fixed: not given back before the tape
-// is cleared.
-static void *adx_tape_room(size_t bytes, void *user)
-{
-    (void)user;
-    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
-}
-
-static void adx_keep_room(void *block, void *user)
-{
-    (void)block;
-    (void)user;
-}
-
-// For what is unrolled. NULL: there is no memory.
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
-{
-    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
-    const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
-}
-
-// Whether a long loop or a checkpoint has been unrolled: recording that would
-// take the memory that they save.
+// Notes that a long loop has been unrolled under a hook: a function that
+// records this would take the memory that the loop is to save.
 static void adx_note_unrolled(size_t steps)
 {
     adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
 }
 
+// Whether a scan may be one statement of a function that is being recorded.
 static bool adx_may_be_whole(const ad_scan_desc *d)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -4067,8 +4487,8 @@ static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
                      : adx_failed(adx_unrolled_scan(d, f, a, report));
 }
 
-// After a failure. How many rows there are for steps is known only if the
-// description is `right`.
+// After a failure, makes the results NaN. How many rows there are for steps is
+// known only if the description is `right`.
 static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                               bool right)
 {
@@ -4118,249 +4538,19 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
     return adx_scan_with(&d, f, NULL);
 }
 
-/* === loop/recorded ==========================================================
- * A `whole` scan in a recorded function: to evaluate it at another point, a
- * copy of it runs with other inputs. To second order the window is followed by
- * its tangents, which are kept with it. The way back carries adjoints and their
- * tangents, and differentiates each step twice, as a recorded function.
- *
- *   needs   tape/memory function/api loop/schedule loop/scan loop/step
- *           loop/replay loop/sweep
- * ========================================================================== */
-
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-
-enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
-
-// The step at this point as a function: one that is known or, if its path is
-// new, made for it. *once: to be freed after use.
-static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
-{
-    adx_scan *c = k->scan;
-    adx_recorded_step r = { .k = k };
-    const ad_fn_options options = { .allocator = &c->of.memory,
-                                    .once = true };
-    ad_fn *fn = NULL;
-    *once = true;
-    for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
-        if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
-            *once = false;
-            return c->replays->path[i].fn;
-        }
-    k->index = s;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
-    if (status != ADREV_OK && k->status == ADREV_OK)
-        k->status = status;
-    if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
-        c->replays->path[c->replays->paths++] =
-            (adx_step_path){ .fn = fn, .upto = s };
-        *once = false;
-    }
-    return fn;
-}
-
-// product = weight J, and its tangent: the same of the weight's, and what the
-// second derivatives make of the inputs'.
-static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
-{
-    const adx_frame *b = &k->frame[ADX_ADJOINT];
-    const adx_frame *d = &k->frame[ADX_ADJOINT_D];
-    size_t n = k->scan->in;
-    bool once;
-    ad_fn *fn = adx_step_function(k, s, &once);
-    bool ok = fn != NULL
-           && ad_fn_vjp(fn, k->in, b->weight, b->product) == ADREV_OK
-           && ad_fn_vjp(fn, k->in, d->weight, d->product) == ADREV_OK
-           && ad_fn_hvp(fn, k->in, b->weight, moved, k->room) == ADREV_OK;
-    for (size_t i = 0; ok && i < n; i++)
-        d->product[i] += k->room[i];
-    if (once)
-        ad_fn_free(fn);
-    return ok;
-}
-
-static bool adx_advance_moving(void *user, size_t s)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    k->f = k->frame[ADX_TANGENT];
-    return adx_push_step(k, s);
-}
-
-static bool adx_reverse_moving(void *user, size_t s)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    adx_scan *c = k->scan;
-    k->f = k->frame[ADX_TANGENT];
-    adx_gather_step(k, s);
-    adx_gather_tangents(k, s);
-    k->f.weight[c->in - 1] = 0;         // of the step's number
-    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
-        k->f = k->frame[i];
-        adx_weigh(c, s, &k->f, k->f.carried);
-        adx_shift_back(c, k->f.carried);
-    }
-    if (!adx_second_of_step(k, s, k->frame[ADX_TANGENT].weight))
-        return false;
-    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
-        k->f = k->frame[i];
-        adx_spread_step(k, s);
-    }
-    return true;
-}
-
-// The frames of a sweep to second order. False: no memory.
-static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
-                            ad_real zeros[])
-{
-    const adx_scan *c = k->scan;
-    size_t most = c->in > c->out ? c->in : c->out;
-    ad_real *more = (ad_real *)adx_take(&c->of.memory,
-                                        2 * (c->window + 2 * most),
-                                        sizeof *more);
-    k->frames = more;
-    if (more == NULL)
-        return false;
-    memset(more, 0, 2 * (c->window + 2 * most) * sizeof *more);
-    k->frame[ADX_TANGENT] = k->f;
-    k->frame[ADX_TANGENT].carried = adx_window_of(k) + c->window;
-    k->frame[ADX_TANGENT].dy = at->xd != NULL ? at->xd : zeros;
-    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
-        const ad_real *dy = i == ADX_ADJOINT ? at->yb : at->ybd;
-        k->frame[i] = (adx_frame){
-            more, more + c->window, more + c->window + most,
-            dy != NULL ? dy : zeros, i == ADX_ADJOINT ? at->xb : at->xbd
-        };
-        more += c->window + 2 * most;
-    }
-    return true;
-}
-
-// The steps from the beginning: values and, where they are wanted, tangents of
-// the results. As many steps as were recorded.
-static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
-{
-    adx_scan *c = k->scan;
-    adx_results_list values = {0};
-    ad_real *yd = at->yd;
-    size_t n = c->steps;
-    bool ok = true;
-    for (size_t s = 0; s < n && ok; s++) {
-        bool last = s + 1 == n;
-        ok = adx_keep_first(&c->plan, s, c->open_ended)
-          && c->plan.advance(c->plan.user, s) && adx_tell_step(k, &values)
-          && (last ? k->stop == c->stopped : !k->stop);
-        if (ok && at->yd != NULL)
-            yd = adx_copy_told(c, k->f.product, yd);
-    }
-    for (size_t i = 0; ok && at->y != NULL && i < values.n; i++)
-        at->y[i] = values.v[i];
-    adx_drop(&c->of.memory, values.v);
-    if (ok && at->y != NULL)
-        adx_last_rows(c, adx_window_of(k), NULL, at->y + values.n);
-    if (ok && at->yd != NULL)
-        adx_last_rows(c, k->frame[ADX_TANGENT].carried, NULL, yd);
-    return ok;
-}
-
-static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
-{
-    adx_scan *c = k->scan;
-    if (c->plan.level[0].every == 0)
-        adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
-    if (!c->moving)
-        return adx_reverse_steps(k, at->yb, at->xb);
-    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
-        adx_last_rows(c, k->frame[i].carried,
-                      k->frame[i].dy + c->steps * c->told, NULL);
-    if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
-        return false;
-    adx_initial_rows(c, k->frame[ADX_ADJOINT].carried, at->xb, NULL);
-    adx_initial_rows(c, k->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
-    return true;
-}
-
-static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
-                        ad_real zeros[])
-{
-    adx_stepping k;
-    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
-           && adx_open_frames(&k, at, zeros);
-    if (ok) {
-        memcpy(adx_window_of(&k), at->x, c->window * sizeof *at->x);
-        if (c->moving)
-            memcpy(k.frame[ADX_TANGENT].carried, k.frame[ADX_TANGENT].dy,
-                   c->window * sizeof *at->x);
-        if (c->untraced > 0)
-            memcpy(k.state, c->untraced_first, c->untraced);
-        c->plan.advance = c->moving ? adx_advance_moving : adx_advance_scan;
-        c->plan.reverse = c->moving ? adx_reverse_moving : adx_reverse_scan;
-        ok = adx_run_again(&k, at)
-          && (at->xb == NULL || adx_sweep_again(&k, at));
-    }
-    adx_drop(&c->of.memory, k.frames);
-    adx_end_stepping(&k);
-    return ok;
-}
-
-static bool adx_scan_replay(const void *saved, const ad_external_point *at)
-{
-    const adx_scan *of = *(adx_scan *const *)saved;
-    const ad_allocator *a = &of->of.memory;
-    size_t given = of->data + of->parameters;
-    size_t most = at->n > at->m ? at->n : at->m;
-    adx_scan c = *of;
-    ad_real *unused = (ad_real *)adx_take(a, at->n + given + most,
-                                          sizeof *unused);
-    ad_external_point point = *at;
-    bool ok = unused != NULL;
-    c.of.stage = NULL;
-    c.report = &c.own_report;
-    memset(c.report, 0, sizeof *c.report);
-    c.moving = at->yd != NULL || at->xbd != NULL;
-    c.swept = false;
-    c.known = 0;
-    adx_choose_replays(&c, NULL);
-    c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
-                              .end = of->steps, .stride = 1,
-                              .tail_at = SIZE_MAX, .report = c.report };
-    if (ok) {
-        c.value = unused + at->n;
-        memcpy(c.value, at->x + c.window, given * sizeof *c.value);
-        memset(c.value + given, 0, most * sizeof *c.value);
-        if (c.moving && at->xb == NULL)
-            point.xb = at->xbd == NULL ? NULL : unused;
-        ok = adx_make_timetable(&c.plan, &of->schedule, 0) == ADREV_OK
-          && adx_scan_at(&c, &point, c.value + given);
-    }
-    adx_free_timetable(&c.plan);
-    adx_free_paths(&c.own_replays);
-    adx_drop(a, unused);
-    return ok;
-}
-
-#else
-
-static bool adx_scan_replay(const void *saved, const ad_external_point *at)
-{
-    (void)saved;
-    (void)at;
-    return false;
-}
-
-#endif
-
 /* === loop/connections =======================================================
  * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
- * value, whatever the partials are, and else 0. A statement that runs again in
- * a sweep marks what its run connects.
+ * value, whatever the partials are, and else 0. Each statement with a marked
+ * result marks its operands; for each kind of array statement a function says
+ * which. A scan or a checkpoint runs again, as in a sweep, and marks what its
+ * run connects. Statements whose rule the user gives connect all results with
+ * all operands.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
- *           array/products array/external bulk/folds bulk/passes
+ *           array/products array/external bulk/folds bulk/captured bulk/passes
  *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
- *           loop/sweep
+ *           loop/sweep loop/recorded
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4397,6 +4587,8 @@ static void adx_mark_product(const adx_product *s, ad_real mark[])
             }
 }
 
+// Result j depends on x[i] and on the entry in row j and column i, for all i <=
+// j; `at` counts the entries below the diagonal, column by column.
 static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
 {
     size_t at = 0;
@@ -4413,14 +4605,15 @@ static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
         }
 }
 
-// All inputs of a statement with marked results.
+// All operands of a statement with marked results.
 static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
 {
     for (size_t i = 0; i < n; i++)
         adx_mark_id(mark, ids, i);
 }
 
-// Results behind the last marked one do not matter.
+// How many results there are up to the last marked one: prefixes depend on what
+// is before them.
 static size_t adx_marked_until(const ad_real mark[], size_t n)
 {
     while (n > 0 && mark[n - 1] == 0)
@@ -4466,7 +4659,8 @@ static void adx_mark_elements(const adx_external *s, ad_real mark[])
 
 static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
 
-// Marks of what a recorded run has on its stage, from those of its results.
+// Continues the marks on a stage: dx and da are those of the inputs of a run
+// and of what it captured, from the marks dy of its results.
 static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const ad_rev y[], const ad_real dy[],
                                  size_t n, const ad_rev x[], ad_real dx[],
@@ -4502,7 +4696,8 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     return ok;
 }
 
-// Results, of which some are marked, to the inputs.
+// The operands of an external statement. Scans and checkpoints need memory for
+// marks in the place of adjoints; `a` is where it comes from.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
 {
     const ad_allocator *a = s->rule == &adx_scan_rule
@@ -4522,7 +4717,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     memset(dx, 0, n * sizeof *dx);
     const ad_real *dy = &mark[s->e.first];
     if (s->rule == &adx_scan_rule)
-        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx, true);
+        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx,
+                            adx_connect_run);
     else
         ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
     for (size_t i = 0; i < n; i++)
@@ -4532,6 +4728,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
+// The operands of an array statement or an external statement. Every rule of
+// the library is known here; a rule of another header would not be.
 static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
 {
     if (adx_zeros(e->values, &mark[e->first]))
@@ -4555,7 +4753,7 @@ static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
     return ADREV_OK;
 }
 
-// One statement, whose operands end before `end`.
+// One entry, whose n operands begin at `op`, and whose value is `seq`.
 static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
                                    size_t n, size_t seq, ad_real mark[])
 {
@@ -4572,7 +4770,8 @@ static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
     return ADREV_OK;
 }
 
-// From the marked values to all that they depend on.
+// Marks all that the marked values depend on: goes through the entries once,
+// from the last to the first, as a sweep does.
 static ad_status adx_connect(const ad_tape *t, ad_real mark[])
 {
     const adx_context *now = adx_live(t);

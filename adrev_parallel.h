@@ -43,9 +43,15 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   parallel/api parallel/threads parallel/pool parallel/tasks
- *   parallel/imports parallel/team parallel/sweep parallel/forks
- *   parallel/graph
+ *   parallel/api       the interface
+ *   parallel/threads   what is used of the system; deques
+ *   parallel/pool      threads that steal work; how they sleep
+ *   parallel/tasks     the tree of tasks of a recording
+ *   parallel/imports   values of other tasks
+ *   parallel/team      the tapes of a recording; rewinding
+ *   parallel/sweep     sweeps of branches; parallel Jacobians
+ *   parallel/forks     forks, branches and joins
+ *   parallel/graph     the job graph: spans, predictions, drawing
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -495,11 +501,14 @@ static void adx_pause(void)
  * Le et al., Correct and efficient work-stealing for weak memory models). The
  * ring has a fixed size; what does not fit is run at once.
  *
+ * Items lie in the ring from top to bottom, at their index modulo its size.
+ * Both indices only mean something by their difference, so they may wrap.
+ *
  * Two threads may want the last item. The owner lowers bottom, then reads top;
- * a thief reads top, then bottom: in one order of all these sequentially
+ * a thief reads top, then bottom. In one order of all these sequentially
  * consistent accesses, at least one of them sees the other, and then the
- * exchange of top decides. tests/parallel/models/deque.pml is this protocol, checked
- * in all interleavings, and found wrong when an access is weakened.         */
+ * exchange of top decides. tests/parallel/models/deque.pml is this protocol,
+ * checked in all interleavings, and found wrong when an access is weakened.  */
 
 #define ADX_DEQUE 4096u             // a power of 2: indices may wrap around
 
@@ -526,7 +535,7 @@ typedef struct adx_seat {
     _Atomic(adx_range *) cell[ADX_DEQUE];
 } adx_seat;
 
-// Marsaglia's xorshift: good enough to choose whom to rob.
+// Marsaglia's xorshift: good enough to choose from whom to steal.
 static uint32_t adx_random(uint32_t *state)
 {
     *state ^= *state << 13;
@@ -535,7 +544,7 @@ static uint32_t adx_random(uint32_t *state)
     return *state;
 }
 
-// For tests: now and then a thread is late.
+// For tests: makes a thread late now and then, so that other schedules come up.
 static void adx_chaos(void)
 {
 #if ADREV_CHAOS
@@ -550,6 +559,7 @@ static void adx_chaos(void)
 #endif
 }
 
+// Pushes an item at the bottom. False: the ring is full.
 static bool adx_offer(adx_seat *s, adx_range *range)
 {
     // relaxed: its own last store
@@ -558,17 +568,20 @@ static bool adx_offer(adx_seat *s, adx_range *range)
     size_t t = atomic_load_explicit(&s->top, memory_order_acquire);
     if (b - t >= ADX_DEQUE)
         return false;
-    // relaxed: published by the store of bottom, for which thieves need no
-    // more than release; but who pushes looks at `sleepers` next (parallel/pool)
+    // relaxed: published by the store of bottom. For the thieves that store
+    // would only have to be a release, but who pushes looks at `sleepers` next
+    // (parallel/pool).
     atomic_store_explicit(&s->cell[b % ADX_DEQUE], range, memory_order_relaxed);
     atomic_store(&s->bottom, b + 1);
     return true;
 }
 
-// The newest item, if no thief was faster.
+// The newest item, unless a thief was faster. Lowering bottom first announces
+// that the owner wants it. If others are left above it, no thief can reach it
+// any more; if it is the last one, owner and thief compete for top.
 static adx_range *adx_pop(adx_seat *s)
 {
-    // relaxed: its own last store; so is what it finds in the cell
+    // relaxed: its own last store, as is what it finds in the cell
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;
     atomic_store(&s->bottom, b);
     size_t t = atomic_load(&s->top);
@@ -587,14 +600,16 @@ static adx_range *adx_pop(adx_seat *s)
     return range;
 }
 
+// The oldest item of another thread; NULL: there is none, or someone else was
+// faster.
 static adx_range *adx_steal(adx_seat *victim)
 {
     size_t t = atomic_load(&victim->top);
     size_t b = atomic_load(&victim->bottom);
     if ((ptrdiff_t)(b - t) <= 0)
         return NULL;
-    // relaxed: bottom was stored after it; whether it is still this item is
-    // what the exchange asks
+    // relaxed: bottom was stored after the cell. Whether the cell still holds
+    // this item is what the exchange asks.
     adx_range *range = atomic_load_explicit(&victim->cell[t % ADX_DEQUE],
                                           memory_order_relaxed);
     adx_chaos();
@@ -656,12 +671,13 @@ typedef struct adx_hand {
 
 static ADX_THREAD adx_hand adx_mine;
 
+// Wakes all sleepers, if there are any.
 static void adx_wake(ad_pool *p)
 {
     if (atomic_load(&p->sleepers) == 0)
         return;
     ADX_LOCK(&p->mutex);
-    // until one of them sleeps again, there is no more to wake
+    // all are awake: until one of them sleeps again, nobody else need wake any
     atomic_store_explicit(&p->sleepers, 0, memory_order_relaxed);
     ADX_CONDITION_WAKE(&p->wake);
     ADX_UNLOCK(&p->mutex);
@@ -670,6 +686,7 @@ static void adx_wake(ad_pool *p)
 static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi);
 
+// Runs a stolen range and tells the thread that waits for it.
 static void adx_run_stolen(adx_seat *s, adx_range *range)
 {
     // relaxed: a hint for adx_help
@@ -683,6 +700,7 @@ static void adx_run_stolen(adx_seat *s, adx_range *range)
     adx_wake(s->pool);
 }
 
+// Steals from any thread, beginning with one chosen at random.
 static adx_range *adx_find(adx_seat *s)
 {
     ad_pool *p = s->pool;
@@ -702,8 +720,10 @@ static adx_range *adx_find(adx_seat *s)
     return NULL;
 }
 
-// Work for who waits. First from the thief of what it waits for, who most often
-// has pieces of it; from others only while the stack is not deep in such work.
+// Finds work for a thread that waits for a range: first from whoever stole that
+// range, whose deque most often holds pieces of it. Work from others is taken
+// only while the stack is not deep in stolen work, because whatever is taken
+// must end before the thread can go on with its own.
 static adx_range *adx_help(adx_seat *s, const adx_range *awaited)
 {
     unsigned thief = atomic_load_explicit(&awaited->thief,
@@ -724,7 +744,8 @@ static bool adx_any_work(const ad_pool *p)
     return false;
 }
 
-// Whether there is something to do for this thread: what adx_idle would do.
+// Whether there is something for this thread to do, by the same rules as
+// adx_idle.
 static bool adx_should_wake(const adx_seat *s, const adx_range *awaited)
 {
     if (s->pool->stop || (awaited != NULL && atomic_load(&awaited->done)))
@@ -735,24 +756,27 @@ static bool adx_should_wake(const adx_seat *s, const adx_range *awaited)
     return thief != 0 && adx_has_work(atomic_load(&s->pool->seat[thief - 1]));
 }
 
-// Until there may be something to do. False: the pool is being freed.
+// Sleeps until there may be something to do. False: the pool is being freed.
 static bool adx_sleep(adx_seat *s, const adx_range *awaited)
 {
     ad_pool *p = s->pool;
 
     ADX_LOCK(&p->mutex);
-    // who wakes a sleeper has counted it out
+    // who wakes a sleeper has set the count to 0: it counts itself in again
     for (atomic_fetch_add(&p->sleepers, 1); !adx_should_wake(s, awaited);
          atomic_fetch_add(&p->sleepers, 1))
         ADX_CONDITION_WAIT(&p->wake, &p->mutex);
-    // relaxed, as all changes under the mutex but those to more
+    // relaxed: of the changes under the mutex only those that raise the count
+    // have to be seen by a thread without it
     atomic_fetch_sub_explicit(&p->sleepers, 1, memory_order_relaxed);
     bool go_on = !p->stop;
     ADX_UNLOCK(&p->mutex);
     return go_on;
 }
 
-// One turn of a thread that has nothing of its own to do. False: the end.
+// One turn of a thread that has nothing of its own to do: it runs what it can
+// steal, or pauses, or after many turns without work sleeps. False: the pool is
+// being freed.
 static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
 {
     adx_range *range = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
@@ -773,6 +797,9 @@ static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
     return true;
 }
 
+// Makes the calls lo .. hi as the opening says. When the lower half has been
+// run, whatever it pushed on the deque is gone again. So the newest item is
+// `upper`, or `upper` has been stolen and there is none.
 static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi)
 {
@@ -790,7 +817,6 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
         adx_wake(s->pool);
     adx_run_range(s, call, arg, lo, mid);
     adx_chaos();
-    // What is above it in the deque is done: it is this one, or stolen.
     if (!pushed || adx_pop(s) != NULL)
         adx_run_range(s, call, arg, mid, hi);
     else
@@ -798,7 +824,9 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
             adx_idle(s, &upper, &turns);
 }
 
-// All calls of a fork or a sweep, on what this thread has.
+// Makes all calls of a fork or of a sweep: by the user's executor, by the pool,
+// or one after the other. A thread that holds a statement (adx_rowing) does the
+// last, for while it helped others it could come to wait for itself.
 static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
                         ad_call_fn *call, void *arg)
 {
@@ -812,6 +840,7 @@ static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
             call(i, arg);
 }
 
+// The main function of a worker.
 static adx_outcome adx_work(void *arg)
 {
     adx_seat *s = (adx_seat *)arg;
@@ -873,6 +902,8 @@ static void adx_pool_end(ad_pool *p)
     allocator.free(p, allocator.user);
 }
 
+// Each worker gets a seat before its thread starts. If the system gives no more
+// threads, the pool has fewer. The caller counts as one of them.
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator)
 {
@@ -1018,6 +1049,7 @@ typedef struct adx_link {
     const ad_tape *tape;
 } adx_link;
 
+// Imports of one tape. Lists are chained and never moved.
 typedef struct adx_list {
     struct adx_list *next;
     const ad_tape *tape;            // of the inputs
@@ -1034,6 +1066,8 @@ typedef struct adx_level {
     adx_list *last;
 } adx_level;
 
+// An entry of a task's import table, which finds the input that stands for a
+// value.
 typedef struct adx_import {
     uint64_t id;                    // 0: free
     size_t local;
@@ -1094,8 +1128,10 @@ typedef struct adx_chunk {
     adx_task task[ADX_CHUNK];
 } adx_chunk;
 
-// All chunks of a recording, by number. Only grows, under a mutex, until the
-// recording is cleared: readers take none.
+// All chunks of a recording, in a hash table by number. It only grows, under a
+// mutex, until the recording is cleared. Readers take no mutex: a larger table
+// is published when it is complete, and the smaller one stays, because others
+// may still be reading it.
 typedef struct adx_directory {
     struct adx_directory *older;
     size_t room;
@@ -1140,7 +1176,9 @@ static adx_place adx_here_on(const ad_tape *t)
 
 /* --- the tree of tasks --------------------------------------------------- */
 
-// Myers' jump pointers: any ancestor in a logarithmic number of steps.
+// Hangs a task below its parent. Its jump pointer (Myers) leads to the parent
+// or, where the parent's last two jumps are equally long, as far as both
+// together. So any ancestor is reached in a logarithmic number of steps.
 static void adx_hang(adx_task *task, adx_task *parent)
 {
     adx_task *j = parent->jump;
@@ -1163,7 +1201,8 @@ static bool adx_joined(const adx_task *task)
     return atomic_load_explicit(&task->joined, memory_order_acquire);
 }
 
-// The first task from here upwards that has not joined. Above it none has.
+// The first task from here upwards that has not joined. None above it has
+// either, so the jump pointers can be used.
 static const adx_task *adx_unjoined(const adx_task *task)
 {
     while (adx_joined(task))
@@ -1179,6 +1218,9 @@ static size_t adx_place_of(const adx_directory *d, uint32_t number)
     return i & (d->room - 1);
 }
 
+// The task with that job number; NULL: it is not of this recording. A chunk
+// holds the tasks whose numbers have the same quotient by ADX_CHUNK, so a
+// reader looks up that quotient.
 static adx_task *adx_task_of(adx_team *team, uint32_t job)
 {
     // acquire: with adx_file, both
@@ -1200,6 +1242,7 @@ static adx_task *adx_task_of(adx_team *team, uint32_t job)
     }
 }
 
+// Puts a chunk into the hash table. The table is never more than half full.
 static void adx_enlist(adx_directory *d, adx_chunk *c)
 {
     size_t i = adx_place_of(d, c->number);
@@ -1210,7 +1253,7 @@ static void adx_enlist(adx_directory *d, adx_chunk *c)
     d->n++;
 }
 
-// A directory with twice the room and the same chunks. The mutex is held.
+// Makes a directory with twice the room and the same chunks. The mutex is held.
 static bool adx_widen(adx_team *team)
 {
     const ad_allocator *a = &team->home.tape->allocator;
@@ -1231,6 +1274,7 @@ static bool adx_widen(adx_team *team)
     return true;
 }
 
+// Publishes a chunk: from now on its tasks can be found.
 static bool adx_file(adx_team *team, adx_chunk *c)
 {
     ADX_LOCK(&team->mutex);
@@ -1242,7 +1286,8 @@ static bool adx_file(adx_team *team, adx_chunk *c)
     return room;
 }
 
-// So many job numbers, of which the first is a multiple of that, not 0.
+// n job numbers in a row, the first of which is a multiple of n. n divides
+// ADX_JOB_BATCH.
 static uint32_t adx_new_jobs(uint32_t n)
 {
     uint32_t first = (adx_next_job + n - 1) / n * n;
@@ -1252,6 +1297,8 @@ static uint32_t adx_new_jobs(uint32_t n)
     return first;
 }
 
+// A chunk for the next tasks that begin on this worker: one that is no longer
+// used, or new memory.
 static adx_chunk *adx_new_chunk(adx_worker *w)
 {
     adx_chunk *c = w->unused;
@@ -1275,6 +1322,8 @@ static adx_chunk *adx_new_chunk(adx_worker *w)
     return c;
 }
 
+// A task that begins on this worker. Its job number is stored last, since only
+// then others may find it.
 static adx_task *adx_new_task(adx_worker *w, adx_task *parent)
 {
     adx_chunk *c = w->chunk;
@@ -1291,7 +1340,8 @@ static adx_task *adx_new_task(adx_worker *w, adx_task *parent)
     return task;
 }
 
-// The task that was made last, of which there are no values.
+// Takes back a task that has no values. If it is the latest, its number is free
+// again.
 static void adx_forget(adx_worker *w, adx_task *task)
 {
     // relaxed: nobody else knows it
@@ -1311,6 +1361,8 @@ static void adx_forget(adx_worker *w, adx_task *task)
  *           adx_import_value
  * ========================================================================== */
 
+// The place of an id in the table, or the free one where it belongs. A table is
+// at most half full, so the search ends.
 static adx_import *adx_look(const adx_table *table, uint64_t id)
 {
     size_t i = (size_t)XXH3_64bits(&id, sizeof id) & (table->room - 1);
@@ -1351,7 +1403,9 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
     return true;
 }
 
-// The place of an id, with room for it, found before or NULL; NULL: no memory.
+// The place of an id, after the table has been widened if it must be; that
+// moves all places, so `slot` is what a search found before, or NULL. Returns
+// NULL if there is no memory.
 static adx_import *adx_slot_of(ad_tape *t, adx_table *table, adx_import *slot,
                                uint64_t id)
 {
@@ -1377,7 +1431,8 @@ static void adx_take_spare(adx_worker *w, adx_task *task)
     memset(&w->spare, 0, sizeof w->spare);
 }
 
-// Kept unless it is large for what was in it: all of it must be cleared.
+// Keeps the table of a task that is done for the next task, unless it is large
+// for what was in it: a table must be cleared as a whole.
 static void adx_give_spare(adx_worker *w, adx_task *task)
 {
     adx_table *table = &task->table;
@@ -1394,6 +1449,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
 
 /* --- imports ------------------------------------------------------------- */
 
+// Zeroed memory in an entry of the tape, which a rewind takes back.
 static void *adx_note(adx_context *c, size_t bytes)
 {
     void *p = adx_add_bytes(c, ADX_DATA, bytes, 0);
@@ -1402,6 +1458,9 @@ static void *adx_note(adx_context *c, size_t bytes)
     return p;
 }
 
+// Appends to the last list of a level, if that has room and its inputs are of
+// the same tape; else begins a new one. Lists have room for 4, 8 ... 128
+// entries, then for 4 again.
 static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
 {
     adx_list *list = level->last;
@@ -1422,7 +1481,8 @@ static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
     return true;
 }
 
-// The task's imports from that depth.
+// The task's imports that are applied at a fork of the task at that depth.
+// Levels are sorted, the deepest first.
 static adx_level *adx_level_of(adx_task *task, adx_context *c, size_t depth)
 {
     adx_level **at = &task->level;
@@ -1446,8 +1506,14 @@ static adx_task *adx_maker(adx_team *team, ad_rev x)
                                           : adx_task_of(team, x.job);
 }
 
-// Where an import from that task goes: its tape, and the list. NULL: it is not
-// known, or the tape has failed.
+// Finds where an import of x belongs: sets *tape to the tape of x and returns
+// the list. There are two cases, by the first task from the maker of x upwards
+// that has not joined. If that is this task, x was made by a branch that has
+// joined, and the import is applied at this task's latest fork. If it is a task
+// above this one, x is from before that task's open fork, and the import is
+// listed by its depth. Otherwise both may run at the same time, which is a
+// race. NULL: x is not of this recording, or is this task's own, or the tape
+// has failed.
 static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
 {
     adx_task *me = w->task;
@@ -1463,15 +1529,17 @@ static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
         adx_fail(w->tape, ADREV_ERACE);
         return NULL;
     }
-    // What is above does not join while this task runs.
+    // No task above joins while this one runs, so this stays true: the next
+    // import from the same task need not ask.
     me->near = x.job;
     me->near_tape = maker->tape;
     me->near_level = adx_level_of(me, c, top->depth);
     return me->near_level;
 }
 
-// One more input, most often far from all limits: in the last entry if that is
-// of inputs, else in a new one. (bench/: 8 ns of an import with clang.)
+// Adds one input, most often far from all limits: to the last entry if that is
+// one of inputs, else in a new entry. (This makes an import 8 ns faster with
+// clang.)
 static size_t adx_new_input(adx_context *c)
 {
     const ad_tape *t = c->tape;
@@ -1489,15 +1557,19 @@ static size_t adx_new_input(adx_context *c)
     return ++c->seq;
 }
 
-// A value of this task, of whichever of the tape's segments.
+// The compound id of a value of this task, in whichever of the tape's segments
+// it lies.
 static uint64_t adx_own_value(const ad_tape *t, size_t seq)
 {
     return adx_compound(t->segments == 1 ? t->segment[0].job
                         : adx_segment_of(t, seq)->job, seq);
 }
 
-// The first use of a value; 0: it is not of this recording, or its task's own,
-// or the tape has failed.
+// The first use of a value: makes an input of this task, and enters it in the
+// list of imports that a sweep applies and in the table of this task. `near`
+// remembers where the latest import went, since the next one is most often of
+// the same task. Returns 0 if the value is not of this recording, or is the
+// task's own, or if the tape has failed.
 ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
 {
     adx_worker *w = (adx_worker *)t->annexed;
@@ -1523,7 +1595,8 @@ ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
     return adx_own_value(t, local);
 }
 
-// Every use of an import but the first is found here: 5 ns.
+// The annex's import. Every use of a value but the first is found in the table:
+// 5 ns.
 static uint64_t adx_import_value(ad_tape *t, uint64_t id)
 {
     adx_worker *w = (adx_worker *)t->annexed;
@@ -1563,6 +1636,8 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
 
 static const adx_annex adx_parallel;
 
+// Makes the main task as it is in an empty recording. Its table is cleared and
+// kept.
 static void adx_new_main(adx_team *team)
 {
     adx_task *task = &team->main;
@@ -1577,7 +1652,8 @@ static void adx_new_main(adx_team *team)
     task->jump = task;
 }
 
-// NULL: no memory
+// The worker of a tape; with the first fork of a recording its team is made.
+// NULL: no memory.
 static adx_worker *adx_worker_of(ad_tape *t)
 {
     if (t->annex != NULL)
@@ -1609,7 +1685,8 @@ static adx_worker *adx_new_worker(adx_team *team)
     memset(w, 0, sizeof *w);
     w->team = team;
     w->tape = ad_tape_new_with(a);
-    // With a first block: inputs at its very beginning would have no entry.
+    // The first block is made now: inputs at the very beginning of a tape have
+    // no entry, but those of a task need one.
     if (w->tape == NULL || ad_tape_reserve(w->tape, 0, 1) != ADREV_OK) {
         ad_tape_free(w->tape);
         a->free(w, a->user);
@@ -1622,7 +1699,7 @@ static adx_worker *adx_new_worker(adx_team *team)
     return w;
 }
 
-// A tape for this thread, until it is given back.
+// A tape for this thread until it gives it back: an idle one, or a new one.
 static adx_worker *adx_take_worker(adx_team *team)
 {
     ADX_LOCK(&team->mutex);
@@ -1668,7 +1745,8 @@ static ad_tape *adx_further_tape(const ad_tape *t, size_t i)
     return w == NULL ? NULL : w->tape;
 }
 
-// Whether a sweep meets no fork: all lie below its floor.
+// Whether a sweep of this tape meets no fork: there is none, or all lie below
+// its floor.
 static bool adx_sweeps_alone(const ad_tape *t)
 {
     const adx_worker *w = (const adx_worker *)t->annexed;
@@ -1679,6 +1757,8 @@ static bool adx_sweeps_alone(const ad_tape *t)
         && (const uint16_t *)t->floor.adx_head <= last->head;
 }
 
+// The annex's owner: the tape of x, if x was made by a branch that has joined
+// all the way up to the root, so that a sweep of the root reaches it; or NULL.
 static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
 {
     adx_team *team = ((const adx_worker *)t->annexed)->team;
@@ -1688,14 +1768,14 @@ static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
         || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
 }
 
-// The tasks of a chunk are gone. Relaxed: no fork is open, nobody looks.
+// The tasks of a chunk are gone. Relaxed: no fork is open, so nobody looks.
 static void adx_empty(adx_chunk *c)
 {
     for (uint32_t i = 0; i < c->used; i++)
         atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
 }
 
-// Gives up the chunks above the one given, but not their memory.
+// Gives up the chunks that are newer than `last`, but keeps their memory.
 static void adx_drop_chunks(adx_worker *w, const adx_chunk *last)
 {
     while (w->chunk != NULL && w->chunk != last) {
@@ -1717,7 +1797,8 @@ static void adx_free_directories(adx_team *team, adx_directory *d)
     }
 }
 
-// The directory of the chunks that there are.
+// Fills the directory with the chunks that are left, and frees the smaller ones
+// that it has replaced. No fork is open, so nobody reads them.
 static void adx_file_again(adx_team *team)
 {
     adx_directory *d = atomic_load(&team->directory);
@@ -1732,7 +1813,8 @@ static void adx_file_again(adx_team *team)
             adx_enlist(d, c);
 }
 
-// Numbers of tasks are not used again: the latest chunk stays as full as it is.
+// Clears a worker's tape and gives up its tasks. The latest chunk stays, as
+// full as it is, because the numbers of tasks are not used again.
 static void adx_clear_worker(adx_worker *w)
 {
     adx_chunk *c = w->chunk;
@@ -1797,7 +1879,9 @@ static void adx_free_team(ad_tape *t)
 
 /* --- rewinding ----------------------------------------------------------- */
 
-// Whether a place is behind the end of its tape.
+// Whether a place is behind the end of its tape: in the current block by its
+// header, since headers are written downwards, or in a block that the tape no
+// longer has.
 static bool adx_beyond(const ad_tape *t, const adx_place *place)
 {
     const adx_context *c = adx_live(t);
@@ -1809,6 +1893,7 @@ static bool adx_beyond(const ad_tape *t, const adx_place *place)
     return true;
 }
 
+// Forgets the branches of a fork that a rewind has removed, and theirs.
 static void adx_forget_branches(adx_fork *fork)
 {
     for (size_t i = 0; i < fork->n; i++)
@@ -1819,7 +1904,8 @@ static void adx_forget_branches(adx_fork *fork)
         }
 }
 
-// Drops the entries whose inputs are gone: the last ones, of this tape.
+// Drops the imports of a level whose inputs a rewind of t has removed. They are
+// the last ones of this tape.
 static void adx_cut(adx_level *level, const ad_tape *t)
 {
     size_t seq = adx_live(t)->seq;
@@ -1840,8 +1926,10 @@ static void adx_cut(adx_level *level, const ad_tape *t)
     level->last = kept;
 }
 
-// Of the tasks on a tape that have not been forgotten, the one that ends last:
-// the latest outermost one, or one that began after that.
+// Of the tasks on a tape that have not been forgotten, the one that ends last.
+// Tasks lie one in another where a thread ran branches while it waited, but
+// outermost ones follow one another, so the search goes back no further than to
+// the latest of those. *in becomes the newest chunk that is still needed.
 static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
 {
     const adx_task *latest = NULL;
@@ -1860,6 +1948,7 @@ static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
     return latest;
 }
 
+// Rewinds a worker's tape to the end of the last task that is left on it.
 static void adx_rewind_worker(adx_worker *w)
 {
     const adx_chunk *in;
@@ -1880,7 +1969,7 @@ static void adx_rewind_worker(adx_worker *w)
     w->scratch = latest->stretch.scratch + latest->scratch;
 }
 
-// After forks of the root are gone: what their branches recorded goes, too.
+// After forks of the root are gone, what their branches recorded goes too.
 static void adx_rewind_team(adx_team *team)
 {
     adx_forgive(team);
@@ -1889,7 +1978,8 @@ static void adx_rewind_team(adx_team *team)
     adx_file_again(team);
 }
 
-// The imports whose inputs are gone.
+// Drops the imports of a task whose inputs a rewind has removed, from the lists
+// and from the table, which is built again from the others.
 static void adx_cut_imports(adx_task *me, ad_tape *t)
 {
     if (me->fork != NULL)
@@ -1902,6 +1992,7 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
             at = &(*at)->next;
     }
 
+    // The table has no deletion, so it is filled again with what is left.
     adx_table old = me->table;
     memset(&me->table, 0, sizeof me->table);
     for (size_t i = 0; i < old.room; i++)
@@ -1919,6 +2010,9 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
     me->near = 0;
 }
 
+// The annex's part of a rewind: forgets the forks behind the new end of the
+// tape, and the imports whose inputs are gone. The workers' tapes are rewound
+// only for the root, since in a branch other tasks may be recording on them.
 static void adx_rewound(ad_tape *t)
 {
     adx_worker *w = (adx_worker *)t->annexed;
@@ -1926,6 +2020,7 @@ static void adx_rewound(ad_tape *t)
     if (me == NULL)
         return;
     bool root = me == &w->team->main;
+    // If the rewind undoes a failure of a branch, the team has to forget it.
     bool dropped = root && t->status == ADREV_OK
                 && atomic_load(&w->team->failed) != ADREV_OK;
     while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
@@ -1957,8 +2052,9 @@ static adx_fork *adx_fork_of(adx_leap *leap)
     return (adx_fork *)(void *)((char *)leap - offsetof(adx_fork, leap));
 }
 
-// Reverse, adjoints of inputs are added to those of the values they stand for;
-// forward, tangents of values to those of the inputs.
+// Applies the imports of a level. In a reverse sweep the adjoints of inputs are
+// added to those of the values that they stand for; in a forward sweep the
+// tangents of values to those of the inputs.
 static void adx_apply(const adx_level *level, size_t W, bool reverse)
 {
     for (const adx_list *list = level->first; list != NULL; list = list->next)
@@ -1973,8 +2069,8 @@ static void adx_apply(const adx_level *level, size_t W, bool reverse)
         }
 }
 
-// Sweeps of a stretch: other copies of the loops than those of whole tapes, in
-// which much is known to be zero.
+// Sweeps of a stretch. These are copies of the loops of their own, because in
+// sweeps of whole tapes the compiler knows many arguments to be zero.
 typedef bool adx_sweep_task_fn(const adx_task *task, ad_real a[]);
 
 #define ADX_SWEEP_TASK(name, sweep, W)                                      \
@@ -1999,8 +2095,8 @@ typedef struct adx_sweeping {
     atomic_bool failed;
 } adx_sweeping;
 
-// The user's functions find no tape current, and forks of their own run as in
-// any branch.
+// Sweeps one branch. The user's functions find no tape current, and forks of
+// their own run as in any branch.
 static void adx_sweep_branch(size_t i, void *arg)
 {
     adx_sweeping *s = (adx_sweeping *)arg;
@@ -2036,6 +2132,10 @@ static bool adx_sweep_branches(adx_fork *fork, adx_sweep_task_fn *sweep,
     return !atomic_load(&s.failed);
 }
 
+// A reverse sweep comes to the join. First it applies what the task itself has
+// imported since then, which are values of these branches. Then the adjoints of
+// the branches' values are complete, and the branches are swept. What they have
+// imported in turn are values from before the fork.
 static bool adx_leap_reverse(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
@@ -2050,6 +2150,8 @@ static bool adx_leap_reverse(adx_leap *leap, size_t W)
     return ok;
 }
 
+// The same in the other order: what the branches import, the branches, what the
+// task imports of them.
 static bool adx_leap_forward(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
@@ -2060,12 +2162,15 @@ static bool adx_leap_forward(adx_leap *leap, size_t W)
     return ok;
 }
 
+// Room for the adjoints of all workers. Tasks of one worker may be swept at the
+// same time, so each has scratch room of its own: w->scratch is the sum of all.
 static bool adx_afford_team(ad_tape *t, size_t W)
 {
     adx_team *team = ((adx_worker *)t->annexed)->team;
     if (adx_sweeps_alone(t))
         return true;
     for (adx_worker *w = team->workers; w != NULL; w = w->next) {
+        // for this call the tape needs the scratch room of all its tasks
         size_t scratch = w->tape->scratch;
         w->tape->scratch = w->scratch;
         bool room = adx_adjoints(w->tape, w->tape->rest.seq, W) != NULL;
@@ -2101,6 +2206,8 @@ static void adx_zero_piece(size_t i, void *arg)
            (n < ADX_ZEROS ? n : ADX_ZEROS) * sizeof(ad_real));
 }
 
+// Clears the adjoints of all workers, in pieces that run as the calls of a fork
+// do.
 static void adx_zero_team(ad_tape *t, size_t W)
 {
     adx_zeroing z = { ((adx_worker *)t->annexed)->team, W };
@@ -2118,8 +2225,9 @@ static const adx_annex adx_parallel = {
 };
 
 /* --- rows of a Jacobian -----------------------------------------------------
- * Adjoints for a sweep are taken from those that are idle, so that there are no
- * more of them than threads.                                                 */
+ * Each call sweeps ADX_WIDEST rows, or columns, at once with adjoints of its
+ * own. It takes an array of adjoints that is idle, so there are no more arrays
+ * than threads.                                                              */
 
 typedef struct adx_buffer {
     struct adx_buffer *next;
@@ -2171,6 +2279,7 @@ static void adx_some_rows(size_t i, void *arg)
         return;
     }
     adx_mine.inside++;
+    // whether other calls sweep the same tape beside this one (adx_rowing)
     bool beside = (j->forward ? j->n : j->m) > ADX_WIDEST;
     adx_mine_rows.rows += beside;
     bool ok = j->forward
@@ -2185,6 +2294,9 @@ static void adx_some_rows(size_t i, void *arg)
     adx_give_buffer(j, b);
 }
 
+// All sweeps read one tape and write adjoints of their own, so that they can
+// run at the same time. A recording that has forks is swept by ad_jacobian,
+// whose sweeps are parallel themselves.
 ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[])
@@ -2227,16 +2339,18 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
 /* --- forks --------------------------------------------------------------- */
 
-// Branches are part of the task that forks: where a second tape cannot be, and
-// within ad_grad in a branch, whose recording is swept while others run.
+// Whether branches are recorded as a part of the task that forks, one after the
+// other: where there cannot be a second tape, and within ad_grad in a branch,
+// whose recording is swept while other branches run.
 static bool adx_alone(const ad_tape *t)
 {
     return t->allocator.alloc == NULL || adx_live(t)->trace || t->alone
         || (t->annex != NULL && !adx_is_root(t) && t->segments > 1);
 }
 
-// What is recorded on w, current here, from now on belongs to this task; NULL:
-// to none, and whoever uses it learns that it is foreign.
+// From now on what is recorded on w, which is current here, belongs to this
+// task. NULL: it belongs to no task, and whoever uses it learns that it is
+// foreign.
 static void adx_switch(adx_worker *w, adx_task *task)
 {
     ad_tape *t = w->tape;
@@ -2251,7 +2365,8 @@ static void adx_switch(adx_worker *w, adx_task *task)
     adx_now.since = adx_now.seq;    // what lies below depends on the schedule
 }
 
-// The first failure of a branch; t, its tape, knows where it was.
+// Notes the first failure of a branch. t is its tape, which knows where it was,
+// or NULL.
 static void adx_team_fail(adx_team *team, ad_status status, const ad_tape *t)
 {
     ADX_LOCK(&team->mutex);
@@ -2263,8 +2378,10 @@ static void adx_team_fail(adx_team *team, ad_status status, const ad_tape *t)
     ADX_UNLOCK(&team->mutex);
 }
 
-// While a fork is open, no task is recorded where it was opened. A root gives
-// way to another tape: its own stands still, for branches look values up there.
+// While a fork is open, no task is recorded where it was opened: branches that
+// this thread runs use the tape instead. The tape of the root is not used for
+// that, since other branches look up values on it: another tape becomes
+// current.
 static bool adx_step_aside(ad_fork *f, adx_worker *w)
 {
     if (w == &w->team->home) {
@@ -2278,6 +2395,7 @@ static bool adx_step_aside(ad_fork *f, adx_worker *w)
     return true;
 }
 
+// Undoes adx_step_aside, and notes a failure of the tape that stood in.
 static void adx_step_back(ad_fork *f)
 {
     adx_worker *w = f->adx_host;
@@ -2294,6 +2412,30 @@ static void adx_step_back(ad_fork *f)
     }
 }
 
+// Writes the first of the two entries of a fork, which holds its adx_fork. NULL:
+// the tape has failed.
+static adx_fork *adx_add_fork(ad_tape *t, const adx_worker *w, size_t n)
+{
+    adx_place before = adx_here_on(t);
+    adx_fork *fork = (adx_fork *)adx_add_bytes(
+        &adx_now, ADX_LEAP, sizeof *fork + n * sizeof fork->branch[0], 0);
+    if (fork == NULL)
+        return NULL;
+    memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
+    fork->self = &fork->leap;
+    fork->leap.reverse = adx_leap_reverse;
+    fork->leap.forward = adx_leap_forward;
+    fork->leap.before = before;
+    fork->leap.after = adx_here_on(t);      // for now: where branches begin
+    fork->task = w->task;
+    fork->imports = w->task->imports;
+    fork->n = n;
+    fork->measure = w->team->measure;
+    return fork;
+}
+
+// Writes the first entry, and steps aside. If the tape has failed already, or
+// fails here, the branches run without one.
 ADX_API void ad_fork_open(ad_fork *f, size_t n)
 {
     ad_tape *t = adx_now.tape;
@@ -2313,21 +2455,9 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
         adx_fail(t, w == NULL ? ADREV_ENOMEM : ADREV_ELIMIT);
         return;
     }
-    adx_place before = adx_here_on(t);
-    adx_fork *fork = (adx_fork *)adx_add_bytes(
-        &adx_now, ADX_LEAP, sizeof *fork + n * sizeof fork->branch[0], 0);
+    adx_fork *fork = adx_add_fork(t, w, n);
     if (fork == NULL)
         return;
-    memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
-    fork->self = &fork->leap;
-    fork->leap.reverse = adx_leap_reverse;
-    fork->leap.forward = adx_leap_forward;
-    fork->leap.before = before;
-    fork->leap.after = adx_here_on(t);      // for now: where branches begin
-    fork->task = w->task;
-    fork->imports = w->task->imports;
-    fork->n = n;
-    fork->measure = w->team->measure;
     f->adx_crew = w->team;
     if (!adx_step_aside(f, w)) {
         adx_fail(t, ADREV_ENOMEM);
@@ -2347,15 +2477,16 @@ ADX_API void ad_tape_serial(ad_tape *t, bool on)
 
 ADX_API bool ad_fork_parallel(const ad_fork *f) { return !f->adx_inline; }
 
-// The tape current on this thread, if branches may record on it; else an idle
-// one. NULL: no memory.
+// A tape for a branch: the one that is current on this thread, if it is of this
+// recording and no task is being recorded there; else an idle one. NULL: no
+// memory.
 static adx_worker *adx_worker_here(adx_team *team, bool *taken)
 {
     const ad_tape *t = adx_now.tape;
     *taken = false;
     if (t != NULL && t->annex == &adx_parallel && t->segments == 1) {
         adx_worker *w = (adx_worker *)t->annexed;
-        // while a task is recorded there, another one must not come in between
+        // a task that is being recorded there must not be broken up
         if (w->team == team && w != &team->home && w->task == NULL)
             return w;
     }
@@ -2363,6 +2494,53 @@ static adx_worker *adx_worker_here(adx_team *team, bool *taken)
     return adx_take_worker(team);
 }
 
+// Finds a tape for branch i, and makes its task. NULL: there is none, because of
+// an earlier failure or a new one.
+static adx_task *adx_find_task(ad_branch *b, ad_fork *f, size_t i)
+{
+    const adx_fork *fork = f->adx_record;
+    if (fork == NULL)
+        return NULL;
+    adx_worker *w = i >= f->adx_n
+                  ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
+    adx_task *task = w == NULL ? NULL : adx_new_task(w, fork->task);
+    bool again = task != NULL && fork->branch[i] != NULL;
+    if (task != NULL && !again)
+        return task;
+    if (again)                      // it has been entered before
+        adx_forget(w, task);
+    adx_team_fail(f->adx_crew, again || i >= f->adx_n ? ADREV_ESHAPE
+                                                      : ADREV_ENOMEM, NULL);
+    if (w != NULL && b->adx_taken)
+        adx_give_worker(w);
+    return NULL;
+}
+
+// Makes the tape of a task current, and begins its stretch at the end of that
+// tape. The task's first value is its sink, to which its constants write their
+// adjoints.
+static void adx_begin_task(ad_branch *b, adx_task *task)
+{
+    ad_tape *t = task->tape;
+    adx_worker *w = (adx_worker *)t->annexed;
+    if (adx_now.tape != t)
+        ad_use(t);
+    task->outermost = w->running++ == 0;
+    b->adx_own = task;
+    b->adx_tape = t;
+    b->adx_scratch = t->scratch;
+    // The task's own scratch room is counted from 0.
+    t->scratch = 0;
+    task->sink = ++adx_now.seq;
+    adx_switch(w, task);
+    task->stretch.from = adx_here_on(t);
+    task->blank = task->stretch.from.head;
+    if (b->adx_fork->adx_record->measure)
+        task->primal[0] = adx_clock();
+}
+
+// If there is no task, the branch runs without a tape. The thread's executor
+// becomes that of the fork until the branch is left.
 ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
 {
     memset(b, 0, sizeof *b);
@@ -2380,39 +2558,15 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
             ad_use(NULL);
         return;
     }
-    adx_worker *w = f->adx_record == NULL || i >= f->adx_n
-                  ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
-    adx_task *task = w == NULL ? NULL : adx_new_task(w, f->adx_record->task);
-    if (task != NULL && f->adx_record->branch[i] != NULL) {
-        adx_forget(w, task);        // it has been entered before
-        adx_team_fail(f->adx_crew, ADREV_ESHAPE, NULL);
-        task = NULL;
-    } else if (task == NULL) {
-        if (f->adx_record != NULL)
-            adx_team_fail(f->adx_crew, i >= f->adx_n ? ADREV_ESHAPE
-                                                     : ADREV_ENOMEM, NULL);
-    }
-    if (task == NULL) {
-        if (w != NULL && b->adx_taken)
-            adx_give_worker(w);
+    adx_task *task = adx_find_task(b, f, i);
+    if (task == NULL)
         ad_use(NULL);
-        return;
-    }
-    if (adx_now.tape != w->tape)
-        ad_use(w->tape);
-    task->outermost = w->running++ == 0;
-    b->adx_own = task;
-    b->adx_tape = w->tape;
-    b->adx_scratch = w->tape->scratch;
-    w->tape->scratch = 0;
-    task->sink = ++adx_now.seq;
-    adx_switch(w, task);
-    task->stretch.from = adx_here_on(w->tape);
-    task->blank = task->stretch.from.head;
-    if (f->adx_record->measure)
-        task->primal[0] = adx_clock();
+    else
+        adx_begin_task(b, task);
 }
 
+// Ends the stretch of a task and hands it to the fork. A task that has recorded
+// nothing is forgotten, so the fork has no branch there.
 static void adx_end_task(ad_branch *b)
 {
     ad_tape *t = b->adx_tape;
@@ -2422,6 +2576,7 @@ static void adx_end_task(ad_branch *b)
     if (adx_now.tape != t)
         ad_use(t);
     task->stretch.to = adx_here_on(t);
+    // its scratch room begins behind that of the tasks that ended before
     task->stretch.scratch = w->scratch;
     w->running--;
     task->scratch = t->scratch;
@@ -2432,6 +2587,7 @@ static void adx_end_task(ad_branch *b)
     adx_give_spare(w, task);
     if (task->stretch.to.head == task->blank) {
         adx_forget(w, task);
+        // the id of its sink is free again, if it is the last one
         adx_now.seq -= adx_now.seq == task->sink;
     } else
         b->adx_fork->adx_record->branch[b->adx_index] = task;
@@ -2456,6 +2612,7 @@ ADX_API void ad_branch_leave(ad_branch *b)
     adx_mine.inside--;
 }
 
+// Appends the lists of one level to those of another.
 static void adx_splice(adx_level *to, const adx_level *from)
 {
     if (to->last == NULL)
@@ -2465,7 +2622,9 @@ static void adx_splice(adx_level *to, const adx_level *from)
     to->last = from->last;
 }
 
-// The imports of a branch that has joined go where they are applied.
+// The imports of a branch that has joined go to where they are applied: those
+// of the depth of the task that forked stay with the fork, and those of lower
+// depths are merged with that task's own levels.
 static void adx_adopt(adx_fork *fork, adx_task *branch)
 {
     adx_level *level = branch->level;
@@ -2489,7 +2648,7 @@ static void adx_adopt(adx_fork *fork, adx_task *branch)
     }
 }
 
-// As if the fork had never been opened.
+// Removes the first entry, as if the fork had never been opened.
 static void adx_take_back(ad_tape *t, const adx_fork *fork)
 {
     const adx_place before = fork->leap.before;
@@ -2503,6 +2662,7 @@ static void adx_take_back(ad_tape *t, const adx_fork *fork)
     adx_settle(t, &adx_now, 0);
 }
 
+// Joins all branches, in their order. Whether there is any with a recording.
 static bool adx_join(adx_fork *fork)
 {
     bool any = false;
@@ -2517,7 +2677,7 @@ static bool adx_join(adx_fork *fork)
     return any;
 }
 
-// The first failure of a branch is one of the task that forked.
+// Makes the first failure of a branch one of the task that forked.
 static void adx_inherit(ad_tape *t, adx_team *team)
 {
     ad_status failed = (ad_status)atomic_load(&team->failed);
@@ -2529,16 +2689,16 @@ static void adx_inherit(ad_tape *t, adx_team *team)
     ADX_UNLOCK(&team->mutex);
 }
 
-// Whether statements can go forward: of the root, if those of branches can.
+// Statements of the root can go forward only if those of its branches can.
 static void adx_inherit_ways(ad_tape *t, const adx_team *team)
 {
     for (const adx_worker *w = team->workers; w != NULL; w = w->next)
         t->one_way |= w->tape->one_way;
 }
 
-// Where branches may have been recorded in between, the value before the fork
-// is not the one just before, even if there were none: otherwise a running sum
-// would be recorded in one schedule and not in another.
+// Leaves out one id, so that the value before the fork is never the one just
+// before what follows. Otherwise a running sum would be recorded where no
+// branch was recorded in between, and not in other schedules.
 static void adx_leave_gap(void)
 {
     adx_operand *op = adx_entry(&adx_now, ADX_GAP, 1, 1);
@@ -2548,7 +2708,11 @@ static void adx_leave_gap(void)
     }
 }
 
-// The second entry of a fork, if one is needed.
+// Writes the second entry of a fork, and appends the fork to those of the task.
+// Without it the first entry would be of no use, so if nothing at all was
+// recorded since, that one is removed. If only other tasks have recorded here,
+// a sweep still has to leap over what they recorded: the entry is written, and
+// the fork has no branches.
 static void adx_record_fork(ad_tape *t, adx_fork *fork, bool any)
 {
     if (!any && adx_now.op == fork->leap.after.op
@@ -2573,6 +2737,9 @@ static void adx_record_fork(ad_tape *t, adx_fork *fork, bool any)
         fork->primal[1] = adx_clock();
 }
 
+// The tape of the task becomes current again, the branches join, and their
+// failures become the task's. Then the second entry is written. If the tape has
+// failed, the fork is only linked to the task, so that a rewind finds it.
 ADX_API void ad_fork_close(ad_fork *f)
 {
     adx_fork *fork = f->adx_record;
@@ -2598,7 +2765,7 @@ ADX_API void ad_fork_close(ad_fork *f)
     }
     if (f->adx_host != NULL)
         adx_inherit_ways(t, f->adx_crew);
-    // Nor has a task recorded anything that has only had such forks.
+    // A task that has had only forks without branches has recorded nothing.
     bool blank = !any && fork->leap.before.head == task->blank;
     adx_record_fork(t, fork, any);
     if (blank)
@@ -2658,7 +2825,7 @@ ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b)
     ad_fork_n(2, adx_either, &two);
 }
 
-// Parts of a range.
+// The parts of a range, of `grain` elements each.
 typedef struct adx_parts {
     size_t n;
     size_t grain;
@@ -2679,6 +2846,7 @@ static void adx_do_part(size_t i, void *ctx)
         p->result[i] = p->part(begin, end, p->ctx);
 }
 
+// How many parts there are; by default 256 at most.
 static size_t adx_cut_up(adx_parts *p)
 {
     if (p->grain == 0)
@@ -2729,7 +2897,7 @@ ADX_API ad_scope ad_scope_open(void)
     return scope;
 }
 
-// A branch of the block; its place in the block does not move.
+// Runs a branch of the block. The block does not move while its branches run.
 static void adx_scoped(size_t i, void *ctx)
 {
     const ad_scope *scope = (const ad_scope *)ctx;
@@ -2739,7 +2907,8 @@ static void adx_scoped(size_t i, void *ctx)
         scope->adx_f[i](scope->adx_arg[i]);
 }
 
-// Twice the room, functions in front of arguments.
+// Doubles the room. Functions and arguments are two arrays in one block of
+// memory.
 static bool adx_widen_scope(ad_scope *scope)
 {
     size_t room = 2 * scope->adx_room;
@@ -2761,7 +2930,8 @@ static bool adx_widen_scope(ad_scope *scope)
     return true;
 }
 
-// Without memory for more, those so far are run: a fork less wide.
+// If there is no memory for more branches, those that were added so far are run
+// now: the fork becomes two.
 ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg)
 {
     if (scope->adx_n == scope->adx_room && !adx_widen_scope(scope)) {
@@ -2813,19 +2983,20 @@ typedef struct adx_survey {
     size_t next;                    // number
 } adx_survey;
 
+// The job that a walk over the entries of a task is in.
+typedef struct adx_job_walk {
+    adx_survey *list;
+    size_t number;
+    ad_job job;
+    size_t imports;                 // of the task when the job began
+    double primal;                  // when it began to be recorded
+    double reverse;                 // when it had been swept
+} adx_job_walk;
+
 static void adx_list_job(adx_survey *s, size_t number, const ad_job *job)
 {
     if (number < s->room)
         s->job[number] = *job;
-}
-
-// Ends a job: at a fork, or with its task.
-static void adx_end_job(adx_survey *s, size_t number, ad_job *job,
-                        size_t imports)
-{
-    job->imports = imports;
-    job->values -= imports;
-    adx_list_job(s, number, job);
 }
 
 static double adx_seconds(double from, double to)
@@ -2833,62 +3004,83 @@ static double adx_seconds(double from, double to)
     return from == 0 || to == 0 || to < from ? 0 : to - from;
 }
 
-// The jobs of a task, and those of its branches, from a cursor to its end.
+// Ends a job, at a fork or with its task, which has that many imports by now.
+// Imports are values of the tape, too, but are counted apart.
+static void adx_end_job(adx_job_walk *w, size_t imports, double primal,
+                        double reverse)
+{
+    w->job.imports = imports - w->imports;
+    w->job.values -= w->job.imports;
+    w->job.primal = adx_seconds(w->primal, primal);
+    w->job.reverse = adx_seconds(reverse, w->reverse);
+    adx_list_job(w->list, w->number, &w->job);
+}
+
+static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
+                            size_t number, size_t join, const adx_task *task);
+
+// The jobs of a branch, NULL: one that has recorded nothing.
+static void adx_survey_branch(adx_survey *s, const adx_task *b, size_t number,
+                              size_t join)
+{
+    ad_job nothing = { .join = join };
+    adx_cursor from = {0};
+    if (b == NULL) {
+        adx_list_job(s, number, &nothing);
+        return;
+    }
+    from.until = &b->stretch.to;
+    adx_put_cursor(b->tape, &from, &b->stretch.from);
+    adx_survey_task(s, b->tape, from, number, join, b);
+}
+
+// A fork ends a job. Its n branches begin with the next n numbers, and the job
+// behind its join, which begins here, has the number after those.
+static void adx_survey_fork(adx_job_walk *w, const adx_fork *f)
+{
+    adx_survey *s = w->list;
+    size_t first = s->next;
+
+    w->job.branches = f->n;
+    w->job.fork = first;
+    adx_end_job(w, f->imports, f->primal[0], f->reverse[1]);
+    s->next += f->n + 1;
+    for (size_t i = 0; i < f->n; i++)
+        adx_survey_branch(s, f->branch[i], first + i, first + f->n);
+    *w = (adx_job_walk){ .list = s, .number = first + f->n,
+                         .imports = f->imports, .primal = f->primal[1],
+                         .reverse = f->reverse[0] };
+}
+
+// Lists the jobs of a task, from a cursor to its end, and those of its
+// branches: the walk leaps from the first entry of a fork to the second.
 static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                             size_t number, size_t join, const adx_task *task)
 {
-    ad_job job = { .values = task->parent == task ? at.seq : 0 };
-    size_t imports = 0;
+    adx_job_walk w = { .list = s, .number = number,
+                       .job.values = task->parent == task ? at.seq : 0,
+                       .primal = task->primal[0],
+                       .reverse = task->reverse[1] };
     size_t before = at.seq;
-    double primal = task->primal[0];
-    double reverse = task->reverse[1];
 
     for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
-        job.values += header == ADX_GAP ? 0 : at.seq - before;
-        if (!(header & ADX_OTHER)) {
-            job.statements++;
-            job.operands += at.operands;
-        } else if (header == ADX_EXTENDED) {
-            job.statements++;
-            const adx_extended *e = adx_payload(at.op);
-            job.operands += e->operands;
-        } else if (header == ADX_LEAP) {
+        w.job.values += header == ADX_GAP ? 0 : at.seq - before;
+        if (header == ADX_LEAP) {
             const adx_fork *f = adx_fork_of(adx_leap_of(at.op));
-            if (f->n == 0) {            // none at all
-                adx_put_cursor(t, &at, &f->leap.after);
-                continue;
-            }
-            job.branches = f->n;
-            job.fork = s->next;
-            job.primal = adx_seconds(primal, f->primal[0]);
-            job.reverse = adx_seconds(f->reverse[1], reverse);
-            adx_end_job(s, number, &job, f->imports - imports);
-            number = s->next + f->n;
-            s->next += f->n + 1;
-            for (size_t i = 0; i < f->n; i++) {
-                ad_job nothing = { .join = number };
-                const adx_task *b = f->branch[i];
-                adx_cursor from = {0};
-                if (b == NULL) {
-                    adx_list_job(s, number - f->n + i, &nothing);
-                    continue;
-                }
-                from.until = &b->stretch.to;
-                adx_put_cursor(b->tape, &from, &b->stretch.from);
-                adx_survey_task(s, b->tape, from, number - f->n + i, number,
-                                b);
-            }
-            memset(&job, 0, sizeof job);
-            imports = f->imports;
-            primal = f->primal[1];
-            reverse = f->reverse[0];
+            if (f->n > 0)           // without branches: no end of a job
+                adx_survey_fork(&w, f);
             adx_put_cursor(t, &at, &f->leap.after);
+        } else if (header == ADX_EXTENDED) {
+            const adx_extended *e = adx_payload(at.op);
+            w.job.statements++;
+            w.job.operands += e->operands;
+        } else if (!(header & ADX_OTHER)) {
+            w.job.statements++;
+            w.job.operands += at.operands;
         }
     }
-    job.join = join;
-    job.primal = adx_seconds(primal, task->primal[1]);
-    job.reverse = adx_seconds(task->reverse[0], reverse);
-    adx_end_job(s, number, &job, task->imports - imports);
+    w.job.join = join;
+    adx_end_job(&w, task->imports, task->primal[1], task->reverse[0]);
 }
 
 ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[])
@@ -2922,14 +3114,10 @@ typedef struct adx_graph {
     void *memory;
 } adx_graph;
 
-static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
-                           bool reverse)
+// Takes the memory of a graph, in which there are no edges yet.
+static bool adx_take_graph(adx_graph *g, size_t n)
 {
     size_t bytes = 5 * sizeof(size_t) + sizeof(double);
-    memset(g, 0, sizeof *g);
-    g->n = n;
-    g->job = job;
-    g->reverse = reverse;
     g->memory = n > SIZE_MAX / bytes ? NULL : malloc(n * bytes + 1);
     if (g->memory == NULL)
         return false;
@@ -2944,6 +3132,33 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
         g->wait[i] = 0;
         g->first[i] = g->sibling[i] = g->fork[i] = n;
     }
+    return true;
+}
+
+// How many edges lead into job i. In reverse it waits for its branches, or for
+// what it joins into; forward for the job that forked, and for all that join
+// into it.
+static size_t adx_count_edges(const adx_graph *g, size_t i)
+{
+    const ad_job *job = &g->job[i];
+    if (g->reverse)
+        return job->branches != 0 ? job->branches : job->join != 0;
+    size_t edges = g->fork[i] < g->n;
+    for (size_t k = g->first[i]; k < g->n; k = g->sibling[k])
+        edges++;
+    return edges;
+}
+
+// Builds the edges, and counts for each job those that lead into it. The list
+// of jobs says what follows a job; here it is noted what precedes one: the job
+// that forked, and the chain of jobs that join into it. What a job joins into
+// is one number, so the jobs that join into the same one are chained.
+static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
+                           bool reverse)
+{
+    *g = (adx_graph){ .n = n, .job = job, .reverse = reverse };
+    if (!adx_take_graph(g, n))
+        return false;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < job[i].branches && job[i].fork + k < n; k++)
             g->fork[job[i].fork + k] = i;
@@ -2951,21 +3166,15 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
             g->sibling[i] = g->first[job[i].join];
             g->first[job[i].join] = i;
         }
-        if (reverse)
-            g->wait[i] = job[i].branches != 0 ? job[i].branches
-                       : job[i].join != 0;
     }
-    for (size_t i = 0; i < n && !reverse; i++) {
-        if (g->fork[i] < n)
-            g->wait[i] = 1;
-        for (size_t k = g->first[i]; k < n; k = g->sibling[k])
-            g->wait[i]++;
-    }
+    for (size_t i = 0; i < n; i++)
+        g->wait[i] = adx_count_edges(g, i);
     return true;
 }
 
 static void adx_close_graph(adx_graph *g) { free(g->memory); }
 
+// An edge into job j is done at that time. With the last one the job is ready.
 static void adx_arrive(adx_graph *g, size_t j, double time)
 {
     if (j >= g->n)
@@ -2975,7 +3184,7 @@ static void adx_arrive(adx_graph *g, size_t j, double time)
         g->ready[g->tail++] = j;
 }
 
-// The jobs that nothing precedes.
+// The jobs that nothing precedes are ready.
 static void adx_start_graph(adx_graph *g)
 {
     for (size_t j = 0; j < g->n; j++)
@@ -2983,7 +3192,7 @@ static void adx_start_graph(adx_graph *g)
             g->ready[g->tail++] = j;
 }
 
-// Job j is done at that time.
+// Job j is done at that time, and with it all edges that leave it.
 static void adx_complete(adx_graph *g, size_t j, double time)
 {
     const ad_job *job = &g->job[j];
@@ -3010,7 +3219,7 @@ static double adx_length_of(const ad_job *j, adx_measure what)
          : what == ADX_PRIMAL ? j->primal : j->reverse;
 }
 
-// The longest path.
+// The longest path: each job begins when the last of those before it has ended.
 static double adx_span_of(adx_graph *g, adx_measure what)
 {
     double span = 0;
@@ -3064,7 +3273,8 @@ typedef struct adx_running {
     size_t job;
 } adx_running;
 
-// A heap of what the workers do, the first to end on top.
+// The running jobs are a heap, with the first to end on top. Puts r in at the
+// top.
 static void adx_sink(adx_running heap[], size_t n, adx_running r)
 {
     size_t i = 0;
@@ -3078,6 +3288,7 @@ static void adx_sink(adx_running heap[], size_t n, adx_running r)
     heap[i] = r;
 }
 
+// Puts r in at the end, place i.
 static void adx_rise(adx_running heap[], size_t i, adx_running r)
 {
     for (; i > 0 && heap[(i - 1) / 2].end > r.end; i = (i - 1) / 2)
@@ -3085,6 +3296,9 @@ static void adx_rise(adx_running heap[], size_t i, adx_running r)
     heap[i] = r;
 }
 
+// How long the jobs take on that many workers if each, when it is free, begins
+// the job that has been ready longest. Time goes from end to end of a running
+// job.
 static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
                          size_t workers, double *seconds)
 {
@@ -3097,6 +3311,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
     if (ok)
         adx_start_graph(&g);
     for (size_t busy = 0; ok && (busy > 0 || g.head < g.tail);) {
+        // A worker is free and a job is ready: it begins now.
         if (busy < most && g.head < g.tail) {
             size_t j = g.ready[g.head++];
             double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
@@ -3105,6 +3320,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
             adx_rise(heap, busy++, r);
             continue;
         }
+        // Otherwise time goes on to where the next job ends.
         adx_running done = heap[0];
         now = done.end;
         busy--;
@@ -3135,7 +3351,8 @@ ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
 static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
 {
     adx_print(w, "j%z [label=\"%z\\n%z values, %z statements\\n"
-                 "%z imports\"];\n", i, i, j->values, j->statements, j->imports);
+                 "%z imports\"];\n", i, i, j->values, j->statements,
+                 j->imports);
     for (size_t k = 0; k < j->branches; k++)
         adx_print(w, "j%z -> j%z;\n", i, j->fork + k);
     if (j->branches == 0 && j->join != 0)

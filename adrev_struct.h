@@ -55,7 +55,8 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   struct/api struct/walk
+ *   struct/api    the macros that declare structs
+ *   struct/walk   conversions, as walks through the fields
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
@@ -116,7 +117,7 @@
     {                                                                       \
         static const ad_shape adx_own_shape = { sizeof(struct name),        \
             sizeof(struct name##_rev), 0, NULL, visitor };                  \
-        return &adx_own_shape;                                                  \
+        return &adx_own_shape;                                              \
     }                                                                       \
     ADX_STRUCT_FUNCTIONS(name)
 
@@ -235,14 +236,14 @@ ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
 #define ADX_TWIN_OF(plain, twin, name, dims, ...)  twin name dims;
 #define ADX_MOST_OF(plain, twin, name, dims, kind, count, most, ...) + most
 #define ADX_ENTRY_OF(plain, twin, name, dims, kind, count, most, shape)     \
-    { kind, 0, count, offsetof(adx_plain_struct, name), offsetof(adx_twin, name),  \
-      shape },
+    { kind, 0, count, offsetof(adx_plain_struct, name),                     \
+      offsetof(adx_twin, name), shape },
 
 #define ADX_CASE_PLAIN(tag, type, name) struct type name;
 #define ADX_CASE_TWIN(tag, type, name)  struct type##_rev name;
 #define ADX_CASE_MOST(tag, type, name)  + type##_most
 #define ADX_CASE_ENTRY(tag, type, name)                                     \
-    { ADX_CASE, tag, 1, offsetof(adx_plain_struct, as.name),                       \
+    { ADX_CASE, tag, 1, offsetof(adx_plain_struct, as.name),                \
       offsetof(adx_twin, as.name), type##_shape },
 #define ADX_TAG_ENTRY { ADX_BYTES, 0, sizeof(int), 0, 0, NULL },
 
@@ -335,15 +336,17 @@ ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
 #define ADREV_STRUCT_IMPLEMENTED
 
 /* === struct/walk ============================================================
- * All conversions are one walk through the fields of a struct and of its twin;
- * for some of them one of the two is NULL. If there may be pointers, a first
- * walk only checks that the nodes match.
+ * All conversions are one walk through the fields of a struct and of its twin.
+ * A shape lists the fields; the task says what is done with each of them. Where
+ * a conversion has only one of the two structs, the other pointer is NULL. If
+ * there may be pointers, a first walk only checks that the nodes match.
  *
  *   needs   number/recording tape/layout tape/memory tape/walk sweep/queries
  *           sweep/session check/examine struct/api
  * ========================================================================== */
 
-// Numbers whose adjoints are wanted: all of this tape, or constants.
+// Checks numbers whose adjoints are wanted: they must be values of this tape,
+// or constants.
 static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])
 {
     ad_status status = adx_check_values(v->adx_tape, n, x, true, false);
@@ -353,6 +356,8 @@ static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])
     v->adx_active |= status == ADREV_OK;
 }
 
+// Does what the task says with n numbers, which are adx_count .. adx_count + n
+// in the order of all. A walk that checks only counts them.
 ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
                             ad_rev *twin)
 {
@@ -400,7 +405,8 @@ ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
         memcpy(v->from_rev ? plain : twin, v->from_rev ? twin : plain, bytes);
 }
 
-// Whether everything of this shape lies in the struct itself.
+// Whether all of this shape lies in the struct itself, without pointers or a
+// visitor.
 static bool adx_compact(const ad_shape *s)
 {
     bool compact = s->visit == NULL;
@@ -413,7 +419,8 @@ static bool adx_compact(const ad_shape *s)
     return compact;
 }
 
-// All pointers to structs look alike.
+// All pointers to structs have the same representation, so one type stands for
+// all.
 typedef struct adx_any adx_any;
 
 static char *adx_load_node(const char *p)
@@ -435,7 +442,9 @@ static char *adx_make_node(ad_visitor *v, size_t bytes, char *p)
     return (char *)node;
 }
 
-// From pointers to nodes; false at the end.
+// Follows a pointer on both sides, and makes the node on the side that is
+// written if the task asks for that. Both sides must have a node, or neither.
+// False: there is no node, or the walk has failed.
 static bool adx_follow_link(ad_visitor *v, const ad_shape *s, char **from,
                             char **to)
 {
@@ -453,8 +462,9 @@ static bool adx_follow_link(ad_visitor *v, const ad_shape *s, char **from,
     return node != NULL && v->status == ADREV_OK;
 }
 
-// Whether the union is in this case. Where no nodes are at stake the tag that
-// is to be written is not read: it may be uninitialised.
+// Whether the union is in this case. Both tags must say the same where nodes
+// are at stake. Where they are not, the tag that is to be written is not read,
+// since it may be uninitialised.
 static bool adx_is_case(ad_visitor *v, const adx_field *f, const char *from,
                         const char *to)
 {
@@ -488,8 +498,10 @@ static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
                            adx_at(twin, i * f->shape()->twin));
 }
 
-// The fields of one struct, up to one that ends it and leads elsewhere:
-// returns the shape of what is there, so that a list needs no recursion.
+// Visits the fields of one struct. A pointer that is the last field, or the
+// case of a union, is not visited: its node is put in *plain and *twin, and its
+// shape is returned, so that the caller follows a list in a loop. NULL: there
+// is nothing more.
 static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
                                         char **plain, char **twin)
 {
@@ -497,6 +509,7 @@ static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
         const adx_field *f = &s->field[i];
         char *p = adx_at(*plain, f->plain);
         char *r = adx_at(*twin, f->twin);
+        // A union has one case, so nothing follows it.
         bool last = i + 1 == s->count || f->kind == ADX_CASE;
         if (f->kind < ADX_POINTER)
             adx_visit_part(v, f, p, r);
@@ -526,6 +539,8 @@ static void adx_walk_shape(ad_visitor *v, const ad_shape *s, char *plain,
         s->visit(v, plain, twin);
 }
 
+// One walk. `from_rev` says in which direction numbers go: from the twin to the
+// plain struct, or the other way.
 static ad_status adx_visit(ad_visitor *v, adx_visit_task task, bool check,
                            const ad_shape *s, const void *from, void *to)
 {
@@ -536,7 +551,8 @@ static ad_status adx_visit(ad_visitor *v, adx_visit_task task, bool check,
     v->adx_check = check;
     v->adx_count = 0;
     v->from_rev = task != ADX_TASK_INPUTS && task != ADX_TASK_CONSTANTS
-               && task != ADX_TASK_MAKE_REV && task != ADX_TASK_PACK && task != ADX_TASK_UNPACK;
+               && task != ADX_TASK_MAKE_REV && task != ADX_TASK_PACK
+               && task != ADX_TASK_UNPACK;
     adx_walk_shape(v, s, v->from_rev ? target : source,
                    v->from_rev ? source : target);
     return v->status;
@@ -553,6 +569,7 @@ ADX_API ad_status adx_struct_convert(adx_visit_task task, const ad_shape *s,
     if (from == NULL || to == NULL
         || (makes && (make == NULL || make->alloc == NULL)))
         return ADREV_ESHAPE;
+    // What is made has no nodes yet that could fail to match.
     if (makes)
         memset(to, 0, task == ADX_TASK_MAKE_REV ? s->twin : s->plain);
     else if (!adx_compact(s))
@@ -570,7 +587,7 @@ ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
     return v.adx_count;
 }
 
-// Between one side and an array. The length is checked first.
+// Converts between one struct and an array. A first walk checks the length.
 static ad_status adx_visit_array(ad_visitor *v, adx_visit_task task,
                                  const ad_shape *s, const void *one, size_t n)
 {
@@ -604,6 +621,8 @@ ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
     return adx_visit_array(&v, ADX_TASK_UNPACK, s, plain, n);
 }
 
+// A first walk checks that all numbers are values of this tape or constants;
+// after the sweep a second one reads the adjoints of the values.
 ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
                                       const ad_rev y[], const ad_real dy[],
                                       const void *twin, void *plain)
@@ -632,7 +651,7 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
     return adx_struct_pullback(s, t, 1, &y, &one, twin, plain);
 }
 
-// What ad_check asks for: f of a twin with these numbers.
+// The function that ad_check is given: f of a twin that holds these numbers.
 static ad_rev adx_struct_at(const ad_rev *x, void *ctx)
 {
     const adx_struct_fn *of = (const adx_struct_fn *)ctx;
@@ -663,7 +682,7 @@ ADX_API ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
     if (x != NULL && status == ADREV_OK)
         status = ad_check(adx_struct_at, of, of->n, x, report);
     status = adx_close(&s, status);
-    // as at the beginning: f has not moved what pointers lead to
+    // The twin gets its constants back. What pointers lead to is still there.
     ad_ignore(adx_struct_convert(ADX_TASK_CONSTANTS, of->shape, NULL, plain,
                                  of->twin));
     return status;

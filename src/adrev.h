@@ -31,15 +31,35 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   core/config core/types core/operations core/api
- *   number/recording number/expression number/operators number/called
- *   number/fronts
- *   tape/layout tape/memory tape/entries tape/hooks tape/apart tape/life
- *   tape/walk
- *   sweep/sweep sweep/queries sweep/session
- *   core/table
- *   array/operands array/linear array/sums array/products array/external
- *   check/differences check/examine check/explain check/print
+ *   core/config         switches; what compilers spell differently
+ *   core/types          numbers, statuses, statistics; conventions
+ *   core/operations     the operator table: values, partials, kinks
+ *   core/api            the interface: every public function
+ *   number/recording    the thread's recording; numbers and their ids
+ *   number/expression   expressions, and how one becomes a statement
+ *   number/operators    operators on expressions
+ *   number/called       operators as function calls, without fusing
+ *   number/fronts       what users write: ad_mul, ad_rec
+ *   tape/layout         entries, blocks, jobs and failures of a tape
+ *   tape/memory         blocks that are added, or fixed memory
+ *   tape/entries        entries that are not statements: inputs
+ *   tape/hooks          values of other recordings; trace hooks
+ *   tape/apart          statements that are unusual
+ *   tape/life           how a tape is made, cleared, rewound, freed
+ *   tape/walk           from entry to entry; sizes
+ *   sweep/sweep         the loops of reverse and forward sweeps
+ *   sweep/queries       gradients, pullbacks, Jacobians of a recording
+ *   sweep/session       ad_grad and ad_jac
+ *   core/table          the operator table as data; digamma
+ *   array/operands      views of arrays, and how their ids are stored
+ *   array/linear        statements that are sums of terms
+ *   array/sums          sums, norms, operations on elements, softmax
+ *   array/products      products of matrices
+ *   array/external      forms without strides; ad_external
+ *   check/differences   differences, and how they are judged
+ *   check/examine       ad_check
+ *   check/explain       what is not finite; where a number comes from
+ *   check/print         dumps, and the report of ad_check
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */

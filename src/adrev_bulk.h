@@ -37,8 +37,15 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   bulk/api bulk/folds bulk/movements bulk/passes bulk/maps bulk/reductions
- *   bulk/statement bulk/calls
+ *   bulk/api          the interface
+ *   bulk/folds        reductions, prefixes, bins by an operation
+ *   bulk/movements    gathers, scatters, transposes: copies
+ *   bulk/captured     tapes apart, and the numbers captured there
+ *   bulk/passes       operators given by a function, in chunks
+ *   bulk/maps         maps, with a recorded function in lanes
+ *   bulk/reductions   reductions and prefixes by a function
+ *   bulk/statement    the statement of an operator on the tape
+ *   bulk/calls        the same, recorded as it happens
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -58,6 +65,7 @@
 
 #include "bulk/folds.h"
 #include "bulk/movements.h"
+#include "bulk/captured.h"
 #include "bulk/passes.h"
 #include "bulk/maps.h"
 #include "bulk/reductions.h"

@@ -46,8 +46,17 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   code/api code/text code/layout code/statements code/matrix code/functions
- *   code/wanted code/casadi code/write code/save code/compile
+ *   code/api          the interface
+ *   code/text         names, literals and formulas as text
+ *   code/layout       where a number is in C code
+ *   code/statements   a C statement for each node
+ *   code/matrix       one loop for a product and its adjoint
+ *   code/functions    a C function
+ *   code/wanted       which functions, and their programs
+ *   code/casadi       CasADi's entry points
+ *   code/write        the C file, and its header
+ *   code/save         files of recorded functions
+ *   code/compile      machine code, and its cache
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

@@ -42,13 +42,35 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   function/api function/operations function/program function/unique
- *   function/emit function/formulas function/copy function/tangents
- *   function/adjoints function/matrices function/record function/places
- *   function/arrays function/run function/functions function/evaluate
- *   function/directions function/points function/calls function/paths
- *   function/taylor function/compare function/pattern function/colour
- *   function/plans function/dense
+ *   function/api          the interface
+ *   function/operations   the operations of programs
+ *   function/program      a program in memory
+ *   function/unique       finds nodes that compute the same
+ *   function/emit         adds a node, unless an identity gives its result
+ *   function/formulas     reads the operator table as formulas
+ *   function/copy         copies nodes from one program into another
+ *   function/tangents     derivation: tangents
+ *   function/adjoints     derivation: adjoints
+ *   function/matrices     programs of whole matrices
+ *   function/record       records a function by the trace hook
+ *   function/workspace    memory of one evaluation at a time
+ *   function/places       which place a number has in a machine
+ *   function/arrays       replays array nodes
+ *   function/run          replays a machine at a point, or in lanes
+ *   function/functions    ad_fn, with its programs and machines
+ *   function/evaluation   machine code or a replay, at one point
+ *   function/evaluate     values and derivatives at one point
+ *   function/directions   several rows or columns at once
+ *   function/points       many points, block by block
+ *   function/calls        calls of a function while recording
+ *   function/paths        guards, and functions with branches
+ *   function/taylor       Taylor coefficients
+ *   function/compare      finds what a recording does not see
+ *   function/pattern      which entries of a matrix may be nonzero
+ *   function/colour       which rows or columns share a direction
+ *   function/plans        the entries of a sparse matrix
+ *   function/dense        dense Jacobians and Hessians
+ *   function/life         functions are recorded and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -94,10 +116,12 @@
 #include "function/adjoints.h"
 #include "function/matrices.h"
 #include "function/record.h"
+#include "function/workspace.h"
 #include "function/places.h"
 #include "function/arrays.h"
 #include "function/run.h"
 #include "function/functions.h"
+#include "function/evaluation.h"
 #include "function/evaluate.h"
 #include "function/directions.h"
 #include "function/points.h"
@@ -109,6 +133,7 @@
 #include "function/colour.h"
 #include "function/plans.h"
 #include "function/dense.h"
+#include "function/life.h"
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

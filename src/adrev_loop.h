@@ -45,9 +45,19 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   loop/api loop/stage loop/checkpoint loop/schedule loop/scan loop/step
- *   loop/replay loop/sweep loop/first loop/unrolled loop/recorded
- *   loop/connections
+ *   loop/api           the interface
+ *   loop/stage         tapes apart
+ *   loop/checkpoint    a call that is run again in the sweep
+ *   loop/schedule      which states of a loop are kept
+ *   loop/scan          inputs, outputs and window of a scan's step
+ *   loop/step          one step, called or recorded
+ *   loop/replay        steps as recorded functions
+ *   loop/stepping      runs of steps, and their memory
+ *   loop/sweep         sweeps of a scan
+ *   loop/recorded      a scan in a recorded function
+ *   loop/first         the first run of a scan
+ *   loop/unrolled      a scan recorded as it happens
+ *   loop/connections   which results depend on which inputs
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -73,10 +83,11 @@
 #include "loop/scan.h"
 #include "loop/step.h"
 #include "loop/replay.h"
+#include "loop/stepping.h"
 #include "loop/sweep.h"
+#include "loop/recorded.h"
 #include "loop/first.h"
 #include "loop/unrolled.h"
-#include "loop/recorded.h"
 #include "loop/connections.h"
 
 #endif // ADREV_LOOP_IMPLEMENTED

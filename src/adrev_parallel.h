@@ -42,9 +42,15 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   parallel/api parallel/threads parallel/pool parallel/tasks
- *   parallel/imports parallel/team parallel/sweep parallel/forks
- *   parallel/graph
+ *   parallel/api       the interface
+ *   parallel/threads   what is used of the system; deques
+ *   parallel/pool      threads that steal work; how they sleep
+ *   parallel/tasks     the tree of tasks of a recording
+ *   parallel/imports   values of other tasks
+ *   parallel/team      the tapes of a recording; rewinding
+ *   parallel/sweep     sweeps of branches; parallel Jacobians
+ *   parallel/forks     forks, branches and joins
+ *   parallel/graph     the job graph: spans, predictions, drawing
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

@@ -54,7 +54,8 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   struct/api struct/walk
+ *   struct/api    the macros that declare structs
+ *   struct/walk   conversions, as walks through the fields
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */

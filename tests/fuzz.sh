@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # Runs each fuzzer of tests/fuzz:           sh tests/fuzz.sh CC FLAGS DIR SECONDS
 #
 # Built with libFuzzer, ASan and UBSan; 60 SECONDS each if none are given. They

@@ -3,19 +3,35 @@
 #
 # A plan has a line for each group of builds,
 #
-#     COMPILER | FLAGS | TEST ...       `all` stands for every tests/*/*.c,
-#                                       `all but TEST ...` for all others
+#     COMPILER | FLAGS | WORD ... [but WORD ...] [, WORD ...]
 #
-# A test says in its first lines which flags and units it needs besides:
+# A word with a dot is a test, by the name of its file: `tape.c`, `docs.sh`.
+# Any other word is a tag, and stands for all tests that have it. Each part
+# between commas chooses what its words before `but` stand for, without what
+# those after it stand for:
 #
+#     core array but slow             tests/core/*.c and tests/array/*.c,
+#                                     without those that are `slow`
+#     all but recorded, function.c    and function.c, which is `recorded`
+#
+# A test says in its first six lines which tags it has, and which flags and
+# units it needs besides; a script has `# tags:`, and none of the others:
+#
+#     // tags: slow threads
 #     // flags: -DADREV_TRACE=1
 #     // with: errors_plain.c
 #     // needs: xxhash.h quadmath.h
 #     // libs: -lquadmath
-#     // plan: listed
 #
-# `needs` are headers without which it is skipped by name; a test that is
-# `listed` runs only where a plan names it, not for `all`.
+# tests/tags.txt lists the tags. A test in C has two more, `all` and its folder;
+# a script has not, since flags mean something else to each of them. `needs` are
+# headers without which a test is skipped by name.
+#
+# Builds start in the order of the lines and of the words in a line; of the
+# tests that a tag stands for, those that are `slow` start first. Lines that
+# take long come first in a plan: then no core waits for them at the end. The
+# run ends before it begins if a word of a plan is neither a tag nor a test, if
+# a part chooses no test, or if a file in a folder says nothing of tags.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
@@ -38,6 +54,80 @@ field() {
 # Where a test or a unit stands: names are unique.
 path() { find "$here" -name "$1" | head -n 1; }
 
+# All tests, slow ones first, each with its tags. A `part` is no test, but
+# belongs to one. A file without a line of tags would never run: a mistake.
+table() {
+    (cd "$here" && awk '
+        function wrong(text) { print text > "/dev/stderr"; bad = 1 }
+        FILENAME == "tags.txt" { known[$1]; next }
+        FNR == 1 { file[++count] = name = substr(FILENAME, 3) }
+        FNR <= 6 && sub(/^(\/\/|#) tags:/, "") { tags[name] = $0 " " }
+        END {
+            for (i = 1; i <= count; i++) {
+                if (!(file[i] in tags))
+                    wrong("tests/" file[i] " has no line `tags:`")
+                n = split(tags[file[i]], tag, " ")
+                for (k = 1; k <= n; k++)
+                    if (!(tag[k] in known))
+                        wrong("tests/" file[i] ": tests/tags.txt has no `" \
+                              tag[k] "`")
+            }
+            for (others = 0; others <= 1; others++)
+                for (i = 1; i <= count; i++) {
+                    own = tags[file[i]]
+                    n = split(file[i], at, "/")
+                    if (own !~ / part / && (own !~ / slow /) == others)
+                        print at[n] (at[n] ~ /c$/ ? " all " at[n - 1] : "") own
+                }
+            exit bad
+        }' tags.txt ./fuzz.sh ./*/*.c ./*/*.sh)
+}
+
+# choose LINE WORDS: the tests that the words of a plan stand for.
+choose() {
+    awk -v where="$1" -v words="$2" '
+        function wrong(text) {
+            print where ": " text > "/dev/stderr"
+            bad = 1
+        }
+        {
+            test[NR] = $1
+            for (i = 1; i <= NF; i++) {
+                has[NR, $i]
+                known[$i]
+            }
+        }
+        END {
+            parts = split(words, part, ",")
+            for (p = 1; p <= parts; p++) {
+                split("", less)
+                end = n = split(part[p], word, " ")
+                for (k = n; k >= 1; k--)
+                    if (word[k] == "but") {
+                        end = k - 1
+                    } else if (!(word[k] in known))
+                        wrong((word[k] ~ /\./ ? "there is no test `" \
+                               : "no test has the tag `") word[k] "`")
+                for (k = end + 2; k <= n; k++)
+                    for (t = 1; t <= NR; t++)
+                        if ((t, word[k]) in has)
+                            less[t]
+                chosen = 0
+                for (k = 1; k <= end; k++)
+                    for (t = 1; t <= NR; t++)
+                        if ((t, word[k]) in has && !(t in less)) {
+                            chosen = 1
+                            if (!(t in done))
+                                print test[t]
+                            done[t]
+                        }
+                if (!chosen && !bad)
+                    wrong("part " p " chooses no test")
+            }
+            exit bad
+        }' "$out/tests"
+}
+
 # one NUMBER COMPILER FLAGS TEST: output to $out/NUMBER.log
 one() {
     log=$out/$1.log
@@ -52,7 +142,8 @@ one() {
             return ;;
     esac
     std=-std=c11
-    source=$(path "$name.c")
+    source=$(path "$name")
+    name=${name%.c}
     case $flags in *-std=*) std= ;; esac
     for header in $(field "$source" needs); do
         if ! echo "#include <$header>" \
@@ -66,7 +157,7 @@ one() {
     for unit in $(field "$source" with); do
         units="$units $(path "$unit")"
     done
-    # shellcheck disable=SC2086  # flags and units are lists
+    # shellcheck disable=SC2046,SC2086  # flags and units are lists
     if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
         -I"$here/support" "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
         > "$log" 2>&1; then
@@ -90,24 +181,19 @@ fi
 
 rm -rf "$out"
 mkdir -p "$out"
+table > "$out/tests" || exit 2
+line=0
 number=0
 : > "$out/list"
-while IFS='|' read -r cc flags tests; do
+while IFS='|' read -r cc flags words; do
+    line=$((line + 1))
     case $cc in '#'* | '') continue ;; esac
+    tests=$(choose "$plan:$line" "$words") || exit 2
     cc=$(echo "$cc" | tr -d ' ')
     if ! command -v "$cc" > /dev/null 2>&1; then
         echo "skipped: $cc is not installed"
         continue
     fi
-    case $tests in
-        *" all"*)
-            but=" ${tests#*all} "
-            tests=$(cd "$here" && grep -l 'int main' */*.c \
-                | grep -v '^fuzz/' | xargs grep -L '^// plan: listed' \
-                | sed 's|.*/||; s|\.c$||' | while read -r name; do
-                      case $but in *" $name "*) ;; *) echo "$name" ;; esac
-                  done) ;;
-    esac
     for name in $tests; do
         number=$((number + 1))
         printf '%s\0%s\0%s\0%s\0' "$number" "$cc" "$flags" "$name" \

@@ -10,12 +10,13 @@ say() {
     echo "$*"
 }
 
-# Headers are what src/ makes of them, and list the rooms that they have.
+# Headers are what src/ makes of them, and list the rooms that they have, each
+# with what is in it.
 for header in adrev*.h; do
     awk -f tools/join.awk "src/$header" | cmp -s - "$header" \
         || say "$header is not what src/ makes of it: make headers"
-    contents=$(sed -n '1,60s/^ \*   \([a-z]*\/[a-z/ ]*\)$/\1/p' "src/$header" \
-               | tr '\n' ' ')
+    contents=$(sed -n '1,100s/^ \*   \([a-z]*\/[a-z]*\)  *[^ ].*$/\1/p' \
+                   "src/$header" | tr '\n' ' ')
     rooms=$(sed -n 's/^#include "\([a-z]*\/[a-z]*\)\.h"/\1/p' "src/$header" \
             | tr '\n' ' ')
     [ "$contents" = "$rooms" ] || say "$header: contents $contents, rooms $rooms"
@@ -56,6 +57,51 @@ done
 for file in $(grep -oE '\]\([a-z-]+\.md' docs/behaviour/README.md); do
     [ -e "docs/behaviour/${file#*\(}" ] \
         || say "docs/behaviour/${file#*\(} is mentioned and does not exist"
+done
+
+# Operations: rows that do not have to be there for the tests to compile.
+operations=$(sed -n '/^#define ADREV_OPS/,/[^\\]$/s/^ *ROW( *\([a-z0-9_]*\),.*/\1/p' \
+             src/core/operations.h)
+[ "$(echo "$operations" | wc -l)" -gt 40 ] || say "no operations found"
+for name in $operations; do
+    for test in tests/core/edges.c tests/core/second_partials.c; do
+        sed -n '/^#define SWEEPS/,/[^\\]$/p' "$test" | grep -q "ROW( $name," \
+            || say "$name has no row of SWEEPS in $test"
+    done
+    grep -q "{ \"$name\"," tests/core/expressions_print.c \
+        || say "$name is not in tests/core/expressions_print.c"
+done
+
+# Array statements: a place for ADREV_DEBUG, and rows in three tests; and what
+# ad_connected does with each rule. (ad_external has tests of its own.)
+statements=$(sed -n '/^\/\* --- external and array/,/^\/\* --- operation c/s/^ADX_API [a-z_]* \(ad_[a-z0-9_]*\)(.*/\1/p' \
+             src/core/api.h)
+[ "$(echo "$statements" | wc -l)" -gt 20 ] || say "no array statements found"
+for name in $statements; do
+    grep -q "^#define $name(" src/number/fronts.h \
+        || say "$name has no place (ADX_PLACED) in src/number/fronts.h"
+    for test in tests/array/arrays.c tests/core/errors.c tests/function/function.c; do
+        [ "$name" = ad_external ] || grep -qE "\b${name%_s}(_s)?\(" "$test" \
+            || say "$name is not in $test"
+    done
+done
+for rule in $(grep -ohE '^static const adx_rule adx_\w+' src/*/*.h \
+              | sed 's/.* //'); do
+    grep -q "&$rule\b" src/loop/connections.h \
+        || say "src/loop/connections.h does not know $rule"
+done
+
+# Switches: each is set by some test, and tests set none that is not there.
+for switch in $(grep -ohE '^#ifn?def ADREV_\w+' src/*/*.h | sed 's/.* //' \
+                | grep -vE '_(H|IMPLEMENTED)$' | sort -u); do
+    grep -qE -e "(-D|#define )$switch\b" tests/*/*.[ch] tests/*/*.sh tests/*.sh \
+        tests/plans/*.txt || say "no test sets $switch"
+done
+for switch in $(grep -ohE -e '(-D|^#define )(ADREV|ADX)_\w+' tests/*/*.[ch] \
+                tests/*/*.sh tests/*.sh tests/plans/*.txt Makefile \
+                | sed -E 's/-D|.* //' | grep -v '_H$' | sort -u); do
+    grep -qE "^#(el)?if.*\b$switch\b" src/*.h src/*/*.h \
+        || say "tests set $switch, which is no switch"
 done
 
 # Width: 80 columns; 100 in aligned tables and macros. The rows of section 4

@@ -41,7 +41,8 @@ static void steps(void)
     const ad_op_info *ops = ad_op_table();
 
     for (int i = ADREV_OP_floor; i < ADREV_OP_lt; i++)
-        printf("`ad_%s`%s", ops[i].name, i + 1 < ADREV_OP_lt ? ", " : "\n");
+        printf("`ad_%s`%s", ops[i].name, i + 1 == ADREV_OP_lt ? "\n"
+               : i == ADREV_OP_rint ? ",\n" : ", ");
 }
 
 // The shortest text that reads back as x.
@@ -75,10 +76,10 @@ int main(void)
 {
     printf("# Operations\n\n"
            "Made by `make docs` from the tables in src/core/operations.h. "
-           "`adm_sin` is `sin` of\n`<math.h>` at `ad_real`; `v` is the value "
-           "just computed; the `adx_` helpers stand\nabove the table.\n\n");
+           "`adm_sin` is `sin`\nof `<math.h>` at `ad_real`; `v` is the value "
+           "just computed; the `adx_` helpers\nstand above the table.\n\n");
     operations();
-    printf("\nStep functions, derivative 0 everywhere: ");
+    printf("\nStep functions, derivative 0 everywhere:\n");
     steps();
     printf("\nComparisons, of values: `ad_lt`, `ad_le`, `ad_gt`, `ad_ge`, "
            "`ad_eq`, `ad_ne`.\n\n"
@@ -88,7 +89,7 @@ int main(void)
            "`remquo`, `nextafter`, `nexttoward`.\n\n"
            "## Kinks, ties, limits and extreme arguments\n\n"
            "Tested as they stand by tests/core/edges.c, in double precision; "
-           "0 ulps: the very\nsame number.\n\n"
+           "0 ulps: the\nvery same number.\n\n"
            "| at | d/dx | d/dy | d/dz | ulps | because |\n"
            "|---|---|---|---|---|---|\n");
 #define EDGE(op, x, y, z, dx, dy, dz, ulps, because)                        \

@@ -3,7 +3,7 @@
 # in the order in which they are joined. Prints, for each room, the lines that
 # its opening should have; and `UP ROOM:LINE NAME of ROOM` for each name that
 # is used in a room before the one that defines it.
-# Functions of later rooms that a room declares, to call them, are `later`.
+# A function of a later room may not be declared to be called before it.
 #
 # Names are those with our prefixes. One that is pasted together in a macro,
 # adx_f_##name, is known by its beginning. The rooms of core/ that every other
@@ -213,7 +213,7 @@ END {
         if (!from || from == r)
             continue
         if ((r, name) in declared && from > r) {
-            later[r] = later[r] " " name
+            print "UP " path[r] ": declares " name " of " path[from]
             continue
         }
         if (from > r && name in first_declared && first_declared[name] < r)
@@ -236,6 +236,5 @@ END {
                 list = list " " path[from]
         print_list("needs", list)
         print_list("offers", offers[r])
-        print_list("later", later[r])
     }
 }

@@ -35,7 +35,7 @@ for room in $rooms; do
                 else if (mine)
                     want[++wanted] = line
         }
-        !done && /^ \*   (needs|offers|later) / { list = 1 }
+        !done && /^ \*   (needs|offers) / { list = 1 }
         !done && list && /^ \*   / { next }
         / \*\/$/ && !done {
             if (wanted && last != " *")

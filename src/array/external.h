@@ -83,7 +83,7 @@ typedef struct adx_external {
     adx_ids ids;
 } adx_external;
 
-// Direction w of one value after the other, and back.
+// Direction w of the operands' tangents, as an array for the user's function.
 static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                            size_t W, size_t w, ad_real x[])
 {
@@ -92,6 +92,9 @@ static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                                         : adj[adx_id(&s->ids, i) * W + w];
 }
 
+// The user's rule serves one direction at a time. Its arrays lie in the scratch
+// room, first the operands' adjoints, then the results'. A direction in which
+// all results have adjoint zero is left out.
 static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -145,7 +148,9 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
-// Room for it in every sweep, and on the tape.
+// Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
+// then the list of ids. It also makes sure that a sweep has scratch room for
+// one direction of the operands and results. NULL: nothing is recorded.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {
@@ -168,6 +173,8 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
     return s;
 }
 
+// What stands in the way of an external statement; ADREV_OK also means that a
+// tape, if there is one, records.
 static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
                                      bool missing)
 {
@@ -181,7 +188,8 @@ static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
     return wrong == ADREV_OK && t != NULL ? t->status : wrong;
 }
 
-// As adx_tell_array does: before the results are named.
+// As adx_tell_array does, before the results are named. A hook that keeps the
+// rule and its data sets *kept, and then destroys them itself.
 static void adx_tell_external(const adx_external *s, const adx_view *from,
                               size_t bytes, bool *kept)
 {
@@ -197,12 +205,16 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
     hooks->array(hooks->user, &told);
 }
 
+// If nothing is recorded, the results are constants and the rule is destroyed
+// at once. Otherwise the statement joins the tape's chain of those that a clear
+// or a rewind must destroy, unless a hook has taken that over.
 ADX_API ad_status (ad_external)(const ad_external_rule *rule,
                                 const void *saved, size_t bytes, size_t n,
                                 const ad_rev x[], size_t m,
                                 const ad_real v[], ad_rev y[])
 {
-    bool missing = adx_no_array(n, x) || adx_no_array(m, v) || adx_no_array(m, y)
+    bool missing = adx_no_array(n, x) || adx_no_array(m, v)
+                || adx_no_array(m, y)
                 || (bytes > 0 && saved == NULL) || bytes > SIZE_MAX / 8;
     ad_status status = adx_external_status(rule, m, missing);
     ad_tape *t = adx_now.tape;

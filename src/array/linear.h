@@ -2,7 +2,8 @@
 
 /* === array/linear ===========================================================
  * Linear statements: spans of operands with their partials, and one sum or n
- * results.
+ * results. They are enough for sums, scalar products with constants, norms and
+ * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
@@ -24,8 +25,9 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
         y[i] += a * x[i];
 }
 
-// Eight running sums, however wide a register is: in one, every addition would
-// wait for the one before.
+// A scalar product in eight running sums, however wide a register is: in a
+// single sum every addition would wait for the one before, and with a number of
+// sums that depends on the register the last bits would, too.
 ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
 {
     ad_real total = 0;
@@ -47,7 +49,8 @@ ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
     return total;
 }
 
-// The sum of all a x, each product by itself: a sum of x may overflow.
+// The sum of all a x. Each product is made by itself, because the sum of x
+// alone may overflow.
 static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
 {
     ad_real total = 0;
@@ -63,7 +66,8 @@ static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
     return total;
 }
 
-// x*0 is 0, or NaN where x is not finite.
+// Whether all are finite, without a branch in the loop: x*0 is 0, or NaN where
+// x is not finite.
 static bool adx_finite_all(size_t n, const ad_real x[])
 {
     ad_real sum = 0;
@@ -79,10 +83,11 @@ static bool adx_finite_all(size_t n, const ad_real x[])
     return sum == 0;
 }
 
-// Few numbers, mostly: for these a call of memcpy takes longer, and vectors could
-// only be read when numbers that were just written one by one are all stored.
-// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program,
-// and two at a time, with clang, 2.9 instead of 3.1.)
+// Copies what are mostly few numbers. For these a call of memcpy takes longer.
+// A vector load would have to wait until numbers that were just written one by
+// one are all stored, so the loop hides its pointers and stays a scalar one. (A
+// loop as a scan, replayed, takes 4.1 instead of 4.6 times the plain program;
+// two at a time, with clang, 2.9 instead of 3.1.)
 ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
 {
     if (n > 16) {
@@ -101,6 +106,7 @@ ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
         *to = *from;
 }
 
+// As adx_finite_all, and scalar for the same reason as adx_copy_few.
 ADX_INLINE bool adx_finite_few(size_t n, const ad_real *x)
 {
     ad_real sum = 0;
@@ -121,8 +127,8 @@ static bool adx_zeros(size_t n, const ad_real x[])
     return true;
 }
 
-// The chain rule for one partial in W directions: to += d from. With care,
-// where a factor may not be finite: a zero absorbs it.
+// The chain rule for one partial in W directions: to += d from. `care` is for
+// factors that may not be finite: then a factor of zero gives zero.
 ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
                           size_t W, bool care)
 {
@@ -136,14 +142,16 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 
 /* --- linear statements --------------------------------------------------- */
 
-// Operands and their partials, scale * d[i].
+// n operands, of which operand i has the partial scale * d[i].
 typedef struct adx_span {
     adx_ids ids;
     ad_real *d;                 // NULL: 1
     ad_real scale;
 } adx_span;
 
-// One sum of all spans, or n results, one of each operand of each span.
+// A linear statement has up to three spans. Either it has one result, the sum
+// of all terms of all spans, or it has n results (`each`): result i is the sum
+// of the i-th terms.
 typedef struct adx_linear {
     adx_extended e;
     size_t n;
@@ -157,7 +165,8 @@ ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
     return s->d == NULL ? s->scale : s->scale * s->d[i];
 }
 
-// One direction, adjacent ids, no care: vector loops.
+// The reverse sweep of one span in the fast case: one direction, adjacent ids,
+// and no factor that needs care. So every loop is a vector loop.
 static void adx_span_reverse(const adx_linear *s, const adx_span *p,
                           const ad_real y[], ad_real x[])
 {
@@ -174,7 +183,8 @@ static void adx_span_reverse(const adx_linear *s, const adx_span *p,
             x[i] += p->scale * p->d[i] * y[i];
 }
 
-// The same where all operands are one number: of n results.
+// The fast case of a span in which one number is the operand of all n results:
+// what all results contribute to it, as one sum.
 static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
@@ -182,6 +192,9 @@ static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                         : p->scale * adx_inner(s->n, p->d, y);
 }
 
+// A statement whose adjoints are all zero contributes nothing. Otherwise each
+// span takes a vector loop if it can, and the general loop if not. A W that is
+// known to the compiler unrolls the loop over directions.
 ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
                                      size_t W)
 {
@@ -242,8 +255,8 @@ static const adx_rule adx_linear_rule = {
     "linear", adx_linear_reverse, adx_linear_forward, NULL
 };
 
-// Where there are partials, the scale is 1 or -1, or becomes a part of them.
-// Whether all are finite.
+// Stores a span's partials and returns whether all are finite. A scale other
+// than 1 or -1 is multiplied into them here, once, instead of in every sweep.
 static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
 {
     ad_real fault = adx_pack(d, p->d);
@@ -256,7 +269,7 @@ static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
     return adx_finite_all(n, p->d);
 }
 
-// What a span is recorded from.
+// What a span is made from when a statement is recorded.
 typedef struct adx_part {
     adx_view x;                 // operands
     adx_view d;                 // their partials are these; none: 1
@@ -264,13 +277,15 @@ typedef struct adx_part {
     bool own;                   // the caller writes them, where there is room
 } adx_part;
 
+// Whether a span keeps partials of its own on the tape.
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
         && (p->own || p->d.v != NULL);
 }
 
-// Bytes of the statement; 0: all operands are constants.
+// Classifies the ids of all parts and adds up the bytes of the statement; 0:
+// all operands are constants.
 static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
                                adx_ids ids[])
 {
@@ -286,7 +301,8 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
     return active ? bytes : 0;
 }
 
-// To be called when all partials are there.
+// Ends a statement whose partials the caller has written (`own`): from now on
+// it is known whether its sweep needs care.
 static void adx_seal(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
@@ -296,7 +312,10 @@ static void adx_seal(adx_linear *s)
     }
 }
 
-// Records results of n terms; NULL: nothing is recorded.
+// Records a linear statement of n terms in each part. Its memory is the struct,
+// then the partials of every span that stores them, then the lists of ids.
+// NULL: nothing is recorded, because all operands are constants or the tape has
+// failed.
 static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
                                   const adx_part part[])
 {
@@ -330,6 +349,7 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
     return s;
 }
 
+// Names the result v of a sum or of a scalar product, and tells the hook.
 static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                              const adx_linear *s)
 {

@@ -20,7 +20,8 @@
 
 /* --- operands ------------------------------------------------------------ */
 
-// A matrix of numbers or of constants. A vector is one row.
+// What an array statement reads: a matrix of recorded numbers or of constants,
+// with strides. A vector is one row.
 typedef struct adx_view {
     const ad_rev *x;            // NULL: constants
     const ad_real *v;           // the first value
@@ -36,7 +37,10 @@ ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
                   && offsetof(ad_rev, v) == 0,
                   "the values of an array of ad_rev are a strided array");
 
-// Their ids on this tape.
+// The ids of a view's elements on this tape. Ids that are evenly spaced in both
+// directions, as those of an array of inputs are, need no memory: a base and
+// two steps say them. Others are a list. The arithmetic is modulo 2^32, so a
+// step may stand for a negative one.
 typedef struct adx_ids {
     const uint32_t *list;       // row by row; NULL: base + i*row + j*col
     uint32_t base;              // 0 and no list: constants
@@ -76,7 +80,8 @@ static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
 
 static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
 
-// A column as a row, since loops run along rows. Others stay as they are.
+// A column as a row, because the loops run along rows. Other views stay as they
+// are.
 static inline adx_view adx_lying(const adx_view *a)
 {
     adx_view row = *a;
@@ -88,10 +93,12 @@ static inline adx_view adx_lying(const adx_view *a)
     return row;
 }
 
-// What a statement of any kind has, of one of this kind; NULL if it was not made.
+// The part that a statement of this kind shares with all others; NULL if the
+// statement was not recorded.
 #define ADX_BASE(s) ((s) == NULL ? NULL : &(s)->e)
 
-// Whether an array of n elements cannot be, or is missing: the tape then fails.
+// Whether an array of n elements is impossible, or needed and not given. If so,
+// the tape fails.
 static bool adx_missing(size_t n, const void *x)
 {
     if (!adx_no_array(n, x))
@@ -120,9 +127,11 @@ typedef ad_real adx_duo __attribute__((vector_size(2 * sizeof(ad_real)),
 typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 #endif
 
-// One row of values, one behind the other. The sum of all v*0: NaN if one is
-// not finite. Two by two, since gcc -O2 without AVX puts four together in
-// memory (ten times slower), and in two sums, which are not one chain.
+// Copies one row of values into consecutive places. Returns the sum of all v*0,
+// which is NaN if a value is not finite and 0 otherwise. The loop takes two
+// values at a time, because gcc -O2 without AVX would put four together in
+// memory (ten times slower), and it keeps two sums, so that an addition need
+// not wait for the one before.
 ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
                                 ad_real to[])
 {
@@ -149,7 +158,8 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// Row i. A constant step makes vector loops (dot, bench/: 1.2 times).
+// Row i. A step that is known to the compiler makes vector loops (a dot product
+// is 1.2 times as fast).
 static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
@@ -159,6 +169,7 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
          : adx_pack_row(a->cols, v, step, to);
 }
 
+// The whole view, row by row. The result is that of adx_pack_row.
 static ad_real adx_pack(const adx_view *a, ad_real to[])
 {
     const adx_view b = adx_lying(a);
@@ -168,13 +179,16 @@ static ad_real adx_pack(const adx_view *a, ad_real to[])
     return fault;
 }
 
+// The id of x on the current tape; 0: a constant. Only a value of another job
+// has to be looked up.
 static inline uint32_t adx_id_here(ad_rev x)
 {
     return x.job == (uint32_t)adx_now.job && x.job != 0 ? x.seq
                                                         : adx_resolve(x);
 }
 
-// Whether the compound ids of a row are id, id + step ...
+// Whether the compound ids of a row are id, id + step ... The loop has no
+// branch: it collects every difference in `other` and looks once at the end.
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
                          uint64_t id, uint64_t step)
 {
@@ -188,7 +202,7 @@ static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
     return other == 0;
 }
 
-// The compound id that row i begins with, if they are evenly spaced.
+// The compound id that row i begins with, if the ids are evenly spaced.
 static inline uint64_t adx_even_id(const adx_view *a, const adx_ids *ids,
                                    size_t i)
 {
@@ -201,7 +215,11 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
                         adx_even_id(a, ids, i), (uint64_t)(int32_t)ids->col);
 }
 
-// What the ids are if they are evenly spaced; base 0: they are not.
+// The spacing that the ids have if they are evenly spaced, read off the four
+// corners; base 0: they are not. A corner must be a value of this tape, and
+// newer than `since`, because the spacing of older values depends on the
+// schedule. Whether the numbers in between keep to it is for adx_even to find
+// out.
 static adx_ids adx_corners(const adx_view *a)
 {
     adx_ids ids = {0};
@@ -224,6 +242,7 @@ static adx_ids adx_corners(const adx_view *a)
     return ids;
 }
 
+// The spacing that belongs to the view that adx_lying makes.
 static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
 {
     adx_ids along = *ids;
@@ -232,7 +251,7 @@ static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
     return along;
 }
 
-// Whether the ids are those that the corners promise.
+// Whether all ids are what the corners promise.
 static bool adx_even(const adx_view *a, const adx_ids *ids)
 {
     const adx_view b = adx_lying(a);
@@ -243,7 +262,10 @@ static bool adx_even(const adx_view *a, const adx_ids *ids)
     return i == b.rows;
 }
 
-// How the ids are to be stored. The list itself, if it needs one, later.
+// Decides how the ids are stored: by their spacing, as a list (`listed`), or
+// not at all because all numbers are constants. The list itself is written
+// later, when the statement has its memory. But values of other recordings are
+// looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
     adx_ids ids = adx_corners(a);
@@ -261,7 +283,8 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
-// Both at once for a row of adjacent numbers.
+// Packs a row of adjacent numbers and checks its ids in one loop, so that the
+// numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
                               uint64_t step, ad_real to[], ad_real *fault)
 {
@@ -297,8 +320,8 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Both at once for row i: a large matrix is read from memory once. (matvec,
-// bench/: 1.15 times as fast.)
+// The same for row i of any view. That a large matrix is read from memory once
+// makes matvec 1.15 times as fast.
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {
@@ -327,7 +350,8 @@ static bool adx_is_constant(const adx_ids *ids)
     return ids->base == 0 && !ids->listed;
 }
 
-// Writes the list, where there is one, and goes on behind it.
+// Writes the list, if there is one, and returns the end of it. A constant among
+// recorded numbers becomes the sink.
 static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
 {
     if (!ids->listed)
@@ -356,13 +380,14 @@ static inline size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
                       + (uint32_t)j * ids->col);
 }
 
-// Whether ids follow one another, so that adjoints are an array.
+// Whether the ids follow one another, so that the adjoints are a plain array.
 static bool adx_adjacent(const adx_ids *ids)
 {
     return ids->list == NULL && ids->base != 0 && ids->col == 1;
 }
 
-// Whether array statements are recorded now.
+// Whether array statements are recorded now. A trace hook that cannot be told
+// of arrays makes the tape fail: it would miss operations.
 static bool adx_recording(void)
 {
     ad_tape *t = adx_now.tape;
@@ -390,7 +415,8 @@ static ad_array_operation adx_array_operation(ad_array_kind kind,
     };
 }
 
-// Before the results are named: they may lie where the operands are.
+// Tells the trace hook of an array statement. This comes before the results are
+// named, because they may lie where the operands are.
 static void adx_tell_array(ad_array_kind kind, ad_opcode code,
                            const adx_extended *e, const adx_view *a,
                            const adx_view *b, const adx_view *c)
@@ -408,7 +434,8 @@ static void adx_tell_array(ad_array_kind kind, ad_opcode code,
     hooks->array(hooks->user, &told);
 }
 
-// An entry, of which this much is written here; NULL: the tape has failed.
+// Adds an entry of that many bytes and fills in what all kinds have in common.
+// The caller fills in the rest. NULL: the tape has failed.
 static void *adx_add_extended(const adx_rule *rule, size_t bytes,
                               size_t values, size_t operands)
 {
@@ -432,7 +459,8 @@ static void *adx_add_extended(const adx_rule *rule, size_t bytes,
     return e;
 }
 
-// The value of a site: the first result that is not finite.
+// With ADREV_DEBUG a site keeps one value: here the first result that is not
+// finite.
 static void adx_note_value(adx_operand *at, ad_real v)
 {
     adx_site site;
@@ -444,7 +472,7 @@ static void adx_note_value(adx_operand *at, ad_real v)
     memcpy(at, &site, sizeof site);
 }
 
-// Result i of a statement, if it was recorded.
+// Makes y result i of a statement, or a constant if no statement was recorded.
 static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
 {
     if (ADREV_DEBUG && e != NULL && v * 0 != 0)
@@ -452,7 +480,7 @@ static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
     adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
 }
 
-// Results first .. first + n, to every inc-th of y.
+// Makes every inc-th element of y a result, from result `first` on.
 static void adx_put_results(const adx_extended *e, size_t first, size_t n,
                             const ad_real v[], ad_rev y[], ptrdiff_t inc)
 {

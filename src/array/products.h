@@ -1,7 +1,11 @@
 #pragma once
 
 /* === array/products =========================================================
- * Products of matrices, and of a triangular matrix with a vector.
+ * Products of matrices, and of a triangular matrix with a vector. As a linear
+ * statement each result would store the partials of all its terms. A product
+ * stores its two matrices once instead, and its sweeps multiply by them. A dot
+ * product is a row times a column, and in a product with a vector the second
+ * matrix has one column.
  *
  *   needs   tape/layout tape/memory tape/entries array/operands array/linear
  *           array/sums
@@ -10,8 +14,9 @@
 
 /* --- products of matrices ------------------------------------------------ */
 
-// C = A B; Ab += Cb B', Bb += A' Cb. A matrix is saved if the other has
-// recorded numbers. A column of results (n = 1) is a product with a vector.
+// C = A B, of which the reverse sweep makes Ab += Cb B' and Bb += A' Cb. So a
+// matrix is saved if the other one has recorded numbers. Where n = 1, B is a
+// vector.
 typedef struct adx_product {
     adx_extended e;
     size_t m;
@@ -23,11 +28,15 @@ typedef struct adx_product {
     ad_real *b;                 // [k*n]; NULL: A is constant
 } adx_product;
 
-// Rows of B that are worked on together: 64 of 512 numbers fill a cache of
-// 256 kB. (matmul of 512, bench/: 1.3 times faster than all at once.)
+// Rows of B that are worked on together: 64 rows of 512 numbers fill a cache of
+// 256 kB, which makes a product of that size 1.3 times as fast.
 #define ADX_PANEL 64
 
-// One direction, no care; the rows of B are adjacent, or constant.
+// One direction, no factor that needs care, and the ids of each row of B
+// adjacent, or B constant. Each element (i, l) of A meets row l of B and row i
+// of the adjoints of C: their scalar product is added to the adjoint of the
+// element, and a multiple of the latter row to the adjoints of the former. Rows
+// of B and of its adjoints stay in the cache while i runs.
 static void adx_product_fast(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -48,7 +57,7 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
     }
 }
 
-// adj += c d, at the ids of a row.
+// adj += c d, where adj are the adjoints that the ids name.
 static void adx_add_at(size_t n, ad_real c, const ad_real d[],
                        const adx_ids *ids, ad_real adj[])
 {
@@ -63,7 +72,10 @@ static void adx_add_at(size_t n, ad_real c, const ad_real d[],
     }
 }
 
-// One direction, no care, a vector B, any ids.
+// The fast case of a vector B with any ids. The adjoints of row i of A grow by
+// c[i] times the vector, and those of the vector by c[i] times row i. `row`
+// holds the ids of row i and moves down with i; `column` holds those of the
+// vector, turned into a row.
 static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -82,7 +94,7 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
     }
 }
 
-// Any directions, any ids.
+// The general case: any number of directions, any ids.
 ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
                                  size_t W, bool care)
 {
@@ -103,6 +115,8 @@ ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
             }
 }
 
+// Whether adx_product_fast and adx_triangle_fast can take operands with these
+// ids.
 static bool adx_rows_fit(const adx_ids *ids)
 {
     return adx_is_constant(ids) || adx_adjacent(ids);
@@ -158,10 +172,15 @@ static const adx_rule adx_product_rule = {
     "product", adx_product_reverse, adx_product_forward, NULL
 };
 
-// Packs both where the entry will lie, if the ids of both are evenly spaced.
-// For a vector B also the results, into the free room behind, where they stay
-// until there is another entry: rows are multiplied while they are in the
-// cache. (matvec, bench/: 1.05 times as fast.)
+// Packs A and B right where the entry of the product will lie, before that
+// entry is made, so that large matrices are read once: while they are packed,
+// it is checked that their ids are as evenly spaced as the corners promise. If
+// they turn out not to be, nothing has been recorded yet, and the caller
+// classifies and packs in the usual way.
+//
+// For a vector B the results are computed in the same pass, while a row is in
+// the cache, into the free room behind the entry. They stay there until another
+// entry is made (matvec is 1.05 times as fast).
 static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               adx_ids *ai, adx_ids *bi, ad_real *fault,
                               const ad_real **value)
@@ -184,13 +203,46 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
         if (product != NULL)
             product[i] = adx_inner(a->cols, at, column);
     }
+    // a block that was added for this entry is of no use to others
     if (!even && ahead.added != NULL)
         adx_drop_next(adx_now.tape);
     *value = even ? product : NULL;
     return even;
 }
 
-// *value: the results, if they are known already.
+// Adds the entry of a product: the struct, then the matrices that are saved,
+// then the lists of ids. If both matrices are packed already, they lie where
+// this puts them.
+static adx_product *adx_lay_product(const adx_view *a, const adx_view *b,
+                                    const adx_ids *ai, const adx_ids *bi)
+{
+    size_t a_size = adx_size(a);
+    size_t b_size = adx_size(b);
+    size_t a_saved = adx_is_constant(bi) ? 0 : a_size;
+    size_t b_saved = adx_is_constant(ai) ? 0 : b_size;
+    size_t listed = (ai->listed ? a_size : 0) + (bi->listed ? b_size : 0);
+    adx_product *s = adx_add_extended(&adx_product_rule,
+        sizeof *s + (a_saved + b_saved) * sizeof(ad_real)
+            + listed * sizeof(uint32_t), a->rows * b->cols, a_size + b_size);
+    if (s == NULL)
+        return NULL;
+
+    ad_real *room = (ad_real *)(s + 1);
+    s->m = a->rows;
+    s->k = a->cols;
+    s->n = b->cols;
+    s->a_ids = *ai;
+    s->b_ids = *bi;
+    s->a = adx_is_constant(bi) ? NULL : room;
+    s->b = adx_is_constant(ai) ? NULL : room + a_saved;
+    uint32_t *list = (uint32_t *)(void *)(room + a_saved + b_saved);
+    list = adx_write_list(a, &s->a_ids, list);
+    adx_write_list(b, &s->b_ids, list);
+    return s;
+}
+
+// Records a product. *value points to the results if they are known already,
+// else it is NULL.
 static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
                                     const ad_real **value)
 {
@@ -205,40 +257,17 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
         ai = adx_classify(a);
         bi = adx_classify(b);
     }
-    bool a_active = !adx_is_constant(&ai);
-    bool b_active = !adx_is_constant(&bi);
-    if ((!a_active && !b_active) || adx_now.tape->status != ADREV_OK)
+    if ((adx_is_constant(&ai) && adx_is_constant(&bi))
+        || adx_now.tape->status != ADREV_OK)
         return NULL;
-    size_t a_size = adx_size(a);
-    size_t b_size = adx_size(b);
-    size_t bytes = sizeof(adx_product)
-        + (b_active ? a_size : 0) * sizeof(ad_real)
-        + (a_active ? b_size : 0) * sizeof(ad_real)
-        + (ai.listed ? a_size : 0) * sizeof(uint32_t)
-        + (bi.listed ? b_size : 0) * sizeof(uint32_t);
-    adx_product *s = adx_add_extended(&adx_product_rule, bytes,
-                                      a->rows * b->cols, a_size + b_size);
+    adx_product *s = adx_lay_product(a, b, &ai, &bi);
     if (s == NULL)
         return NULL;
-
-    ad_real *room = (ad_real *)(s + 1);
-    s->m = a->rows;
-    s->k = a->cols;
-    s->n = b->cols;
-    s->a_ids = ai;
-    s->b_ids = bi;
-    s->a = b_active ? room : NULL;
-    room += b_active ? a_size : 0;
-    s->b = a_active ? room : NULL;
-    room += a_active ? b_size : 0;
-    uint32_t *list = (uint32_t *)(void *)room;
-    list = adx_write_list(a, &s->a_ids, list);
-    adx_write_list(b, &s->b_ids, list);
     ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
-    ADX_TALLY(forward, mul, a_size * b->cols);
-    if (!packed && b_active)
+    ADX_TALLY(forward, mul, adx_size(a) * b->cols);
+    if (!packed && s->a != NULL)
         fault += adx_pack(a, s->a);
-    if (!packed && a_active)
+    if (!packed && s->b != NULL)
         fault += adx_pack(b, s->b);
     s->e.care = fault != 0;
     return s;
@@ -252,10 +281,13 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// A panel of columns of C, so that its rows of B stay in the cache and its sums
-// on the stack. (matmul of 768, gcc -O3: 2 times as fast as row by row.)
+// Columns of C that are computed together, so that their part of B stays in the
+// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
+// fast as row by row.)
 #define ADX_COLUMNS 128
 
+// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
+// Where B is saved, its rows are contiguous and the sum is a vector loop.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)
@@ -286,13 +318,13 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
     }
 }
 
-// Ax. (A dot product is one row of it.)
+// y = A x, by scalar products, or from the results that adx_product_ahead left.
 static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
                                 ad_rev y[], ptrdiff_t inc)
 {
     for (size_t i = 0; i < a->rows; i++) {
-        // of no columns there may be no array, and NULL + 0 is undefined
+        // without columns there may be no array, and NULL + 0 is undefined
         const ad_real *row = a->v;
         if (a->cols > 0)
             row += (ptrdiff_t)i * a->rs * a->unit;
@@ -311,6 +343,8 @@ static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
     adx_multiply_vector(a, x, s, value, y, inc);
 }
 
+// x . x: one span of n operands with partials 2 x, half of what a product of
+// two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
 {
     const adx_part part = { .x = *x, .d = *x, .scale = 2 };
@@ -380,8 +414,10 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
 
 /* --- a triangular matrix times a vector ---------------------------------- */
 
-// y = L x: xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
-// db[i] = x[i] yb[i], lb[j,i] = x[i] yb[j].
+// y = L x. L has the diagonal d and, below it, l column by column. In reverse
+//     xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
+//     db[i] = x[i] yb[i],
+//     lb[j,i] = x[i] yb[j].
 typedef struct adx_triangle {
     adx_extended e;
     size_t n;
@@ -393,7 +429,8 @@ typedef struct adx_triangle {
     ad_real *x;                 // [n]
 } adx_triangle;
 
-// One direction, adjacent ids, no care.
+// One direction, adjacent ids, no factor that needs care. Column i of L and the
+// adjoints of y below i are arrays of the same length, `below`.
 static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
 {
     const ad_real *y = &adj[s->e.first];
@@ -415,8 +452,8 @@ static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
     }
 }
 
-// Visits every element in any number of directions; back: adjoints, else
-// tangents.
+// The general case: visits every element of L in any number of directions. It
+// adds adjoints if `back`, else tangents.
 static void adx_triangle_sweep(const adx_triangle *s, ad_real adj[], size_t W,
                                bool back)
 {
@@ -468,6 +505,8 @@ static const adx_rule adx_triangle_rule = {
     "triangle", adx_triangle_reverse, adx_triangle_forward, NULL
 };
 
+// Records the statement: the struct, then d, l and x, then the lists of ids.
+// All three are saved, whichever are recorded.
 static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
                                       const adx_view *x)
 {
@@ -521,6 +560,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
                    ADX_BASE(s), &diagonal, &lower, &from);
     ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
+    // the diagonal first, then column after column
     for (size_t i = 0; i < n; i++)
         adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
                    ADX_BASE(s), i);

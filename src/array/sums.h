@@ -21,8 +21,8 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return adx_sum_of(v, n, &part);
 }
 
-// Products of two vectors, in the order of adx_inner, to the last bit: a value
-// does not depend on what of it is recorded.
+// A scalar product with strides. It adds in the order of adx_inner, so it has
+// the same bits: a value does not depend on which of its operands are recorded.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -55,7 +55,8 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
 }
 
-// Euclidean length: the largest entry is taken out of the squares.
+// Euclidean length. Dividing by the largest entry keeps the squares from
+// overflowing and underflowing.
 static ad_real adx_length(const adx_view *x)
 {
     ad_real most = 0;
@@ -73,6 +74,8 @@ static ad_real adx_length(const adx_view *x)
     return most * adm_sqrt(sum);
 }
 
+// v = |x| has the partials x/v, and 0 at the origin, the subgradient of least
+// norm. They are written here (`own`), when the statement has been added.
 ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -96,6 +99,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
+// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y,
+// which is its span's scale.
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                              const ad_rev *y, ptrdiff_t incy)
 {
@@ -114,7 +119,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
-        ad_real d = adx_element(&part[0].x, 0, i) - adx_element(&part[1].x, 0, i);
+        ad_real d = adx_element(&part[0].x, 0, i)
+                  - adx_element(&part[1].x, 0, i);
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
@@ -126,6 +132,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     return z;
 }
 
+// The largest entry, or NaN if there is one.
 static ad_real adx_largest(const adx_view *x)
 {
     ad_real most = -ADX_K(INFINITY);
@@ -136,6 +143,8 @@ static ad_real adx_largest(const adx_view *x)
     return most;
 }
 
+// The largest number is taken out of all exponents, so the weights exp(x -
+// most) do not overflow. Divided by their sum they are the partials.
 ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -168,6 +177,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 
 /* --- element by element -------------------------------------------------- */
 
+// y[i] + a x[i] as a linear statement of three spans: n times the number a,
+// with the partials x; x, with the partial a; and y.
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev *y, ptrdiff_t incy)
 {
@@ -212,8 +223,9 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                    ADX_BASE(s), i);
 }
 
-// A row of the operator table as loops over n elements: the values, and those
-// partials that there is room for (of a step function there are none).
+// A row of the operator table as loops over n elements. The first loop computes
+// the values; each further loop computes one partial, if there is room for it.
+// A step function has no partials.
 typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
                        ad_real *const d[3]);
 
@@ -272,7 +284,7 @@ static bool adx_is_step(ad_opcode op)
 #undef ADX_ROW
 #undef ADX_STEP
 
-// For one element.
+// The value of an operation at a single element.
 static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
 {
     const ad_real *const at[3] = { &x, &y, &z };
@@ -282,7 +294,8 @@ static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
     return v;
 }
 
-// Sums and differences need no partials.
+// The partial with respect to operand k where it is the same for all elements,
+// so that none is stored; 0: it is not.
 static ad_real adx_uniform(ad_opcode op, size_t k)
 {
     return op == ADREV_OP_add ? 1
@@ -292,7 +305,9 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
 
 #define ADX_TOGETHER 64         // elements that are worked on at a time
 
-// Elements from .. from + n.
+// Elements from .. from + n. The operands are packed into small arrays that
+// stay in the cache, so that one loop per formula serves every stride. The
+// partials are written where the statement stores them.
 static void adx_each_piece(ad_opcode op, size_t from, size_t n,
                            const adx_part part[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
@@ -331,7 +346,8 @@ static void adx_each(ad_opcode op, size_t n, const adx_part part[],
         adx_seal(s);
 }
 
-// Results that are constants: the hook is told of each.
+// The results of a step function are constants and make no statement. The trace
+// hook is told of each of them as of a single operation.
 static void adx_watch_steps(ad_opcode op, const adx_view *a)
 {
     for (size_t i = 0; i < a->cols; i++) {
@@ -341,6 +357,8 @@ static void adx_watch_steps(ad_opcode op, const adx_view *a)
     }
 }
 
+// The operation becomes one linear statement with n results and a span for each
+// operand. Sums and differences have a scale instead of partials.
 ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
                          ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
                          const ad_rev *c, ptrdiff_t incc, ad_rev *y,
@@ -352,7 +370,8 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     }
     size_t arity = (size_t)ad_op_table()[op].arity;
     if (adx_missing_s(n, a, inca) || (arity > 1 && adx_missing_s(n, b, incb))
-        || (arity > 2 && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy))
+        || (arity > 2 && adx_missing_s(n, c, incc))
+        || adx_missing_s(n, y, incy))
         return;
     adx_part part[3] = { { .x = adx_vector(n, a, inca) },
                          { .x = adx_vector(n, b, incb) },
@@ -374,8 +393,9 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
 
 /* --- softmax ------------------------------------------------------------- */
 
-// With s the sum of y b: both the adjoint of x for b = yb, and the tangent of
-// y for b = xd, are y (b - s).
+// With s the sum of all y b, both sweeps are the same formula: y (b - s) is the
+// adjoint of x if b is the adjoint of y, and the tangent of y if b is the
+// tangent of x.
 typedef struct adx_softmax {
     adx_extended e;
     adx_ids ids;
@@ -444,6 +464,8 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
     return s;
 }
 
+// The largest number is taken out of all exponents. The weights are computed
+// twice, once for their sum and once for the results.
 ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                             ad_rev *y, ptrdiff_t incy)
 {

@@ -63,9 +63,10 @@ typedef struct ad_rows {
 //
 //   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_ESHAPE: an array or f is missing, sizes are impossible,
-//                or f did not set all of its results; ADREV_ENOMEM;
-//                ADREV_EFULL; whatever status f itself leaves. In a sweep,
-//                ADREV_EEXTERNAL for all of these
+//                or f did not set all of its results; ADREV_EMARK: f left
+//                another tape current; ADREV_ENOMEM; ADREV_EFULL; whatever
+//                status f itself leaves. In a sweep, ADREV_EEXTERNAL for all of
+//                these
 //   cost         f once for each element, twice for the first; in a sweep, for
 //                each direction, f once more and its reverse sweep
 //   memory       8 bytes per operand, or 12 if their ids are not evenly spaced,

@@ -1,10 +1,12 @@
 #pragma once
 
 /* === bulk/calls =============================================================
- * Under a hook, in fixed memory and without a tape, the same operations run in
- * the same order, on the numbers themselves. A row to be combined by op enters
- * level 0 as soon as it is made. When a part of a level is full, its result
- * enters the level above as a row.
+ * The calls of users. They become a statement (bulk/statement) on an ordinary
+ * tape. Under a hook, in fixed memory and without a tape, the same operations
+ * run in the same order on the numbers themselves; each is recorded, if
+ * anything is. A row to be combined by op then enters level 0 as soon as it is
+ * made. When a part of a level is full, its result enters the level above as a
+ * row. So only one part of each level is in memory.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
  *           bulk/folds bulk/passes bulk/reductions bulk/statement
@@ -15,14 +17,15 @@ typedef struct adx_plain {
     ad_rev *arg;                // of f
     ad_rev *z;                  // its result
     ad_rev *pair;               // of op
-    ad_rev *level;              // [levels*d] parts so far
-    ad_rev *upto;               // [levels*d] prefix: of each level, the last
-    size_t count[66];           // rows in the parts; prefix: of the levels
+    ad_rev *level;              // [levels*d] of each, its last part so far
+    ad_rev *upto;               // [levels*d] prefix: of each, its last prefix
+    size_t count[66];           // rows in that part; prefix: in the level
     const adx_levels *levels;
     ad_rev *y;
     bool unset;                 // a result was not set
 } adx_plain;
 
+// A row enters level k.
 static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -37,7 +40,9 @@ static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
     adx_plain_fold(p, part, k + 1);
 }
 
-// Parts that are not full.
+// The end of a reduction. Parts that are not full are complete, too: from level
+// 0 upwards, the result of each is the last row of the next level that has a
+// part.
 static void adx_plain_end(adx_plain *p)
 {
     const ad_rev *last = NULL;
@@ -52,7 +57,10 @@ static void adx_plain_end(adx_plain *p)
     memcpy(p->y, last, p->b->d * sizeof *last);
 }
 
-// One more row of level k, which becomes its last prefix.
+// A row enters level k, and its prefix is computed: the first row of a part is
+// combined with the last prefix of the level above, which is that of all parts
+// before; other rows, with the prefix before them. The part itself is combined,
+// too, if another part follows it.
 static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -81,7 +89,7 @@ static void adx_plain_sum(const ad_rev a[], const ad_rev b[], size_t d,
         y[j] = adx_fold_plain(ADREV_OP_add, a[j], b[j]);
 }
 
-// What follows f, of element i.
+// What follows f, for row z of element i.
 static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
 {
     const adx_bulk *b = p->b;
@@ -99,6 +107,8 @@ static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
     }
 }
 
+// Element i: its arguments are copied together, f runs, and what follows it.
+// What all elements share is copied for the first one only.
 static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
 {
     const adx_bulk *b = p->b;
@@ -123,7 +133,7 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
         adx_plain_behind(p, i, z);
 }
 
-// False: a function did not set all of its results.
+// Runs all elements. False: a function did not set all of its results.
 static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           const adx_levels *levels, ad_rev y[])
 {
@@ -170,7 +180,8 @@ static bool adx_rows_possible(size_t n, const ad_rows *x)
         && (x->size == 0 || n == 0 || x->x != NULL);
 }
 
-// Sizes; false: they are impossible.
+// Counts what an operator has of each kind, and chooses the radix. False: the
+// sizes are impossible.
 static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
 {
     bool fit = b->d > 0 && !adx_bulk_huge(b->n, b->d)
@@ -183,13 +194,15 @@ static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
         fit = fit && !adx_bulk_huge(b->n, b->width)
            && !adx_bulk_huge(b->shared, 1);
     }
-    // 32 rows are enough to hide what a tape costs, 512 numbers, too; parts of
-    // a prefix make op twice the work: only where there is much
+    // A part of 32 rows, or of 512 numbers, is enough to hide the cost of a
+    // chunk tape. Where prefixes have parts, op runs twice for each row, so
+    // these are eight times as large.
     b->radix = b->d > 128 ? 4 : b->d > 16 ? 512 / b->d : 32;
     b->radix *= b->kind == ADX_BULK_PREFIX ? 8 : 1;
     return fit;
 }
 
+// Without rows, a reduction is `neutral`, or 0 if it is a sum.
 static ad_status adx_bulk_results_of(adx_bulk *b, const ad_rows x[],
                                      const ad_real neutral[], ad_rev y[])
 {

@@ -18,7 +18,7 @@
 
 /* --- memory and failure -------------------------------------------------- */
 
-// The status of the current tape; without one all is well.
+// The status of the current tape; where there is none, ADREV_OK.
 static ad_status adx_now_status(void)
 {
     return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
@@ -37,30 +37,32 @@ static const ad_allocator *adx_bulk_allocator(void)
 #endif
 }
 
-// NULL also where there is no allocator.
+// NULL: no memory, or no allocator.
 static void *adx_bulk_take(const ad_allocator *a, size_t n, size_t size)
 {
     return a == NULL ? NULL : adx_take(a, n, size);
 }
 
+// There is no temporary memory: a tape in fixed memory has none to give.
 static ad_status adx_bulk_short(void)
 {
     return adx_failed(adx_bulk_allocator() == NULL && adx_now.tape != NULL
                       ? ADREV_EFULL : ADREV_ENOMEM);
 }
 
-// Whether n rows of this size cannot be; nor can one of them without the other.
+// Whether there cannot be n rows of this size. Either number alone is limited,
+// too, even if the other is 0.
 static bool adx_bulk_huge(size_t n, size_t size)
 {
     return n > ADX_MOST_ELEMENTS || size > ADX_MOST_ELEMENTS
         || adx_size_times(n, size) > ADX_MOST_ELEMENTS;
 }
 
-// No array has more numbers: what is said to have them is not written.
+// No array has more numbers than this: one that is said to have is not written.
 #define ADX_RESULTS_MOST (SIZE_MAX >> (sizeof(size_t) > 4 ? 24 : 6))
 
-// Results of a call that fails, n rows of `size`, if there can be so many.
-// Returns status.
+// After a failure, makes the results NaN: n rows of `size`, if there can be so
+// many. Returns status.
 static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
                                     ad_rev y[])
 {
@@ -72,7 +74,7 @@ static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
     return status;
 }
 
-// An impossible call.
+// Refuses a call that is impossible.
 static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 {
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
@@ -86,21 +88,22 @@ static bool adx_is_fold(ad_opcode op)
         || op == ADREV_OP_max;
 }
 
-// What does not change any number.
+// The number that changes no other one.
 static ad_real adx_neutral(ad_opcode op)
 {
     return op == ADREV_OP_mul ? 1 : op == ADREV_OP_min ? ADX_K(INFINITY)
          : op == ADREV_OP_max ? -ADX_K(INFINITY) : 0;
 }
 
-// Whether x takes the place of best: not if they are equal.
+// Whether x takes the place of best as the least or largest: not if they are
+// equal, and any number takes the place of a NaN.
 static bool adx_beats(ad_opcode op, ad_real x, ad_real best)
 {
     return (op == ADREV_OP_max ? x > best : x < best)
         || (best != best && x == x);
 }
 
-// The hook is told, as if C had computed it.
+// Computes an operation by the loops of array statements, and tells the hook.
 static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
 {
     const ad_real *const x[3] = { &a.v, &b.v, &c.v };
@@ -111,9 +114,10 @@ static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
     return adx_traced(op, v, a, d[0], b, d[1], c, d[2]);
 }
 
-// best op x as elementary operations. The first of equals stays, so a max of
-// the table will not do; a comparison would be a guard: instead the condition
-// is a number, 0 if x does not win.
+// best op x as elementary operations, for a hook. The first of equal numbers is
+// to stay, and have all of the derivative, which a max of the operator table
+// does not do. A comparison would be a guard. So x is selected by a number that
+// is 0 unless x wins: how much better it is.
 static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
 {
     ad_rev none = adx_passive(0);
@@ -127,7 +131,7 @@ static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
     return y;
 }
 
-// Sums and products without a statement of their own.
+// a op b, recorded as what it is.
 static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
 {
     if (adx_now.trace)
@@ -139,8 +143,11 @@ static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
     return adx_beats(op, b.v, a.v) ? b : a;
 }
 
-// Every partial is what stands before the number, times what stands behind it:
-// as in the chain rule, a zero absorbs what is there.
+// Returns the product of x. d (or NULL) are its partials: each is the product
+// of the numbers before it, times that of the numbers after it. The loop
+// forwards leaves the former in d, and the loop backwards multiplies by the
+// latter. So nothing is divided, and a zero in x does no harm; as in the chain
+// rule, a zero absorbs.
 static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
 {
     ad_real before = 1;
@@ -157,6 +164,7 @@ static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
     return before;
 }
 
+// A product as one statement with n operands.
 static ad_rev adx_whole_product(size_t n, const ad_rev x[])
 {
     const adx_part part = { .x = adx_vector(n, x, 1), .scale = 1,
@@ -198,7 +206,8 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- prefixes ------------------------------------------------------------ */
 
-// y[i] = a[i] y[i-1] + b[i] x[i], to first order.
+// A prefix sum or product as a statement: y[i] = y[i-1] op x[i] has the
+// partials a[i] by y[i-1] and b[i] by x[i]. A sweep goes through it once.
 typedef struct adx_prefixed {
     adx_extended e;
     adx_ids ids;
@@ -211,6 +220,7 @@ static ad_real adx_scaled_by(const ad_real d[], size_t i, ad_real x)
     return d == NULL ? x : adx_absorb(d[i], x);
 }
 
+// r is the whole adjoint of y[i]: its own, and a[i+1] times that of y[i+1].
 static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -271,7 +281,7 @@ static adx_prefixed *adx_add_prefixed(bool product, size_t n, const ad_rev x[])
     return s;
 }
 
-// y may be x.
+// Values, and the partials of a product; y may be x.
 static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
                                  adx_prefixed *s, ad_rev y[])
 {
@@ -335,8 +345,8 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- histograms ---------------------------------------------------------- */
 
-// Result k = own[k] bin[k] + the sum of d[i] v[i] with at[i] == k, to first
-// order.
+// Sums or products of bins as a statement. Result k has the partial own[k] by
+// what was in bin k before, and d[i] by each v[i] with at[i] == k.
 typedef struct adx_bins {
     adx_extended e;
     size_t terms;
@@ -386,13 +396,15 @@ static bool adx_inside(ptrdiff_t i, size_t m)
     return i >= 0 && (size_t)i < m;
 }
 
+// Constants have the sink as their id, to which adjoints may be added.
 static uint32_t adx_id_or_sink(ad_rev x)
 {
     uint32_t id = adx_id_here(x);
     return id == 0 ? (uint32_t)adx_now.sink : id;
 }
 
-// Terms, and whether one of them or a bin is recorded.
+// Counts the terms, which are the v whose bin exists. Returns whether a term or
+// a bin is recorded.
 static bool adx_bins_active(size_t n, const ptrdiff_t ix[], const ad_rev v[],
                             size_t m, const ad_rev bin[], size_t *terms)
 {
@@ -439,8 +451,10 @@ static adx_bins *adx_add_bins(bool product, size_t n, const ptrdiff_t ix[],
     return s;
 }
 
-// Of each bin: what is multiplied before a number, and what behind it. own
-// holds the running products; it ends as that of all v.
+// The partials of products, bin by bin as in adx_product_partials: what is
+// multiplied before a number, times what is multiplied after it. own[k] is the
+// running product of bin k, both ways. At the end it is the product of all v of
+// the bin, which is the partial by what was in the bin before.
 static void adx_bins_products(adx_bins *s, const ad_rev v[],
                               const ptrdiff_t ix[], size_t n,
                               const ad_rev bin[])
@@ -481,6 +495,8 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     return adx_now_status();
 }
 
+// Values of the bins. A least or largest number is a copy, and makes no
+// statement.
 static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                  const ad_rev v[], size_t m, ad_rev bin[],
                                  const adx_bins *s)

@@ -1,8 +1,11 @@
 #pragma once
 
 /* === bulk/maps ==============================================================
- * A recorded f runs in lanes. Elements that take another path drop out, and are
- * done after all others.
+ * The function of a map, at all elements. With adrev_function.h, f is recorded
+ * at element 0 and replayed in lanes. Elements that fail at a guard are done by
+ * f itself, after all others. A recording does not see everything, so some
+ * elements are computed by f as well when values are computed; if they differ,
+ * the recording is given up, and f does all elements.
  *
  *   needs   tape/memory function/api bulk/passes
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
@@ -10,6 +13,7 @@
  *           adx_map_values
  * ========================================================================== */
 
+// A pass of f itself: over the elements `only`, or all if that is NULL.
 static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
                               const uint32_t *only, size_t items)
 {
@@ -23,7 +27,8 @@ static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-// Columns of an array that belongs to the operands; NULL: their values.
+// Columns of the arguments of f: their values, or (`of`) adjoints or tangents
+// of the operands. Returns where the next columns go.
 static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
                                       ad_column *to)
 {
@@ -37,6 +42,7 @@ static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
     return to;
 }
 
+// Columns of rows of d results, which are `step` numbers apart.
 static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
                                   size_t step, ad_column *to)
 {
@@ -46,6 +52,9 @@ static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
     return to;
 }
 
+// Does what the pass asks for, by the function. x is room for all columns:
+// first those of the arguments, then those of their adjoints or tangents, then
+// the rows.
 static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
                                   ad_column *x, uint32_t left[])
 {
@@ -63,6 +72,7 @@ static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
          : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
 }
 
+// The same, and then the elements that were left, by f itself.
 static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
 {
     size_t columns = 2 * (b->shared + b->width) + b->d;
@@ -82,17 +92,19 @@ static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
     return status;
 }
 
-// A function that does nothing but move numbers may have been compiled without
-// ADREV_TRACE: then its comparisons went unseen. NULL, too, is empty.
+// Whether a recording is of no use. One without operations and guards may come
+// from an f that was compiled without ADREV_TRACE, whose comparisons went
+// unseen.
 static bool adx_is_empty(const ad_fn *fn)
 {
     return fn == NULL
         || (fn->program.report.recorded == 0 && fn->program.report.guards == 0);
 }
 
-#define ADX_SAMPLED 16          // one in so many is compared with f itself,
+#define ADX_SAMPLED 16
 
-// and, at the beginning, some more.
+// Whether element i is compared with f itself: one in ADX_SAMPLED is, and so
+// are the powers of two, of which there are more at the beginning.
 static bool adx_is_sampled(size_t i)
 {
     return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
@@ -107,6 +119,7 @@ static size_t adx_next_power(size_t i)
     return power;
 }
 
+// The first i, from this one on, that is sampled.
 static size_t adx_next_sample(size_t i)
 {
     size_t even = i + (ADX_SAMPLED - i % ADX_SAMPLED) % ADX_SAMPLED;
@@ -114,15 +127,15 @@ static size_t adx_next_sample(size_t i)
     return power < even ? power : even;
 }
 
-// The same but for rounding: a compiler may contract products and sums in one of
-// them.
+// Whether a and b are the same but for rounding: a compiler may have contracted
+// products and sums in one of them.
 static bool adx_is_near(ad_real a, ad_real b)
 {
     return a == b || (a != a && b != b) || adm_fabs(a - b)
         <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
 }
 
-// f as a function, if it can be one.
+// Records f at element 0. If it cannot be recorded, b->fn stays NULL.
 static void adx_record_f(adx_bulk *b)
 {
     size_t nx = b->shared + b->width;
@@ -144,8 +157,9 @@ static void adx_record_f(adx_bulk *b)
     }
 }
 
-// Compares some of the values with what f itself yields, of the elements
-// `only`, whose rows are in `lanes`; puts those back.
+// Compares what f itself gives for the elements `only` with what the function
+// gave, which is in `lanes`. f writes its results over those, so they are put
+// back.
 static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
                                   const uint32_t only[], const ad_real lanes[],
                                   bool *same)
@@ -160,8 +174,8 @@ static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
     return status;
 }
 
-// Whether the function does what f does: not if f reads x.v past the recording,
-// or anything that changes.
+// Whether the function does what f does, as far as samples show. It does not if
+// f reads x.v, which no recording sees, or anything that changes.
 static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
 {
     size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
@@ -183,6 +197,7 @@ static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
     return status;
 }
 
+// By the function; if the samples differ, by f after all.
 static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 {
     bool same = true;
@@ -191,7 +206,7 @@ static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
         status = adx_sample_lanes(p, b, &same);
     if (status != ADREV_OK || same)
         return status;
-    if (!b->sealed)             // else it is the statement's, as long as that is
+    if (!b->sealed)             // else the statement frees it
         ad_fn_free(b->fn);
     b->fn = NULL;
     return adx_map_pass(p, b, NULL, b->n);
@@ -207,12 +222,12 @@ static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
     return adx_map_pass(p, b, NULL, b->n);
 }
 
-// What is recorded of one element decides how many are recorded together, so
-// that a chunk has some 2048 values; and enough elements that adjoints of
-// what they share are added once for 16 of them.
+// As many elements are recorded together as have about ADX_CHUNK_VALUES values.
 #define ADX_CHUNK_VALUES 2048
 #define ADX_CHUNK_MOST 256
 
+// Records one element, counts its values, and so chooses how many elements a
+// chunk has. What f captured there is in the table, too.
 static ad_status adx_measure_f(adx_bulk *b)
 {
     adx_pass p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,

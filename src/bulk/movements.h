@@ -1,13 +1,12 @@
 #pragma once
 
 /* === bulk/movements =========================================================
+ * Movements copy numbers with their ids, so they leave nothing on the tape.
  * Rows of y are independent of each other, so large moves run in parallel, in
- * parts of 2^14 numbers. Two threads of one core take half the time for 2^22
- * numbers (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up
- * to half for 2^18. Fewer numbers are moved before another thread is awake.
- * Inside a branch one thread moves all: a thread that waits does other work,
- * and a copy is no place for that. A scatter has an order, so it is not cut
- * into parts.
+ * parts of 2^14 numbers. Fewer than 2^17 are moved before another thread is
+ * awake. Inside a branch one thread moves all: a thread that waits does other
+ * work, and a copy is no place for that. A scatter has an order, so it is not
+ * cut into parts.
  *
  *   needs   tape/memory parallel/pool bulk/folds
  * ========================================================================== */
@@ -54,13 +53,13 @@ struct adx_move {
     size_t step;
     const ptrdiff_t *ix;        // gather: row ix[k]
     const adx_walk *walk;       // rearrange
-    bool tiled;                 // parts are of tiles
+    bool tiled;                 // parts are made of whole tiles
     size_t grain;               // rows of a part
 };
 
 static void adx_move_slice(const adx_move *m, size_t begin, size_t end)
 {
-    const adx_move c = *m;      // which y could be part of, for a compiler
+    const adx_move c = *m;      // a copy, which no y can overlap
     for (size_t k = begin; k < end; k++)
         adx_move_row(c.y, k, c.x, c.first + k * c.step, c.size);
 }
@@ -85,10 +84,11 @@ static void adx_move_part(size_t i, void *arg)
 }
 #endif
 
+// Moves all rows, on the pool if they are many.
 static void adx_move_all(adx_move *m)
 {
     if (m->n == 0 || m->size == 0)
-        return;                 // however many rows of nothing there are
+        return;
 #ifdef ADREV_PARALLEL_IMPLEMENTED
     if (adx_mine.inside == 0 && m->n > ADX_MOVE_TOGETHER / m->size) {
         size_t tiles = m->tiled ? ADX_TILE : 1;
@@ -144,7 +144,8 @@ ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
     return ADREV_OK;
 }
 
-// Rows of x become columns of y: m->n rows of m->size, in tiles.
+// Rows of x become columns of y: m->n rows of m->size numbers. It goes tile by
+// tile, so that the lines of the cache that a tile touches are used as a whole.
 static void adx_move_tiles(const adx_move *m, size_t begin, size_t end)
 {
     const adx_move c = *m;
@@ -171,15 +172,17 @@ ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
 
 #define ADX_DIMENSIONS 16
 
-// A walk through y in its order: in x, dimension k of y has this stride.
+// A walk through y in its order: dimension k of y has this extent, and this
+// stride in x.
 struct adx_walk {
     size_t dims;
     size_t extent[ADX_DIMENSIONS];
     size_t stride[ADX_DIMENSIONS];
 };
 
-// The number of elements, 0: it is not known. False: it is no rearrangement, or
-// too large.
+// Describes the walk of a rearrangement: dimension k of y is dimension order[k]
+// of x. *count: the number of elements; 0: it is not known. False: `order` is
+// no permutation, or x is too large.
 static bool adx_plan_walk(size_t dims, const size_t shape[],
                           const size_t order[], adx_walk *walk, size_t *count)
 {
@@ -207,6 +210,9 @@ static bool adx_plan_walk(size_t dims, const size_t shape[],
     return true;
 }
 
+// Elements of y from `begin` on: at[] are the indices of the current one,
+// `from` is its place in x. Like the digits of a counter, the last index moves
+// at each element, and the one before it when that starts again at 0.
 static void adx_move_walk(const adx_move *m, size_t begin, size_t end)
 {
     const adx_walk *w = m->walk;

@@ -3,18 +3,18 @@
 /* === bulk/passes =============================================================
  * Operators given by a function of rows: their operands, the chunk tapes on
  * which a chunk is recorded, and the passes, each of which does one thing with
- * all chunks.
+ * all chunks: computes values, or pulls adjoints back, or pushes tangents
+ * forward.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/session array/operands array/linear parallel/api
- *           parallel/pool function/api bulk/api
- *   offers  adx_strip adx_captured ADX_BULK_MAP ADX_BULK_REDUCE
- *           ADX_BULK_PREFIX adx_bulk adx_strip_of adx_part_count adx_extent_of
- *           adx_place_source adx_list_operands adx_find_captured
- *           adx_free_captured adx_add_captured ADX_SHAPE_map ADX_SHAPE_fold
- *           ADX_SHAPE_prefix ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push
- *           adx_chunk_tape adx_pass adx_apply_op adx_run_chunk adx_operand_of
- *           adx_open_pass adx_close_pass adx_do_pass
+ *           parallel/pool function/api bulk/api bulk/captured
+ *   offers  adx_strip ADX_BULK_MAP ADX_BULK_REDUCE ADX_BULK_PREFIX adx_bulk
+ *           adx_strip_of adx_part_count adx_extent_of adx_place_source
+ *           adx_list_operands ADX_SHAPE_map ADX_SHAPE_fold ADX_SHAPE_prefix
+ *           ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push adx_chunk_tape
+ *           adx_pass adx_apply_op adx_run_chunk adx_operand_of adx_open_pass
+ *           adx_close_pass adx_do_pass
  * ========================================================================== */
 
 /* --- operands of functions ----------------------------------------------- */
@@ -30,22 +30,13 @@ typedef struct adx_strip {
     bool shared;                // by all elements
 } adx_strip;
 
-// Numbers that a function brings along: compound ids, in the order in which
-// they were met, found by open addressing.
-typedef struct adx_captured {
-    uint64_t *id;
-    uint32_t *slot;             // [room] 1 + index; 0: free
-    size_t n;
-    size_t room;                // a power of two, at least 2 n; or 0
-} adx_captured;
-
 typedef enum adx_outcome_kind {
     ADX_BULK_MAP,               // what f yields
     ADX_BULK_REDUCE,            // its reduction
     ADX_BULK_PREFIX             // its prefixes
 } adx_outcome_kind;
 
-// A statement. On the tape, what the pointers name lies behind it.
+// An operator. On the tape, what its pointers name comes after it.
 typedef struct adx_bulk {
     adx_outcome_kind kind;
     ad_vector_fn *f;            // NULL: elements are taken as they are
@@ -53,14 +44,13 @@ typedef struct adx_bulk {
     void *ctx;
     size_t n;
     size_t d;                   // results of f
-    size_t width;               // numbers of one element
-    size_t shared;              // and of all
+    size_t width;               // numbers that one element has to itself,
+    size_t shared;              // and those that all elements share
     size_t sources;
-    size_t operands;            // but for those captured
+    size_t operands;            // without those captured
     size_t radix;               // rows of a part for op
     size_t chunk;               // elements of f recorded together
-    size_t kept;                // numbers: results of parts, level by level;
-                                // prefix: of each level, its prefixes, too
+    size_t kept;                // numbers of levels (bulk/reductions)
     ad_allocator memory;
     bool sealed;                // on the tape: nothing changes any more
     struct ad_fn *fn;           // f, recorded; or NULL
@@ -70,6 +60,7 @@ typedef struct adx_bulk {
     ad_real *part;              // [kept]
 } adx_bulk;
 
+// The numbers of element i of an argument.
 static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
                                    size_t i)
 {
@@ -81,14 +72,16 @@ static size_t adx_part_count(size_t n, size_t size)
     return (n + size - 1) / size;
 }
 
-// Operands of an argument: each number of overlapping windows once.
+// How many operands an argument is. A number in several overlapping windows is
+// one.
 static size_t adx_extent_of(size_t n, const ad_rows *x)
 {
     size_t step = adx_magnitude(x->step);
     return step > x->size ? n * x->size : (n - 1) * step + x->size;
 }
 
-// Where an argument is in memory and, from operand `at` on, on the tape.
+// Where an argument is in memory, and which operands it is, from `at` on.
+// Windows that go backwards begin at the last of their operands.
 static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
 {
     adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
@@ -100,7 +93,7 @@ static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
     return s;
 }
 
-// The operands themselves, in order.
+// Lists the operands of an argument, in order.
 static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
 {
     const ad_rev *from = x->x;
@@ -117,62 +110,13 @@ static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
     return to;
 }
 
-static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
-{
-    size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
-    while (c->slot[i & (c->room - 1)] != 0
-           && c->id[c->slot[i & (c->room - 1)] - 1] != id)
-        i++;
-    return &c->slot[i & (c->room - 1)];
-}
-
-// 1 + its index; 0: it is not there.
-static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
-{
-    return c->room == 0 ? 0 : *adx_captured_slot(c, id);
-}
-
-static void adx_free_captured(const ad_allocator *a, adx_captured *c)
-{
-    adx_drop(a, c->id);
-    adx_drop(a, c->slot);
-}
-
-static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
-{
-    adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
-    wide.id = (uint64_t *)adx_take(a, wide.room / 2, sizeof *wide.id);
-    wide.slot = (uint32_t *)adx_take(a, wide.room, sizeof *wide.slot);
-    if (wide.id == NULL || wide.slot == NULL) {
-        adx_free_captured(a, &wide);
-        return false;
-    }
-    memset(wide.slot, 0, wide.room * sizeof *wide.slot);
-    for (size_t i = 0; i < c->n; i++) {
-        wide.id[i] = c->id[i];
-        *adx_captured_slot(&wide, c->id[i]) = (uint32_t)i + 1;
-    }
-    adx_free_captured(a, c);
-    *c = wide;
-    return true;
-}
-
-static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
-                             uint64_t id)
-{
-    if (2 * (c->n + 1) > c->room && !adx_widen_captured(a, c))
-        return false;
-    c->id[c->n] = id;
-    *adx_captured_slot(c, id) = (uint32_t)++c->n;
-    return true;
-}
-
 /* --- chunk tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a pass. It
- * goes chunk by chunk. For values, a chunk tape is current and asks for
- * numbers that a function captured, but all is constant, and nothing recorded.
- * For derivatives the numbers of a chunk are inputs: first those shared by all
- * chunks, then those captured, the carry of a prefix, and the items.         */
+ * goes chunk by chunk. While a function runs, a chunk tape is current, whose
+ * foreign hook is told of numbers that the function captures. For values all is
+ * constant, and nothing is recorded. For derivatives the numbers of a chunk are
+ * inputs of that tape: first those that all chunks share, then those captured,
+ * the carry of a prefix, and the items.                                      */
 
 typedef enum adx_shape {
     ADX_SHAPE_map,              // f of each item
@@ -193,21 +137,22 @@ typedef struct adx_pass {
     adx_duty duty;
     size_t items;
     size_t chunk;
-    const uint32_t *only;       // map: elements that items are; NULL: all
-    const ad_real *v;           // fold, prefix: [items*d] numbers,
-    ptrdiff_t unit;             // so far apart
-    ad_real *to;                // results: values, or tangents
-    const ad_real *dy;          // pull: adjoints of the results: map, prefix:
-    size_t dy_step;             // from row to row
-    ad_real *dx;                // pull, added to: map: of operands; else of v
-    const ad_real *tx;          // push: tangents likewise
-    ad_real *captured;          // pull, added to: adjoints of those captured
-    const ad_real *captured_t;  // push
+    const uint32_t *only;       // map: which elements the items are; NULL: all
+    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers,
+    ptrdiff_t unit;             // and the distance from one to the next
+    ad_real *to;                // values of the results, or (push) tangents
+    const ad_real *dy;          // pull: adjoints of the results,
+    size_t dy_step;             // and the distance from row to row
+    ad_real *dx;                // pull: adjoints are added here, of a map those
+                                // of the operands, else those of v
+    const ad_real *tx;          // push: tangents of the same
+    ad_real *captured;          // pull: adjoints of captured numbers are added
+    const ad_real *captured_t;  // push: tangents of these
     const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
-                                // and those after it go on from
-    const ad_real *before_t;    // push
-    ad_real *before_adj;        // pull
-    size_t first;               // first chunk of those under way
+                                // and those after it go on from,
+    const ad_real *before_t;    // push: its tangents,
+    ad_real *before_adj;        // pull: its adjoints
+    size_t first;               // the first chunk of those in progress
     adx_chunk_tape *room[ADX_CHUNKS_MOST];
 } adx_pass;
 
@@ -216,26 +161,28 @@ struct adx_chunk_tape {
     const adx_pass *p;
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
-    bool missing;               // one was not there
+    bool missing;               // a captured number was not in the table
     bool unset;                 // a result was not set
     ad_status status;
     size_t inputs;
     size_t rows;
     ad_rev *in;
-    ad_rev *arg;                // of f; of op, and its result
+    ad_rev *arg;                // arguments of f, or of op
     ad_rev *y;
     ad_real *din;               // adjoints or tangents of the inputs
     ad_real *dy;                // and of the results
 };
 
-// A number of the recording outside.
+// The hook: a number of the recording outside. For values it is a constant, and
+// is entered into the table, if that may be; for derivatives it is the input
+// that stands for it.
 static ad_rev adx_on_captured(void *user, ad_rev x)
 {
     adx_chunk_tape *r = (adx_chunk_tape *)user;
     adx_bulk *b = r->p->b;
     uint64_t id = adx_compound(x.job, x.seq);
-    if (adx_now.tape != r->tape || r->tape->open > 0)
-        return x;               // a branch of a fork in f is elsewhere
+    if (!adx_runs_on(r->tape))
+        return x;
     uint32_t known = adx_find_captured(&b->captured, id);
     if (known == 0 && b->sealed)
         return x;               // it was not used at first: refused
@@ -250,7 +197,7 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
     return adx_passive(0);
 }
 
-// Inputs before the items.
+// How many inputs come before the items.
 static size_t adx_leading_inputs(const adx_pass *p)
 {
     size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
@@ -278,6 +225,8 @@ static void adx_free_chunk_tape(const ad_allocator *a, adx_chunk_tape *r)
     adx_drop(a, r);
 }
 
+// A chunk tape with room for the inputs, results and arguments of a chunk.
+// NULL: no memory.
 static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
 {
     const adx_bulk *b = p->b;
@@ -289,7 +238,7 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
         return NULL;
     memset(r, 0, sizeof *r);
     r->p = p;
-    r->tape = ad_tape_new_with(&b->memory);
+    r->tape = adx_new_tape_apart(&b->memory, adx_on_captured, r);
     r->in = (ad_rev *)adx_take(&b->memory, inputs + results + args,
                                sizeof *r->in);
     r->din = (ad_real *)adx_take(&b->memory, inputs + results,
@@ -301,8 +250,6 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
     r->y = r->in + inputs;
     r->arg = r->y + results;
     r->dy = r->din + inputs;
-    const ad_hooks hooks = { .foreign = adx_on_captured, .user = r };
-    ad_tape_hooks(r->tape, &hooks);
     return r;
 }
 
@@ -311,7 +258,7 @@ static size_t adx_element_of(const adx_pass *p, size_t item)
     return p->only == NULL ? item : p->only[item];
 }
 
-// Values of a map's inputs; what is shared comes first.
+// Values of the inputs of a map: what is shared, and then the elements.
 static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
                          size_t items)
 {
@@ -332,6 +279,7 @@ static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
         }
 }
 
+// The same of a fold or a prefix: its rows, and before them the carry.
 static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
                           size_t items)
 {
@@ -347,7 +295,7 @@ static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
         to[j].v = chunk == 0 ? 0 : p->before[(chunk - 1) * d + j];
 }
 
-// Inputs of the tape, or constants.
+// Makes these values inputs of the tape, or constants.
 static void adx_name_inputs(adx_chunk_tape *r)
 {
     size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
@@ -356,6 +304,8 @@ static void adx_name_inputs(adx_chunk_tape *r)
         adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
 }
 
+// Calls f for an element. Its arguments are copied together if some are shared;
+// else they are together already.
 static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
 {
     size_t ahead = adx_leading_inputs(r->p);
@@ -384,6 +334,8 @@ static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
     return adx_all_set(b->d, y);
 }
 
+// Combines the rows of a chunk, one after the other: for a fold into one row,
+// for a prefix into a row for each. carried: the first one continues the carry.
 static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
                         bool carried)
 {
@@ -402,15 +354,7 @@ static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
     }
 }
 
-// Results that were captured, too, become values of this tape.
-static void adx_own_results(adx_chunk_tape *r)
-{
-    for (size_t i = 0; i < r->rows * r->p->b->d; i++)
-        if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
-            r->y[i] = adx_known_here(r->y[i]);
-}
-
-// Runs the functions of a chunk.
+// Fills in the inputs of a chunk, and runs its functions.
 static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -435,9 +379,9 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
     } else {
         adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
     }
-    adx_own_results(r);
+    ad_status status = adx_end_apart(r->tape, r->rows * b->d, r->y);
     if (r->status == ADREV_OK)
-        r->status = ad_tape_status(r->tape);
+        r->status = status;
     if (r->status == ADREV_OK && r->unset)
         r->status = ADREV_ESHAPE;
     ad_use(before);
@@ -445,7 +389,7 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 
 /* --- a chunk's derivatives ----------------------------------------------- */
 
-// Row i of the results of a chunk.
+// Which row of all results is row i of a chunk.
 static size_t adx_result_row(const adx_pass *p, size_t chunk, size_t i)
 {
     return p->shape == ADX_SHAPE_fold ? chunk
@@ -464,6 +408,8 @@ static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
     }
 }
 
+// Adjoints of the inputs of a chunk, in r->din. If those of the results are all
+// 0, there is nothing to do.
 static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -480,13 +426,14 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
         r->status = status;
 }
 
-// An argument's numbers of one element, tangents or adjoints.
+// The operand that is the first number of an element.
 static size_t adx_operand_of(const adx_strip *s, size_t element)
 {
     return s->at + (size_t)((ptrdiff_t)element * s->next);
 }
 
 
+// Tangents of the inputs of a map, in the order of adx_fill_map.
 static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -504,6 +451,7 @@ static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
+// Tangents of the results of a chunk, in r->dy.
 static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -528,7 +476,8 @@ static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
         r->status = status;
 }
 
-// Adds what a chunk contributes.
+// Adds the adjoints of the elements of a chunk, and of what they share, to
+// those of the operands.
 static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -546,6 +495,8 @@ static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
+// Adds all adjoints that a chunk contributes. Only one thread does this, chunk
+// by chunk in order.
 static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -585,11 +536,12 @@ static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 }
 
 /* --- passes ------------------------------------------------------------------
- * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
- * the table of captured numbers: a chunk that would is run again, in order, so
- * that the table is what one thread would have made.                         */
+ * A pass does some chunks at a time, each on a tape of its own. In parallel
+ * nobody adds to the table of captured numbers. A chunk that would have is run
+ * again when its turn comes, so that the table is what one thread would have
+ * made.                                                                      */
 
-// How many: nothing but time depends on it.
+// How many chunks at a time. Nothing but time and memory depends on it.
 static size_t adx_privates(void)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
@@ -615,6 +567,8 @@ static void adx_do_chunks(size_t begin, size_t end, void *user)
 }
 #endif
 
+// The next `count` chunks: in parallel, and then in order what must be in
+// order.
 static ad_status adx_do_batch(adx_pass *p, size_t count)
 {
     ad_status status = ADREV_OK;

@@ -1,10 +1,16 @@
 #pragma once
 
 /* === bulk/reductions ========================================================
- * Level 0 is the rows. Level k + 1 is the results of the parts of level k: for
- * a reduction, up to the one result; for prefixes, only those results from
- * which another part continues. All levels except that one result are kept,
- * because a sweep records a part again from its rows.
+ * Rows are combined by levels. Level 0 is the rows themselves. A level is cut
+ * into parts of `radix` rows, the last of which may be shorter; op combines the
+ * rows of each part in order, and the results are the rows of the next level. A
+ * reduction goes on until one row is left. Prefixes need the result of a part
+ * only if another part follows. So parts may run at the same time, and their
+ * bounds, and with them the bits, depend on the number and size of rows alone.
+ *
+ * All levels but the one result are kept, because a sweep records each part
+ * again from its rows. A reverse sweep takes the levels from the last to the
+ * first, a forward sweep as they were made.
  *
  *   needs   bulk/passes
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
@@ -12,12 +18,15 @@
  * ========================================================================== */
 
 typedef struct adx_levels {
-    size_t count;               // of levels above 0
-    size_t rows[66];
+    size_t count;               // levels above 0
+    size_t rows[66];            // of each level
     size_t at[66];              // where a level is among those kept
     size_t kept;                // numbers
 } adx_levels;
 
+// The levels of an operator; none if there is no op. Of a reduction the last
+// one has one row, which is the result and is not kept. With each level of
+// prefixes, its prefixes are kept, too.
 static adx_levels adx_levels_of(const adx_bulk *b)
 {
     adx_levels l = { .rows = { b->n } };
@@ -34,13 +43,14 @@ static adx_levels adx_levels_of(const adx_bulk *b)
     return l;
 }
 
-// How many rows one part takes: the radix, or all of them if they are fewer.
+// How many rows a part has: the radix, or all rows if they are fewer.
 static size_t adx_part_rows(const adx_bulk *b, size_t rows)
 {
     return rows < b->radix ? rows : b->radix;
 }
 
-// A pass that makes level k + 1 from level k, of these rows.
+// A pass that makes level k + 1 from level k. z are the rows of level 0, whose
+// numbers are `unit` apart. Rows from which no row is made are left out.
 static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
 {
@@ -52,6 +62,7 @@ static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                            .unit = k == 0 ? unit : 1 };
 }
 
+// Makes all levels from the rows z. The last one goes to `to`.
 static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
                                  ptrdiff_t unit, ad_real to[])
 {
@@ -67,7 +78,8 @@ static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds to dz; above are adjoints of the levels between, all 0.
+// Adds the adjoints of the rows z to dz. dy are those of the last level;
+// `above` is room for those of the levels between, all 0.
 static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
                                const ad_real dy[], ad_real dz[],
                                ad_real above[], ad_real captured[])
@@ -88,6 +100,7 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
     return status;
 }
 
+// Tangents ty of the last level from tangents tz of the rows.
 static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
                                const ad_real tz[], ad_real ty[],
                                ad_real above[], const ad_real captured[])
@@ -108,10 +121,14 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
 }
 
 /* --- prefixes of functions --------------------------------------------------
- * Up: the results of parts, as of a reduction. Then down: the prefixes of each
- * level, a part of which goes on from a prefix of the level above.           */
+ * First up: the results of parts are made, level by level, as for a reduction.
+ * Then down: the prefixes of each level are made from those of the level above.
+ * The first part of a level begins with its own first row, and part i + 1 goes
+ * on from prefix i of the level above, which is that of all parts before it. A
+ * reverse sweep does the opposite: adjoints of prefixes go up, then those of
+ * the parts' results come down.                                             */
 
-// Prefixes of level k among numbers kept.
+// Where the prefixes of level k are among the numbers kept: behind its rows.
 static ad_real *adx_level_prefixes(const adx_bulk *b, const adx_levels *l,
                                    size_t k, ad_real kept[])
 {
@@ -144,7 +161,8 @@ static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds to dz; above are adjoints of those kept, all 0.
+// Adds the adjoints of the rows z to dz; `above` is room for the adjoints of
+// all numbers kept, which are 0.
 static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
                                  const ad_real dy[], ad_real dz[],
                                  ad_real above[], ad_real captured[])

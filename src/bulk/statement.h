@@ -2,15 +2,19 @@
 
 /* === bulk/statement =========================================================
  * The one statement that a bulk operator puts on the tape: what it keeps, and
- * its rule.
+ * its rule. The operator is a map (f) that gives rows z, and what follows it: a
+ * reduction or prefixes of z, by op or as sums; either part may be missing. The
+ * statement keeps the values of the operands and the levels of op
+ * (bulk/reductions), but not z: a sweep computes z again if op needs it. Sums
+ * do not, since their adjoints depend on no values.
  *
- *   needs   number/recording tape/layout tape/memory array/operands
- *           array/external function/api bulk/api bulk/folds bulk/passes
- *           bulk/maps bulk/reductions
+ *   needs   tape/layout tape/memory array/operands array/external function/api
+ *           bulk/api bulk/folds bulk/captured bulk/passes bulk/maps
+ *           bulk/reductions
  *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
  * ========================================================================== */
 
-// Sums of rows z, or of their tangents: of all, or (prefix) up to each.
+// Sums of rows z, or of their tangents: of all rows, or (prefix) up to each.
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
 {
     size_t d = b->d;
@@ -21,7 +25,8 @@ static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
             to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
 }
 
-// Values of what follows the map: of rows z, with room for what is kept.
+// Values of what follows the map, from rows z. Levels of op are kept in
+// b->part.
 static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
                                    ptrdiff_t unit, ad_real to[])
 {
@@ -33,6 +38,7 @@ static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
+// Values of the whole operator.
 static ad_status adx_bulk_values(adx_bulk *b, ad_real to[])
 {
     if (b->kind == ADX_BULK_MAP)
@@ -47,7 +53,8 @@ static ad_status adx_bulk_values(adx_bulk *b, ad_real to[])
     return status;
 }
 
-// Adjoints of rows z: dz, which is 0.
+// Adjoints dz of rows z, which are 0 so far. Of prefix sums, each is the
+// adjoint of its own result and of all later ones.
 static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
                                  const ad_real dy[], ad_real dz[],
                                  ad_real above[], ad_real captured[])
@@ -64,6 +71,7 @@ static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
+// Tangents ty of the results from tangents tz of rows z.
 static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
                                  const ad_real tz[], ad_real ty[],
                                  ad_real above[], const ad_real captured[])
@@ -76,7 +84,8 @@ static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// What lies behind a statement on the tape.
+// The operator as it was saved on the tape: its arrays follow it there, in the
+// order of adx_bulk_bytes.
 static adx_bulk adx_open_bulk(const void *saved)
 {
     adx_bulk b = *(const adx_bulk *)saved;
@@ -102,7 +111,8 @@ static size_t adx_bulk_bytes(const adx_bulk *b)
          + b->captured.room * sizeof *b->captured.slot;
 }
 
-// Room of a sweep: rows z, their adjoints or tangents, and those kept.
+// Room for a sweep, all 0: rows z, their adjoints or tangents, and the adjoints
+// or tangents of what is kept.
 static ad_real *adx_take_rows(const adx_bulk *b)
 {
     size_t rows = b->n * b->d;
@@ -113,7 +123,8 @@ static ad_real *adx_take_rows(const adx_bulk *b)
     return z;
 }
 
-// Of a map that something follows.
+// The pullback where op or prefix sums follow the map: z again, if op needs it;
+// the adjoints of z; and from these, by the map, those of the operands.
 static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
                                ad_real *captured)
 {
@@ -137,6 +148,8 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
     return status;
 }
 
+// Of a map alone, and of its sum, in which each row has the adjoint of the
+// result, the adjoints of z are dy.
 static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
@@ -152,6 +165,7 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }
 
+// The pushforward where something follows the map, or where there is no map.
 static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
 {
     const ad_real *captured = dx + b->operands;
@@ -205,7 +219,8 @@ static size_t adx_bulk_results(const adx_bulk *b)
     return b->kind == ADX_BULK_REDUCE ? b->d : b->n * b->d;
 }
 
-// Writes what is saved.
+// Writes what is saved. Operands are kept one after another, so that an
+// argument is found by operand, and no longer where the user had it.
 static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
                           void *saved)
 {
@@ -229,7 +244,8 @@ static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
     }
 }
 
-// As ad_external does it, but what is saved is written where it stays.
+// Adds the statement, as ad_external does, but writes what is saved where it
+// stays. NULL: all is constant, or the tape has failed.
 static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
 {
     ad_tape *t = adx_now.tape;
@@ -248,6 +264,8 @@ static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
     return s;
 }
 
+// All operands of the statement: numbers of the arguments, and what was
+// captured.
 static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
 {
     size_t count = b->operands + b->captured.n;
@@ -255,11 +273,12 @@ static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
     ad_rev *to = all;
     for (size_t k = 0; all != NULL && k < b->sources; k++)
         to = adx_list_operands(b->n, &x[k], to);
-    for (size_t i = 0; all != NULL && i < b->captured.n; i++)
-        adx_name(&to[i], 0, b->captured.id[i]);
+    if (all != NULL)
+        adx_list_captured(&b->captured, to);
     return all;
 }
 
+// Records the statement, whose values are v.
 static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
                                  const ad_real v[], ad_rev y[])
 {
@@ -291,7 +310,11 @@ static bool adx_any_recorded(size_t n, size_t args, const ad_rows x[])
     return false;
 }
 
-// Values, and all that a derivative needs.
+// Computes the values, and chooses how a sweep will go: with f recorded as a
+// function if it captures nothing and there are enough elements, and with
+// chunks of so many elements. After each chunk, adjoints of all that is shared
+// or captured are added; so there is an element at least for 16 of these
+// numbers.
 static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
 {
     b->chunk = 64;
@@ -310,6 +333,8 @@ static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
     return status;
 }
 
+// Computes and records the operator. The tape is not current meanwhile, so that
+// nothing else is recorded.
 static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
                                     ad_rev y[])
 {

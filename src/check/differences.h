@@ -2,11 +2,11 @@
 
 /* === check/differences ======================================================
  * Finding mistakes. ad_check compares derivatives with differences at many
- * steps. That it neither misses mistakes nor raises false alarms rests on three
- * sizes: the spread of the extrapolated differences, the rounding of f, and the
- * sum of the absolute values of all paths from x to y, which bounds the
- * rounding of the gradient itself. The other tools walk over the entries and
- * skip kinds that they do not know.
+ * steps. It weighs what it sees against three sizes, so that it neither misses
+ * mistakes nor raises false alarms: the spread of the extrapolated differences,
+ * the rounding of f, and the sum of the absolute values of all paths from x to
+ * y, which bounds the rounding of the gradient itself. The other tools walk
+ * over the entries and skip kinds that they do not know.
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
@@ -18,9 +18,10 @@
 ADX_SELDOM_BEGIN
 
 /* --- differences ------------------------------------------------------------
- * Steps are powers of 2, in units of the scale of x: a row of the tableau for
- * each, three passes with different first steps. Slopes are "along d", the
- * direction whose components are such scales: then all have the unit of f.    */
+ * A pass is a series of steps, each a quarter of the one before, and a row for
+ * each step. Up to four passes differ in their first step. Steps are powers of
+ * 2 in units of the scale of x. Slopes are taken along d, the direction whose
+ * components are such scales, so all of them have the unit of f.             */
 
 #define ADX_NARROW  (sizeof(ad_real) == 4)
 #define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
@@ -34,13 +35,13 @@ typedef struct adx_row {
     ad_real h;
     ad_real left;               // slopes from x to x - h d, x + h d
     ad_real right;
-    ad_real slope;              // central, extrapolated
-    ad_real error;              // of that; infinite: nothing is known
-    ad_real noise;              // of a slope: rounding of f
+    ad_real slope;              // central difference, extrapolated
+    ad_real error;              // of `slope`; infinite: nothing is known
+    ad_real noise;              // what the rounding of f does to a slope
 } adx_row;
 
-// Steps of a check whose values of f are cached for the other outputs: those of
-// one pass, and more.
+// The values of f at this many steps are cached for the other outputs: more
+// than those of one pass.
 #define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
 typedef struct adx_probe {
@@ -56,8 +57,8 @@ typedef struct adx_probe {
     ad_real *d;                 // [n] direction
     ad_real *J;                 // [m*n] gradients
     ad_real *slope;             // [m] forward, along d
-    ad_real *cached;              // [ADX_CACHED*m] values; NULL if m is 1
-    ad_real step[ADX_CACHED];     // of these
+    ad_real *cached;            // [ADX_CACHED*m] values; NULL if m is 1
+    ad_real step[ADX_CACHED];   // the step of each of them
     size_t steps;
     size_t which;               // the output of the present check, and its
     const ad_real *g;           // [n] gradient
@@ -71,7 +72,7 @@ typedef struct adx_probe {
     ad_status status;
     ad_real unit;               // scale of the inputs, if below 1
     bool sure;                  // a row agrees to many digits
-    ad_verdict kink;            // what the last pass says of one
+    ad_verdict kink;            // what the last pass says of a kink
     const adx_row *by;          // the row that decided
     size_t rows;
     adx_row row[ADX_ROWS * ADX_PASSES];
@@ -103,7 +104,8 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
-// Whether f was called with that step; i: in which place its values are cached.
+// Whether f has been called with that step; if so, its values are in place i of
+// the cache.
 static bool adx_find_cached(const adx_probe *p, ad_real h, size_t *i)
 {
     for (*i = 0; *i < p->steps; ++*i)
@@ -121,7 +123,9 @@ static void adx_keep_values(adx_probe *p, ad_real h)
     p->step[p->steps++] = h;
 }
 
-// f called with x + h d; NaN if a component does not move.
+// The output at hand of f at x + h d, from the cache if f has been called
+// there. NaN if the step is so small that a component does not move. f is given
+// constants, and what it records nevertheless is thrown away.
 static ad_real adx_evaluate(adx_probe *p, ad_real h)
 {
     ad_tape *t = p->session.tape;
@@ -151,8 +155,12 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     return p->to[p->which].v;
 }
 
-// The next row, extrapolated with those of the same pass, of which there are
-// k, with tableau T. Returns how many there are now.
+// Adds the row of step h. Its central difference extends the tableau T of
+// Richardson's extrapolation, which holds the last row of k entries: the error
+// of a central difference goes with h^2, so each column gains a factor of 16
+// for a step of a quarter. The slope of the row is the entry that differs least
+// from its two neighbours, and that difference is its error (Ridders). Returns
+// how many entries T has now.
 static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
 {
     adx_row *r = &p->row[p->rows++];
@@ -187,17 +195,19 @@ static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
     return k + 1;
 }
 
-// What a slope may differ from g: the errors of both.
+// What a slope may differ from g: the error of the differences, and the
+// rounding of the gradient, which the paths bound.
 static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 {
     return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths
         + ADX_TIGHT * adx_most(adm_fabs(g), adm_fabs(r->slope));
 }
 
-// Whether a row says something: its error is small beside the slope. If it is
-// rounding of f and no ripple between the steps, it is enough that it is small
-// beside other slopes here, the paths that cancel, or the largest slope by any
-// input; and, where there is no gradient, beside f.
+// Whether a row says something, that is, whether its error is small beside the
+// slope. Where the error is no more than the rounding of f would explain, a
+// smaller demand is enough: it must be small beside other slopes here, beside
+// the paths that cancel, or beside the largest slope along any input. Where
+// there is no gradient at all, it may also be small beside f.
 static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
                         ad_real paths, ad_real most)
 {
@@ -208,7 +218,8 @@ static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
         return false;
     if (r->error <= 256 * r->noise) {
         size = adx_most(adx_most(size, paths), adm_fabs(r[-1].left));
-        size = adx_most(adx_most(size, p->largest * p->unit), adm_fabs(r[-1].right));
+        size = adx_most(adx_most(size, p->largest * p->unit),
+                        adm_fabs(r[-1].right));
     }
     if (g == 0)
         size = adx_most(size, adm_fabs(p->y) * p->unit);
@@ -225,8 +236,11 @@ static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
         && r->slope / adm_fabs(p->d[p->first]) == p->g[p->first];
 }
 
-// By the row with the least error. Rows that contradict it may be right: two
-// steps of a period, or of rounding, are perfectly equal, and wrong.
+// Judges by the row with the least error among those that have converged. If g
+// differs from it, there may still be another row that agrees with g and
+// contradicts the best one by more than both errors. Then g is believed,
+// because the best row can be perfectly steady and wrong: where two steps span
+// whole periods of f, or rounding makes two values equal.
 static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
 {
     const adx_row *best = NULL;
@@ -260,10 +274,13 @@ static bool adx_between(ad_real x, ad_real low, ad_real high)
     return x >= low && x <= high;
 }
 
-// Of three rows, r[-2] to r[0], whether the jump of the slope does not shrink
-// with the step (by 4 in a smooth function): then it is 0.2 to 1.25 times the
-// one before, and larger than the errors; or f jumps (0.25), and not by a
-// quantum of its rounding: by much of what it does at the first step.
+// Whether f is bent at x. In a smooth function the difference between the
+// slopes to the right and to the left shrinks with the step, by 4 from row to
+// row. So a and b, which divide this jump in one row by that in the next, are
+// near 4 there, near 1 at a kink, and near 1/4 where f itself jumps. If neither
+// is near 4, there is a kink in two cases: the jump of the slope is larger than
+// the errors; or f jumps, and by much of what it changes at the first step, not
+// by a quantum of its rounding.
 static bool adx_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
@@ -283,13 +300,14 @@ static bool adx_bent(const adx_row *first, const adx_row *r)
             && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
 }
 
-// A slope that grows without bound as steps shrink.
+// Whether a slope grows without bound as the steps shrink.
 static bool adx_steepens(ad_real before, ad_real now)
 {
     return adm_fabs(now) > adm_fabs(before) * 5 / 4;
 }
 
-// One side only: the gradient must be the limit there.
+// f is finite on one side only. The gradient must be the limit of the slope
+// there.
 static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
                                  ad_real g)
 {
@@ -300,8 +318,11 @@ static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
              + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
 }
 
-// What the last rows of a pass, from the first that is not lost in noise, say
-// of a kink. AGREES: there is none; NOISY: there is, but g is outside.
+// What the last rows of a pass say of a kink at x. Rows at the end in which the
+// two slopes differ by no more than noise are passed over. AGREES: there is no
+// kink. KINK: there is one, and g fits it. NOISY: there is one, and g lies
+// outside of the slopes to both sides. DISAGREES: f is finite on one side only,
+// and g is not the limit there.
 static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
                                  const adx_row *end, ad_real g)
 {

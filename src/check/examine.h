@@ -13,8 +13,10 @@
 
 ADX_SELDOM_BEGIN
 
-// The first step of a pass: of the size of x; of 1, if x is smaller; much
-// smaller ones. 0: not needed.
+// The first step of a pass, in units of d. Pass 0 begins with an eighth of the
+// size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a much
+// smaller step; pass 3 with a smaller one still, for an input that is 0. A
+// result of 0 says that the pass is not needed.
 static ad_real adx_first_step(const adx_probe *p, int pass)
 {
     const ad_real eighth = 1 / (ad_real)8;
@@ -27,8 +29,8 @@ static ad_real adx_first_step(const adx_probe *p, int pass)
     }
 }
 
-// Ends early only where the gradient is confirmed, which also undoes a kink
-// that larger steps saw.
+// One pass of rows. It ends early only where the gradient is confirmed to many
+// digits, which also undoes a kink that larger steps saw.
 static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
                                    bool kinked)
 {
@@ -49,9 +51,8 @@ static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
     return kinked || p->kink == ADREV_KINK ? ADREV_KINK : adx_judge(p, g, 0);
 }
 
-// The sum of the absolute values of all paths from the inputs of this check to
-// y; of some of them, if there are statements of other kinds.
-// Of an extended statement only the signed sum is to be had.
+// Paths through an extended statement. All that is known of its partials is its
+// forward sweep, so of the paths through it only the signed sum is to be had.
 static bool adx_paths_through(ad_tape *t, const adx_operand *op,
                               ad_real size[])
 {
@@ -62,6 +63,9 @@ static bool adx_paths_through(ad_tape *t, const adx_operand *op,
     return known;
 }
 
+// The sum of the absolute values of all paths from the inputs of this check to
+// y: a forward sweep with the absolute value of every partial. 0 if it is not
+// known.
 static ad_real adx_paths(const adx_probe *p)
 {
     ad_tape *t = p->session.tape;
@@ -87,8 +91,8 @@ static ad_real adx_paths(const adx_probe *p)
     return adx_finite(size[p->id]) ? size[p->id] : 0;
 }
 
-// Whether f does not change at any step, but does much further away: rounding,
-// as in (x + 1e17) - 1e17, may hide that it changes here.
+// Whether f does not change at any step, but does at a much larger one.
+// Rounding may then hide that it changes here, as in (x + 1e17) - 1e17.
 static bool adx_absorbed(adx_probe *p)
 {
     for (const adx_row *r = p->row; r < p->row + p->rows; r++)
@@ -100,55 +104,88 @@ static bool adx_absorbed(adx_probe *p)
     return far > 1;
 }
 
-static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
+// Makes the components first .. first + count of d those of the next check.
+// Returns the slope along them that the gradient gives.
+static ad_real adx_take_inputs(adx_probe *p, size_t first, size_t count)
 {
-    ad_check_entry e = { .output = p->which, .index = first, .inputs = count,
-                         .verdict = ADREV_NOISY };
-    const adx_row nothing = { .slope = ADX_K(NAN), .left = ADX_K(NAN),
-                              .right = ADX_K(NAN), .error = ADX_K(INFINITY) };
+    static const adx_row nothing = {
+        .slope = ADX_K(NAN), .left = ADX_K(NAN), .right = ADX_K(NAN),
+        .error = ADX_K(INFINITY)
+    };
     ad_real g = 0;
-    ad_real paths = 0;
 
+    // Cached values are of the same inputs only.
     if (p->first != first || p->count != count)
         p->steps = 0;
     p->first = first;
     p->count = count;
     p->rows = 0;
     p->by = &nothing;
+    p->kink = ADREV_AGREES;
+    p->sure = false;
     if (count == 1)
         p->d[first] = adm_fabs(p->d[first]);
     p->unit = 0;
-    p->kink = ADREV_AGREES;
-    p->sure = false;
     for (size_t j = first; j < first + count; j++) {
         p->unit = adx_most(p->unit, adm_fabs(p->d[j]));
         g += adx_absorb(p->g[j], p->d[j]);
     }
     p->unit = p->unit < 1 ? p->unit : 1;
+    return g;
+}
+
+// Passes go on until one confirms the gradient. If pass 0 does, but not to many
+// digits, and inputs are smaller than 1, the next pass has to confirm it as
+// well. A kink that is seen only after a pass has confirmed the gradient is
+// further away than x.
+static ad_verdict adx_examine_passes(adx_probe *p, ad_real g)
+{
+    ad_verdict verdict = ADREV_NOISY;
     for (int pass = 0; pass < ADX_PASSES && adx_finite(p->y); pass++) {
         ad_real h = adx_first_step(p, pass);
-        ad_verdict before = e.verdict;
+        ad_verdict before = verdict;
         const adx_row *by = p->by;
         if (h > 0)
-            e.verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
-                                          && adx_finite(p->by->slope));
-        if (before == ADREV_AGREES && e.verdict == ADREV_KINK) {
-            e.verdict = before;         // a kink, but further away
+            verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
+                                       && adx_finite(p->by->slope));
+        if (before == ADREV_AGREES && verdict == ADREV_KINK) {
+            verdict = before;           // a kink, but further away
             p->by = by;
         }
-        if (e.verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
+        if (verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
             break;
     }
-    if (p->status == ADREV_OK && e.verdict != ADREV_AGREES
-        && e.verdict != ADREV_KINK) {
-        paths = adx_paths(p);
-        e.verdict = adx_judge(p, g, paths);
-        if (e.verdict == ADREV_NOISY)
-            e.verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
-    }
-    if (e.verdict == ADREV_DISAGREES && adx_absorbed(p))
-        e.verdict = ADREV_NOISY;
+    return verdict;
+}
 
+// If no pass confirms the gradient or sees a kink, the paths are added up,
+// which costs a walk over the tape, and all rows are judged again with the
+// rounding that they allow.
+static ad_verdict adx_examine_again(adx_probe *p, ad_real g,
+                                    ad_verdict verdict, ad_real *paths)
+{
+    if (p->status == ADREV_OK && verdict != ADREV_AGREES
+        && verdict != ADREV_KINK) {
+        *paths = adx_paths(p);
+        verdict = adx_judge(p, g, *paths);
+        if (verdict == ADREV_NOISY)
+            verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
+    }
+    return verdict == ADREV_DISAGREES && adx_absorbed(p) ? ADREV_NOISY
+                                                         : verdict;
+}
+
+// Checks the slope of the output at hand along the components first .. first +
+// count of d.
+static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
+{
+    ad_check_entry e = { .output = p->which, .index = first,
+                         .inputs = count };
+    ad_real paths = 0;
+    ad_real g = adx_take_inputs(p, first, count);
+    e.verdict = adx_examine_again(p, g, adx_examine_passes(p, g), &paths);
+
+    // Of a single input the report shows derivatives, not slopes along d.
     ad_real unit = count == 1 ? p->d[first] : 1;
     e.gradient = count == 1 ? p->g[first] : g;
     e.difference = p->by->slope / unit;
@@ -162,7 +199,8 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     return e;
 }
 
-// One input of a group that does not agree, if one does not agree by itself.
+// Bisects a group of inputs that does not agree, down to one input if that does
+// not agree by itself.
 static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 {
     while (group.inputs > 1 && group.verdict != ADREV_AGREES
@@ -180,7 +218,8 @@ static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 
 /* --- ad_check ------------------------------------------------------------ */
 
-// Disagrees before kink before noisy; of two alike the larger mismatch.
+// Whether an entry is to be shown before another: the order is disagrees, kink,
+// noisy, agrees, and of two alike the larger mismatch comes first.
 static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
 {
     static const int rank[ADREV_VERDICT_COUNT] = { 0, 3, 2, 1 };
@@ -188,6 +227,8 @@ static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
     return worse > 0 || (worse == 0 && e->mismatch > than->mismatch);
 }
 
+// Enters a check in the report. If there is not room for all checks, those that
+// agree are only counted.
 static void adx_enter_check(ad_check_report *report, size_t n,
                             const ad_check_entry *e)
 {
@@ -201,7 +242,7 @@ static void adx_enter_check(ad_check_report *report, size_t n,
         report->entry[report->listed++] = *e;
 }
 
-// The output that is checked next.
+// Makes one output the output at hand.
 static void adx_take_output(adx_probe *p, size_t which)
 {
     p->which = which;
@@ -210,7 +251,9 @@ static void adx_take_output(adx_probe *p, size_t which)
     p->id = p->out[which].job == 0 ? 0 : p->out[which].seq;
 }
 
-// The dot-product test of an output: y' along d, forwards and from its gradient.
+// The dot-product test of an output: its tangent along d from a forward sweep
+// must be its gradient times d. `gap` is the difference in units of what
+// rounding allows, and the report keeps the largest.
 static void adx_compare_sweeps(adx_probe *p, ad_real forward,
                                ad_check_report *report)
 {
@@ -219,7 +262,8 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
         reverse += adx_absorb(p->g[j], p->d[j]);
     p->first = 0;
     p->count = p->n;
-    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq - p->in));
+    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq
+                                       - p->in));
     ad_real off = adm_fabs(forward - reverse);
     ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
     bool nan = forward != forward && reverse != reverse;
@@ -233,8 +277,9 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
     report->gap = gap;
 }
 
-// Gradients of all outputs, each by a reverse sweep: forwards a mistake in a
-// pullback would not be seen.
+// The gradients of all outputs, each by a reverse sweep, because a forward
+// sweep would not see a mistake in a pullback. Then one forward sweep to
+// compare them with.
 static ad_status adx_sweep_outputs(adx_probe *p, ad_check_report *report)
 {
     ad_tape *t = p->session.tape;
@@ -259,7 +304,8 @@ static ad_status adx_sweep_outputs(adx_probe *p, ad_check_report *report)
     return status;
 }
 
-// Records f, its gradients and the random direction.
+// Records f, chooses the direction d with signs at random, and takes the
+// gradients.
 static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 {
     static const ad_mark whole = {0};
@@ -294,7 +340,7 @@ static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
     return status;
 }
 
-// All checks of the output at hand by `count` inputs from j on.
+// Checks the output at hand along `count` inputs from j on.
 static void adx_check_output(adx_probe *p, size_t j, size_t count,
                           ad_check_report *report)
 {
@@ -309,7 +355,10 @@ static void adx_check_output(adx_probe *p, size_t j, size_t count,
         adx_enter_check(report, p->m * p->n, &e);
 }
 
-// All checks, when f is recorded.
+// Runs all checks once f is recorded. With more inputs than checks,
+// neighbouring inputs form groups of nearly the same size. For each group all
+// outputs are checked in turn, so that values of f in the cache serve all of
+// them.
 static void adx_compare(adx_probe *p, ad_check_report *report)
 {
     size_t limit = report->limit == 0 ? 1000 : report->limit;
@@ -334,7 +383,8 @@ static ad_real *adx_array_of_reals(adx_session *s, size_t n)
     return (ad_real *)adx_array(s, n / (sizeof(ad_rev) / sizeof(ad_real)) + 1);
 }
 
-// Memory for a check; false: the tape's status says why.
+// Takes the memory of a check from the session. False: the tape's status says
+// why.
 static bool adx_equip(adx_probe *p)
 {
     adx_session *s = &p->session;
@@ -354,6 +404,8 @@ static bool adx_equip(adx_probe *p)
             || (p->cached = adx_array_of_reals(s, ADX_CACHED * m)) != NULL);
 }
 
+// Works in a session of its own, which leaves the tape as it was, and fills
+// *report only if all of it went well.
 ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                                const ad_real x[], size_t m,
                                ad_check_report *report)

@@ -6,8 +6,7 @@
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
  *           sweep/sweep sweep/queries check/differences
- *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN ADX_END
- *           adx_edge_of_region
+ *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN adx_edge_of_region
  * ========================================================================== */
 
 /* --- statements, and what is not finite ---------------------------------- */
@@ -21,7 +20,8 @@ static ad_rev adx_value(const ad_tape *t, size_t seq)
     return x;
 }
 
-// Goes to the next entry that is not a site; that of the entry into *site.
+// Goes to the next entry that is not a site, and copies the site that belongs
+// to it, if any, to *site.
 static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
                               adx_site *site)
 {
@@ -34,7 +34,8 @@ static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
     return header;
 }
 
-// Operand i of the statement at the cursor, the implied one included.
+// Operand i of the statement at the cursor. The implied operand of a running
+// sum counts as the first.
 static adx_operand adx_use_of(const adx_cursor *at, unsigned header, size_t i)
 {
     adx_operand implied = { 1, (uint32_t)(at->seq - 1) };
@@ -48,6 +49,8 @@ static size_t adx_uses(const adx_cursor *at, unsigned header)
     return at->operands + (header & ADX_SUM ? 1 : 0);
 }
 
+// The statement at the cursor as users see it. Only its first operands are
+// listed.
 static ad_statement adx_statement(const ad_tape *t, const adx_cursor *at,
                                   unsigned header, const adx_site *site)
 {
@@ -81,7 +84,8 @@ static bool adx_scattered(const ad_tape *t)
     return false;
 }
 
-// The adjoints of a reverse sweep from y: of every value, none cleared.
+// Runs a reverse sweep from y that leaves the adjoints of all values in place.
+// A recording that other tapes have parts of is refused.
 static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
 {
     if (adx_scattered(t))
@@ -94,7 +98,8 @@ static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
     return adx_sweep(t, adx_reverse_1, *adj) ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
-// The same for an extended statement, whose operands are not told.
+// What ad_find_nonfinite looks at in a statement, for an extended statement,
+// whose operands cannot be listed.
 static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
                              const ad_real adj[], const adx_site *site,
                              ad_nonfinite *seen)
@@ -116,6 +121,9 @@ static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
         }
 }
 
+// One reverse sweep, then a walk forwards over all entries. Of values and
+// partials the first that is not finite is kept, since the others may follow
+// from it. Of adjoints it is the last, since the sweep came to that one first.
 ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
 {
     ad_status status = ad_tape_status(t);
@@ -154,7 +162,8 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
 
 /* --- ad_explain ---------------------------------------------------------- */
 
-// The largest first; of equals the earlier.
+// Inserts a term in the list, the largest first and of equals the earlier. What
+// does not fit drops off the end, but is counted.
 static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
                        ad_term new)
 {
@@ -173,8 +182,10 @@ static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
     sum->size += size;
 }
 
-// The one term of an extended statement: what its reverse adds to x. Operands
-// lie below it, where the walk has been: their adjoints may be spoiled.
+// Adds the one term of an extended statement: what its reverse sweep adds to
+// the adjoint of x. That sweep runs again here and changes the adjoints of its
+// other operands too. These lie below the statement, where the walk has been
+// already, so nobody reads them any more.
 static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
                         ad_rev x, const adx_site *site, ad_explanation *sum,
                         size_t room, ad_term term[])
@@ -194,6 +205,9 @@ static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
         adx_insert(sum, room, term, new);
 }
 
+// After a reverse sweep from y, a walk over all entries collects the uses of x.
+// Each use is a term, its partial times the adjoint of the statement, and dy/dx
+// is the sum of all terms.
 ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum)
 {
@@ -231,8 +245,8 @@ ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 }
 
 /* --- regions ----------------------------------------------------------------
- * An entry of data whose first partial, otherwise 0, is one of these. Behind
- * it lies the name.                                                           */
+ * A region's edge is an entry of data. Its first partial, which is 0 in other
+ * entries of data, says which edge; behind it lies the name.                 */
 
 #define ADX_BEGIN 1
 #define ADX_END   2
@@ -263,7 +277,8 @@ ADX_API void ad_region_end(const char *name)
     adx_note_region(name, ADX_END);
 }
 
-// ADX_BEGIN, ADX_END, or 0 if the entry is something else.
+// Which edge of a region an entry is: ADX_BEGIN, ADX_END, or 0 for an entry of
+// another kind.
 static int adx_edge_of_region(const adx_cursor *at, unsigned header,
                               const char **name)
 {
@@ -274,8 +289,9 @@ static int adx_edge_of_region(const adx_cursor *at, unsigned header,
     return at->op->d == ADX_BEGIN ? ADX_BEGIN : ADX_END;
 }
 
-// Begins or ends a region of that name among the n that are there. Returns
-// how many there are then.
+// Begins or ends a region of that name among the n that are listed, which is
+// listed now if it was not. Regions of one name may nest, so each counts how
+// often it is open. Returns how many are listed then.
 static size_t adx_cross(ad_region region[], size_t n, size_t room,
                         const char *name, int edge)
 {
@@ -298,6 +314,7 @@ static size_t adx_cross(ad_region region[], size_t n, size_t room,
     return n;
 }
 
+// Every entry counts for all regions that are open where it stands.
 ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
                                ad_region region[])
 {

@@ -17,7 +17,14 @@ typedef struct adx_writer {
     void *user;
 } adx_writer;
 
-// As %.9g; the last digit may be off by one. Returns the end.
+// Writes |x| as %.9g does, though the last digit may be off by one. Returns the
+// end.
+//
+// The number is scaled to an integer of nine digits. Its exponent comes from
+// log10, which may be off by one, and is put right if the integer has ten
+// digits or eight. Below 1e-200 the scaling is done in two factors, since one
+// would overflow. Zeros behind the point are dropped, and the digits are
+// written from the last to the first.
 static char *adx_digits(char *p, double x)
 {
     double a = fabs(x);
@@ -28,11 +35,13 @@ static char *adx_digits(char *p, double x)
     e += whole >= 999999999.5 ? 1 : whole < 99999999.5 && a > 0 ? -1 : 0;
     whole = e < -200 ? a * 1e200 * pow(10, -192 - e) : a * pow(10, 8 - e);
     unsigned long long n = (unsigned long long)floor(whole + 0.5);
+    // now the number is n * 10^(e - 8), and digit 0 is the first of n
     bool plain = e >= -5 && e < 9;
     int point = plain ? e : 0;          // the digit that it stands behind
     int i = 8;
     for (; i > 0 && i > point && n % 10 == 0; i--)
         n /= 10;
+    // A number below 1 begins with zeros: when n is used up, its digits are 0.
     char *end = p + (point < 0 ? i - point : i) + (i > point);
     for (char *q = end; q >= p; i--, n /= 10) {
         *q-- = (char)('0' + n % 10);
@@ -51,7 +60,8 @@ static char *adx_digits(char *p, double x)
     return p;
 }
 
-// Formats: %z a size_t, %g a double, %s a string with " and \ escaped.
+// A small printf: %z is a size_t, %g a double, %s a string in which quotes and
+// backslashes are escaped.
 static void adx_print(const adx_writer *w, const char *format, ...)
 {
     char text[40];
@@ -91,7 +101,8 @@ static void adx_print(const adx_writer *w, const char *format, ...)
 
 /* --- a report in words --------------------------------------------------- */
 
-// A column of a table: filled up to its width.
+// A column of a table: it counts what is written, and is filled up to its
+// width.
 typedef struct adx_cell_text {
     const adx_writer *w;
     size_t length;
@@ -159,7 +170,8 @@ static void adx_print_check(const adx_writer *w, const ad_check_report *r,
     adx_print(w, "\n");
 }
 
-// The worst entry after `last`, of those alike the earlier; NULL: none is left.
+// The worst entry after `last` in the order of adx_is_worse, of two alike the
+// earlier; NULL: none is left. So a table is sorted without memory of its own.
 static const ad_check_entry *adx_next_worst(const ad_check_report *r,
                                             const ad_check_entry *last)
 {
@@ -194,7 +206,7 @@ static void adx_print_table(const adx_writer *w, const ad_check_report *r)
         adx_print(w, "and %z more\n", r->listed - most);
 }
 
-// What to do, in words: of each verdict that there is.
+// Says in words what to do about each verdict that occurs.
 static void adx_print_advice(const adx_writer *w, const ad_check_report *r)
 {
     static const char *const advice[ADREV_VERDICT_COUNT] = {
@@ -274,6 +286,25 @@ static void adx_write_statement(const adx_writer *w, bool dot,
     }
 }
 
+// Where a region begins or ends. In a graph it is a cluster, whose name has the
+// number of its entry in it.
+static void adx_write_edge(const adx_writer *w, bool dot, int edge,
+                           const char *name, size_t entry, size_t *depth)
+{
+    if (edge == ADX_BEGIN) {
+        adx_print(w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
+                         : "begin %z: %s\n", entry, name);
+        ++*depth;
+    } else if (!dot)
+        adx_print(w, "end: %s\n", name);
+    else if (*depth > 0) {
+        adx_print(w, "}\n");
+        --*depth;
+    }
+}
+
+// Writes all entries in their order, as lines of text or as a graph of values
+// (`dot`), in which a region that is never ended is closed at the end.
 static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
                           bool dot)
 {
@@ -296,14 +327,9 @@ static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
             adx_write_statement(&w, dot, &at, header, &site);
         else if (header == ADX_INPUTS)
             adx_write_inputs(&w, dot, before + 1, at.seq);
-        else if (edge == ADX_BEGIN)
-            adx_print(&w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
-                              : "begin %z: %s\n", ++depth * 0 + count, name);
-        else if (edge == ADX_END && !dot)
-            adx_print(&w, "end: %s\n", name);
-        else if (edge == ADX_END && depth > 0)
-            adx_print(&w, "}\n", depth--);
-        else if (edge == 0 && !dot)
+        else if (edge != 0)
+            adx_write_edge(&w, dot, edge, name, count, &depth);
+        else if (!dot)
             adx_print(&w, "other: kind %z, %z operands, %z values\n",
                       (size_t)header, at.operands, at.seq - before);
     }

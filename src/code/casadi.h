@@ -2,9 +2,9 @@
 
 /* === code/casadi ============================================================
  * CasADi's entry points call the functions of code/functions and store matrices
- * by columns. Their working memory begins with zeros, for inputs that are not
- * given. Behind these is room for results that are not asked for or must be
- * reordered.
+ * by columns. Their working memory w has three parts: zeros, for inputs that
+ * are not given; scratch room for results that are not asked for or must be
+ * reordered; and the work of the function that is called.
  *
  *   needs   tape/memory function/api function/functions function/pattern
  *           function/plans code/api code/text code/functions code/wanted
@@ -13,12 +13,13 @@
 
 ADX_SELDOM_BEGIN
 
-// Shapes of inputs and results. n, m: a column of so many numbers; N, M: the
-// same without entries; J: Jacobian; T: the same transposed; H: Hessian;
-// Z: n x m without entries.
+// A kind of entry point. `in` and `out` have a letter for the shape of each
+// input and result: n, m is a column of that many numbers; N, M the same
+// without entries; J a Jacobian; T a Jacobian transposed; H a Hessian; Z an n x
+// m matrix without entries.
 typedef struct adx_point_kind {
-    unsigned functions;         // there if one of these is asked for,
-    unsigned more;              // and one of these; 0: that is all
+    unsigned functions;         // written if one of these is asked for,
+    unsigned more;              // and one of these, unless it is 0
     const char *prefix;         // of the name
     const char *in;
     const char *in_name[4];
@@ -48,7 +49,7 @@ static const adx_point_kind adx_point_kinds[] = {
 };
 #define ADX_POINT_KINDS (sizeof adx_point_kinds / sizeof *adx_point_kinds)
 
-// A sparse matrix by columns: these are the rows of g.
+// A sparse matrix by columns, which are the rows of g.
 typedef struct adx_by_columns {
     adx_entries g;
     uint32_t *order;            // of our entries; NULL: the same
@@ -65,8 +66,12 @@ typedef struct adx_point {
     adx_by_columns matrix[3];   // of sparse results
 } adx_point;
 
-// Columns of a matrix, or of the symmetric one with this lower triangle. Both
-// are read by rows, so the next entry of a row is that of the next column.
+// Lists a matrix by columns, and for each entry where it is in `from`, which is
+// by rows. If `lower`, `from` is the lower triangle of a symmetric matrix.
+//
+// The columns are visited in order. So the entries of a row i come in the order
+// in which `from` has them, and next[i] is the next one of them. An entry of
+// the upper triangle, (i, j) with i <= j, is the entry (j, i) of the lower one.
 static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
                               bool lower, adx_by_columns *out)
 {
@@ -90,6 +95,7 @@ static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
     return ok;
 }
 
+// Which functions that are asked for can compute a result of that shape.
 static unsigned adx_bits_of_shape(const adx_point *e, char shape)
 {
     unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
@@ -97,7 +103,7 @@ static unsigned adx_bits_of_shape(const adx_point *e, char shape)
     return shape == 'Z' ? 0 : bits & e->asked;
 }
 
-// The function that computes a result; of two, the sparse one.
+// The function that computes a result. If there are two, it is the sparse one.
 static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
 {
     size_t i = ADX_C_KINDS;
@@ -106,6 +112,7 @@ static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
     return i == 0 ? NULL : &adx_c_kinds[i - 1];
 }
 
+// How many numbers result r has.
 static size_t adx_shape_length(const adx_point *e, size_t r)
 {
     char shape = e->kind->out[r];
@@ -116,14 +123,17 @@ static size_t adx_shape_length(const adx_point *e, size_t r)
          : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
 }
 
-// Matrices that are not by columns as they come: they go by way of scratch.
+// Whether result r is a matrix that the function does not write by columns: it
+// goes by way of scratch.
 static bool adx_is_moved(const adx_point *e, size_t r)
 {
     return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
 }
 
-// One of two vectors may not be asked for; matrices come one after another. An
-// empty one has a place, too: where work begins is another array (restrict).
+// Adds up the scratch room. Of two vectors either may not be asked for, so both
+// have room; matrices are made one after another and share it. An empty result
+// has a place, too, because `work` begins behind it and must not overlap with
+// it (restrict).
 static void adx_find_scratch(adx_point *e)
 {
     bool two = strcmp(e->kind->out, "mn") == 0;
@@ -179,8 +189,9 @@ static void adx_say_head(adx_point *e, const char *type, const char *what,
     t->muted = t->header;       // what follows is the body
 }
 
-// By CasADi's convention a dense matrix has its size and 1, any other one where
-// its columns begin, and the row of each entry.
+// Writes the shape of an input or result. By CasADi's convention a dense matrix
+// has its size and a 1; any other one has where its columns begin, and the row
+// of each entry.
 static void adx_say_sparsity(adx_point *e, char shape, const adx_entries *g,
                              size_t which)
 {
@@ -235,7 +246,7 @@ static void adx_say_point_names(adx_point *e, const char *what,
     adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
 }
 
-// The functions of one line, which are the same but for their names.
+// The entry points of one line, which differ only in their names.
 static void adx_say_point_rest(adx_point *e)
 {
     static const char *const rest[][4] = {
@@ -255,7 +266,8 @@ static void adx_say_point_rest(adx_point *e)
     }
 }
 
-// Sizes of the arrays: no integers, and as much work as the largest function.
+// The sizes of the arrays: no integers, and as much work as the function that
+// needs most.
 static void adx_say_point_work(adx_point *e)
 {
     adx_text *t = e->text;
@@ -275,7 +287,7 @@ static void adx_say_point_work(adx_point *e)
             (unsigned long)(e->zeros + e->scratch));
 }
 
-// "left = f_hessian(x0, x2, "
+// Begins a call, as in "left = f_hessian(x0, x2, ".
 static void adx_say_point_call(adx_point *e, const adx_c_kind *kind)
 {
     adx_say(e->text, "        left = %s_%s(", e->text->name, kind->what);
@@ -283,7 +295,8 @@ static void adx_say_point_call(adx_point *e, const adx_c_kind *kind)
         adx_say(e->text, "x%c, ", e->kind->at[i]);
 }
 
-// Results of a function as they are, or in scratch if they are not asked for.
+// Calls a function whose results are vectors. It writes them in place, or to
+// scratch if they are not asked for.
 static void adx_say_point_direct(adx_point *e)
 {
     adx_text *t = e->text;
@@ -312,7 +325,7 @@ static void adx_say_point_order(adx_point *e, size_t r)
     adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
 }
 
-// Result r, a matrix, by columns.
+// Makes result r, a matrix, and puts its entries in the order of columns.
 static void adx_say_point_matrix(adx_point *e, size_t r)
 {
     adx_text *t = e->text;
@@ -342,6 +355,8 @@ static void adx_say_point_matrix(adx_point *e, size_t r)
     adx_say(t, "    }\n");
 }
 
+// The entry point itself: inputs that are not given become zeros, then each
+// result is computed.
 static void adx_say_point(adx_point *e)
 {
     adx_text *t = e->text;

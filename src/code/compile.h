@@ -2,17 +2,19 @@
 
 /* === code/compile ===========================================================
  * Compiles the C code of code/write by the system's compiler and keeps the
- * library in a cache. Each call compiles in a directory of its own. Then it
- * puts the library into the cache by a rename, under a name that contains the
- * hash of its contents. So processes that compile the same function at the same
- * time replace equal files, and none of them finds an incomplete one.
+ * library in a cache, under a key: the hash of all that it depends on. Each
+ * call compiles in a directory of its own. Then it puts the library into the
+ * cache by a rename, under a name of the key and the hash of its contents. So
+ * processes that compile the same function at the same time replace equal
+ * files, and none of them finds an incomplete one.
  *
  *   needs   tape/memory function/api function/operations function/formulas
- *           function/functions code/api code/wanted code/write code/save
+ *           function/functions code/api code/text code/wanted code/write
  *   offers  adx_compile
  * ========================================================================== */
 
-// The first reason stays. Returns false, for its caller to return.
+// Puts a reason into the report, unless there is one already: the first one
+// stays. Returns false, for its caller to return.
 static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
                       const char *text, const char *more)
 {
@@ -53,8 +55,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
 #include <sys/auxv.h>
 #endif
 
-// Strict C11 hides these from the headers of some systems. (In parentheses:
-// some are macros elsewhere.)
+// Strict C11 hides these from the headers of some systems. The parentheses are
+// for those systems where some of them are macros.
 extern int (lstat)(const char *restrict path, struct stat *restrict s);
 extern ssize_t (readlink)(const char *restrict path, char *restrict to,
                           size_t room);
@@ -73,8 +75,8 @@ extern char **environ;
 #define ADX_BLANKS " \t\r\n"    // between the words of a command
 #define ADX_PATH 900            // bytes of a path; longer ones are refused
 
-// One call of ad_fn_compile. What fails blames the first reason on the report,
-// or sets no_memory, and returns false or NULL.
+// The state of one call of ad_fn_compile. A function that fails puts the reason
+// into the report, or sets no_memory, and returns false or NULL.
 typedef struct adx_cache {
     const ad_allocator *memory;
     ad_compile_report *report;
@@ -84,8 +86,9 @@ typedef struct adx_cache {
     char directory[ADX_PATH / 2];
     char own[ADX_PATH];         // where this call compiles
     char library[ADX_PATH];
-    char key[33];               // of the function: what its library's name
-    adx_bytes code;             // begins with
+    char key[33];               // of the function: its library's name begins
+                                // with it
+    adx_bytes code;             // C code
 } adx_cache;
 
 ADX_SELDOM_BEGIN
@@ -94,7 +97,7 @@ ADX_SELDOM_BEGIN
 
 static void adx_close_library(void *library) { dlclose(library); }
 
-// Whether it is ours, and nobody else can write it.
+// Whether a file is ours, and nobody else can write it.
 static bool adx_is_ours(const struct stat *s)
 {
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -109,7 +112,7 @@ static bool adx_is_safe(const struct stat *s)
             || (s->st_mode & ADX_STICKY) != 0);
 }
 
-// Blames what the system says of a file.
+// Blames the system, by errno, for what it did with a file.
 static bool adx_blame_system(adx_cache *k, const char *path)
 {
     return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, path, strerror(errno));
@@ -124,8 +127,10 @@ static int adx_open_any(const char *path, int flags)
     return file;
 }
 
-// Opens a file that no other process inherits. Never as 0, 1 or 2: a program
-// that has closed these may go on printing, and not into what is compiled.
+// Opens a file that no other process inherits. It never gets the number 0, 1 or
+// 2: a program that has closed these may go on printing, and must not print
+// into what is compiled. So /dev/null takes the free ones of these until the
+// file is open.
 static int adx_open_file(const char *path, int flags)
 {
     int low[3];                 // what lies there until the file is open
@@ -141,7 +146,8 @@ static int adx_open_file(const char *path, int flags)
     return file;
 }
 
-// All of an open file, to be dropped; NULL: it cannot be read.
+// Reads all of an open file into memory that the caller drops; NULL: it cannot
+// be read.
 static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
 {
     char *data = NULL;
@@ -166,8 +172,8 @@ static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
     return NULL;
 }
 
-// All of a file that is ours. What is looked at is what is read: the file is
-// open before.
+// Reads all of a file that is ours. It is opened before it is looked at, so
+// that what is looked at is what is read.
 static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
 {
     struct stat s;
@@ -181,7 +187,7 @@ static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
     return data;
 }
 
-// Makes a file that nobody else can read or write from the beginning, and that
+// Makes a file that from the beginning nobody else can read or write, and that
 // we can, whatever the umask is.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
@@ -205,7 +211,7 @@ static void adx_hex(const XXH128_hash_t *h, char text[33])
              (unsigned long long)h->low64);
 }
 
-// The hash of a file as text.
+// The hash of a file's contents, as text.
 static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 {
     size_t n;
@@ -219,22 +225,23 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 }
 
 /* --- the cache --------------------------------------------------------------
- * Whoever shares the machine may make links and directories where he can write,
- * /tmp first of all, and exchange them at any time. So a way is walked from the
- * root, name by name: nothing is entered, followed or made in a directory where
- * others could exchange it, and what was looked at stays what it is.         */
+ * Others who share the machine can make links and directories wherever they can
+ * write, as in /tmp, and exchange them at any time. So the path of the cache is
+ * walked from the root, name by name. Nothing is entered, followed or made in a
+ * directory where others could exchange it. So what has been looked at stays
+ * what it is.                                                                */
 
 typedef struct adx_way {
-    char path[ADX_PATH / 2];    // walked: directories that are safe, no links
-    char rest[ADX_PATH];        // not yet
-    int links;                  // that were followed
+    char path[ADX_PATH / 2];    // walked so far: safe directories, no links
+    char rest[ADX_PATH];        // not walked yet
+    int links;                  // how many were followed
 } adx_way;
 
 // The longest chain of links that is followed, as Linux has it.
 #define ADX_LINKS_MOST 40
 
-// Whether the program has more rights than who started it: then what the
-// environment names (HOME, PATH) is not to be run.
+// Whether the program has more rights than the user who started it. Then
+// nothing that the environment names (HOME, PATH) may be run.
 static bool adx_is_privileged(void)
 {
 #ifdef AT_SECURE
@@ -244,13 +251,14 @@ static bool adx_is_privileged(void)
     return geteuid() != getuid() || getegid() != getgid();
 }
 
-// Blames the directory that others could touch.
+// Blames a directory that others could touch.
 static bool adx_blame_open(adx_cache *k, const char *path)
 {
     return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
 }
 
-// What a link stands for comes before the rest of the way.
+// Puts what a link stands for in front of the rest of the way, and takes the
+// link itself off the path. Only links of ours or of root are followed.
 static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 {
     char all[2 * ADX_PATH + 1];
@@ -271,15 +279,15 @@ static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 }
 
 // Makes the directory at the end of the way, for us alone whatever the umask
-// is. It may be there by now: another process makes it, too.
+// is. Another process may be making it too, so it may be there by now.
 static bool adx_make_directory(const char *path)
 {
     return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
                                      : errno == EEXIST;
 }
 
-// What is at the end of the way: a link is followed, a directory that is safe
-// may be gone on from.
+// Looks at what is at the end of the way, which is made if it is missing. A
+// link is followed. A directory must be safe for the walk to go on from it.
 static bool adx_look_at(adx_cache *k, adx_way *w)
 {
     struct stat s;
@@ -297,7 +305,7 @@ static bool adx_look_at(adx_cache *k, adx_way *w)
     return adx_is_safe(&s) || adx_blame_open(k, path);
 }
 
-// One name further.
+// Walks one name further: `..` goes back, `.` and an empty name stay.
 static bool adx_go_on(adx_cache *k, adx_way *w)
 {
     char *name = w->rest + strspn(w->rest, "/");
@@ -317,7 +325,8 @@ static bool adx_go_on(adx_cache *k, adx_way *w)
     return stays || adx_look_at(k, w);
 }
 
-// The directory without links, made if need be; it is ours alone.
+// Walks to the cache's directory, which is made if need be. Its path has no
+// links then, and it is ours alone.
 static bool adx_walk_to_cache(adx_cache *k, const char *directory)
 {
     adx_way w = {0};
@@ -357,14 +366,14 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
          : adx_walk_to_cache(k, directory);
 }
 
-// A directory that no other call uses. The name alone does not see to that:
-// processes of several machines, or containers, may share the cache and have
-// the same number. But mkdir makes a directory, or fails.
+// Makes a directory that no other call uses. Its name alone does not ensure
+// that, since processes of several machines or containers may share the cache
+// and have the same number. But mkdir either makes a directory or fails.
 static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
     for (int tries = 0; tries < 10000; tries++) {
-        // relaxed: only its being different counts
+        // relaxed: it only has to be a different number each time
         unsigned call = atomic_fetch_add_explicit(&calls, 1,
                                                   memory_order_relaxed);
         snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
@@ -378,8 +387,9 @@ static bool adx_make_own(adx_cache *k)
     return adx_blame_system(k, k->own);
 }
 
-// A file there. Names are the same in every call, and so are the libraries,
-// whose symbols name their source.
+// The path of a file in the call's own directory. File names are the same in
+// every call, so that the libraries are equal, too: their symbols name the
+// source.
 static const char *adx_own_file(const adx_cache *k, const char *name,
                                 char path[ADX_PATH + 16])
 {
@@ -397,21 +407,14 @@ static void adx_remove_own(const adx_cache *k)
 }
 
 /* --- commands ---------------------------------------------------------------
- * The shell only starts them: every word is between single quotes, where no
- * character but that quote means anything. What a command says and its status
- * go into files: a program that ignores SIGCHLD, or waits for any child, takes
- * the status before we can.                                                  */
-
-static void adx_keep_code(const char *text, size_t n, void *user)
-{
-    adx_bytes *b = (adx_bytes *)user;
-    while (n-- > 0)
-        adx_put_word(b, (uint8_t)*text++, 1);
-}
+ * The shell only starts commands: every word is between single quotes, where no
+ * character but that quote has a meaning. What a command says and its status go
+ * into files, because a program that ignores SIGCHLD, or waits for any child,
+ * takes the status before we can.                                            */
 
 static void adx_add_text(adx_bytes *b, const char *text)
 {
-    adx_keep_code(text, strlen(text), b);
+    adx_put_bytes(text, strlen(text), b);
 }
 
 static void adx_add_letter(adx_bytes *b, char c)
@@ -419,7 +422,7 @@ static void adx_add_letter(adx_bytes *b, char c)
     if (c == '\'')
         adx_add_text(b, "'\\''");
     else
-        adx_keep_code(&c, 1, b);
+        adx_put_bytes(&c, 1, b);
 }
 
 static void adx_add_quoted(adx_bytes *b, const char *word)
@@ -430,7 +433,8 @@ static void adx_add_quoted(adx_bytes *b, const char *word)
     adx_add_text(b, "' ");
 }
 
-// One word of a text, without its quotes and backslashes. NULL: one is open.
+// Adds one word of a text, without its quotes and backslashes, as a shell reads
+// it. Returns where the word ends; NULL: a quote or a backslash is open.
 static const char *adx_add_word(adx_bytes *b, const char *at)
 {
     char quote = '\0';
@@ -452,7 +456,7 @@ static const char *adx_add_word(adx_bytes *b, const char *at)
     return quote == '\0' ? at : NULL;
 }
 
-// All words of a text; false: the last one is open.
+// Adds all words of a text, each between quotes. False: the last one is open.
 static bool adx_add_words(adx_bytes *b, const char *text)
 {
     while (text != NULL && *(text += strspn(text, ADX_BLANKS)) != '\0') {
@@ -463,8 +467,9 @@ static bool adx_add_words(adx_bytes *b, const char *text)
     return text != NULL;
 }
 
-// "umask 077; { 'compiler' "; false: there is none. (Compilers hand files on to
-// one another: a umask that takes the owner's rights would stop them.)
+// Begins a command: "umask 077; { 'compiler' ". False: no compiler is named.
+// (The umask is set because compilers hand files on to one another, and one
+// that takes away the owner's rights would stop them.)
 static bool adx_begin_command(adx_cache *k, adx_bytes *b)
 {
     adx_add_text(b, "umask 077; { ");
@@ -475,8 +480,9 @@ static bool adx_begin_command(adx_cache *k, adx_bytes *b)
         || adx_blame(k->report, ADREV_COMPILE_QUOTE, "", k->compiler);
 }
 
-// A process of its own for the shell, with no signal blocked and those to their
-// defaults that compilers rely on. 0: it has ended.
+// Runs the shell in a process of its own, in which no signal is blocked and
+// those that compilers rely on have their defaults. Returns 0 when it has
+// ended, or an error.
 static int adx_run_shell(char *command)
 {
     static char name[] = "sh";
@@ -503,7 +509,7 @@ static int adx_run_shell(char *command)
     return wrong;
 }
 
-// The number in the file; -1: none, the shell itself was ended.
+// The number in the file; -1: there is none, so the shell itself was ended.
 static int adx_read_status(adx_cache *k, const char *path)
 {
     size_t n = 0;
@@ -515,7 +521,7 @@ static int adx_read_status(adx_cache *k, const char *path)
     return n < 2 ? -1 : status;
 }
 
-// Blames the compiler, with the head of what it said.
+// Blames the compiler, with the beginning of what it said.
 static bool adx_blame_compiler(adx_cache *k, int status, const char *said)
 {
     char text[sizeof k->report->text];
@@ -534,14 +540,14 @@ static bool adx_blame_compiler(adx_cache *k, int status, const char *said)
     text[n] = '\0';
     if (n == 0)
         snprintf(text, sizeof text, "status %d, and not a word", status);
-    // 126 and 127 are the shell's own: it found nothing to run
+    // 126 and 127 are of the shell, which found nothing to run.
     return adx_blame(k->report, status == 126 || status == 127
                      ? ADREV_COMPILE_NO_COMPILER : ADREV_COMPILE_REFUSED, "",
                      text);
 }
 
-// Runs a command and drops it. Nothing of it is printed, nor that there is no
-// such program. ok: it is whole.
+// Ends a command, runs it if `ok` says that all of it is there, and drops it.
+// Nothing is printed, not even that there is no such program.
 static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
 {
     char said[ADX_PATH + 16];
@@ -552,7 +558,7 @@ static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
     adx_add_quoted(b, said);
     adx_add_text(b, "2>&1; echo $? > ");
     adx_add_quoted(b, status);
-    adx_keep_code("", 1, b);
+    adx_put_bytes("", 1, b);
     k->no_memory = k->no_memory || b->failed;
     ok = ok && !k->no_memory;
     if (ok) {
@@ -579,8 +585,8 @@ static char *adx_compiler_version(adx_cache *k, size_t *n)
          ? adx_read_file(k, adx_own_file(k, "said", path), n) : NULL;
 }
 
-// What the processor is, where the system says it: -march=native means another
-// one on another machine that shares the cache.
+// Adds what the processor is, where the system says it: with -march=native,
+// another machine that shares the cache needs other code.
 static void adx_keep_processor(adx_bytes *b)
 {
     static const char *const about[] = {
@@ -598,14 +604,15 @@ static void adx_keep_processor(adx_bytes *b)
             if (strncmp(line, about[i], strlen(about[i])) == 0)
                 kept = true;
         if (kept)
-            adx_keep_code(line, strlen(line), b);
+            adx_put_bytes(line, strlen(line), b);
         begins = strchr(line, '\n') != NULL;
         kept = kept && !begins;
     }
     fclose(f);
 }
 
-// The key: a hash of all that the library depends on.
+// Makes the key: a hash of the compiler's version, the processor, the command,
+// the flags and the code.
 static bool adx_make_key(adx_cache *k)
 {
     size_t n;
@@ -613,12 +620,11 @@ static bool adx_make_key(adx_cache *k)
     if (version == NULL)
         return false;
     adx_bytes all = { .memory = k->memory };
-    adx_keep_code(version, n, &all);
+    adx_put_bytes(version, n, &all);
     adx_keep_processor(&all);
-    adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
-    adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
-    if (k->code.n > 0)
-        adx_keep_code((const char *)k->code.v, k->code.n, &all);
+    adx_put_bytes(k->compiler, strlen(k->compiler) + 1, &all);
+    adx_put_bytes(k->flags, strlen(k->flags) + 1, &all);
+    adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
         XXH128_hash_t h = XXH3_128bits(all.v, all.n);
@@ -629,14 +635,15 @@ static bool adx_make_key(adx_cache *k)
     return !all.failed;
 }
 
-// KEY-HASH.so
+// A library is named KEY-HASH.so.
 static void adx_name_library(adx_cache *k, const char *hash)
 {
     snprintf(k->library, sizeof k->library, "%s/%s-%.32s.so", k->directory,
              k->key, hash);
 }
 
-// Looks for a library of the function that is what was compiled.
+// Looks in the cache for a library of this function whose contents are what was
+// compiled.
 static bool adx_find_library(adx_cache *k)
 {
     DIR *all = opendir(k->directory);
@@ -656,7 +663,7 @@ static bool adx_find_library(adx_cache *k)
     return found;
 }
 
-// Compiles the code and puts the library in its place.
+// Compiles the code and puts the library into the cache.
 static bool adx_build(adx_cache *k)
 {
     char source[ADX_PATH + 16];
@@ -694,8 +701,8 @@ static void *adx_symbol(void *library, const char *what, const char *more)
     return dlsym(library, name);
 }
 
-// A function to where its pointer is; NULL: there is none. (memcpy: data to
-// function, as POSIX has it.)
+// Puts the address of a function where a pointer to it is; NULL: there is none.
+// memcpy turns a pointer to data into one to a function, as POSIX allows.
 static void adx_take_function(void *to, void *library, const char *what,
                               const char *more)
 {
@@ -703,7 +710,8 @@ static void adx_take_function(void *to, void *library, const char *what,
     memcpy(to, &code, sizeof code);
 }
 
-// Flags may be such that there are no infinities (-ffast-math).
+// Whether the code of a check sees infinities: flags may say that there are
+// none (-ffast-math).
 static bool adx_finds_infinity(void *library, const adx_c_kind *kind,
                                const char *what)
 {
@@ -712,7 +720,9 @@ static bool adx_finds_infinity(void *library, const adx_c_kind *kind,
     return f != NULL && f((ad_real)INFINITY) != 0;
 }
 
-// As many arrays as its kind has.
+// Takes the functions of one kind from a library. Which pointer the main one
+// goes to depends on how many arrays the kind has. The loop relies on the
+// check.
 static void adx_take_code(adx_compiled *c, void *library,
                           const adx_c_kind *kind)
 {
@@ -732,9 +742,10 @@ static void adx_take_code(adx_compiled *c, void *library,
         c->loop = NULL;
 }
 
-// The library by a name in which dlopen replaces nothing. In the path it would
-// replace $ORIGIN, $LIB and $PLATFORM: a path with a $ goes by way of the
-// directory, which is opened, and what is loaded is what was looked at.
+// Loads the library. In a path dlopen would replace $ORIGIN, $LIB and
+// $PLATFORM, so a path with a $ is named differently: by the number of its
+// directory, which is open. It is checked that this is the directory, so what
+// is loaded is what was looked at.
 static void *adx_open_library(const char *directory, const char *path)
 {
     struct stat s;
@@ -765,7 +776,7 @@ static bool adx_offers_code(void *library)
 
 static bool adx_load(ad_fn *fn, adx_cache *k)
 {
-    dlerror();                  // of other calls: forgotten
+    dlerror();                  // forgets errors of other calls
     void *library = adx_open_library(k->directory, k->library);
     if (library == NULL) {
         const char *why = dlerror();
@@ -808,9 +819,10 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
-// So that loops (code/matrix) contain their steps, and numbers are not gathered from
-// one expression each into vectors. (lstm as a scan, bench/: 2.3 instead of 2.5
-// times the plain program; rotquat 26 instead of 31 ns.)
+// -fno-semantic-interposition allows a loop (code/functions) to contain the
+// code of its steps, although both are exported. -fno-tree-slp-vectorize keeps
+// the compiler from gathering the numbers of single expressions into vectors,
+// which costs more than it gains.
 #define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \
     "-fno-semantic-interposition -fno-tree-slp-vectorize"
 
@@ -840,19 +852,12 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         .exported = true,
         .functions = more | adx_to_compile(fn, o->functions)
     };
-    size_t bytes = 0;
-    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL,
-                                   &bytes, NULL);
-    if (status != ADREV_OK)
-        return status;
-    bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
-           && adx_open_cache(&k, o->cache);
-    if (ok)
-        status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_keep_code, &k.code,
-                             NULL, NULL);
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,
+                                   &k.code, NULL, NULL);
     k.no_memory = k.code.failed;
-    if (ok && status == ADREV_OK && !k.no_memory)
-        ok = adx_compile_code(fn, &k);
+    bool ok = status == ADREV_OK && !k.no_memory
+           && adx_is_within(&k, k.code.n, o->limit == 0 ? 2000000 : o->limit)
+           && adx_open_cache(&k, o->cache) && adx_compile_code(fn, &k);
     adx_drop(k.memory, k.code.v);
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
          : ok ? ADREV_OK : ADREV_ECOMPILE;

@@ -1,8 +1,15 @@
 #pragma once
 
 /* === code/functions =========================================================
- * C functions: prologue, body and results, and how a long one is split into
- * several.
+ * A C function: the inputs and constants that arrays need in `work`, a
+ * statement for each used node in program order, and the results. Nothing but
+ * `work` is written before all guards have been passed. Compilers take too long
+ * for very long functions, so the nodes of a long one are split into several C
+ * functions, f_value_0, f_value_1 ..., which f_value calls one after the other.
+ *
+ * For ad_fn_compile there is more (`sizes`): the size of work as data; a check
+ * whether the results are finite, which makes the function return -1; a loop
+ * over a block of points; and a loop over the steps of a loop.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/places function/functions function/pattern code/text
@@ -13,7 +20,8 @@
 
 ADX_SELDOM_BEGIN
 
-// "const double *x, const double *w" or "x, w".
+// Writes the inputs as parameters, "const double *restrict x, ", or as
+// arguments, "x, ".
 static void adx_say_inputs(adx_writing *k, bool declared)
 {
     for (int i = 0; i < 3 && k->array[i] != NULL; i++)
@@ -24,6 +32,7 @@ static void adx_say_inputs(adx_writing *k, bool declared)
             adx_say(k->text, "%s, ", k->array[i]);
 }
 
+// So that no compiler warns of an input that the code does not use.
 static void adx_say_unused(adx_writing *k)
 {
     adx_say(k->text, "   ");
@@ -32,7 +41,7 @@ static void adx_say_unused(adx_writing *k)
     adx_say(k->text, " (void)work;\n");
 }
 
-// Inputs and constants that arrays need.
+// Copies those inputs and constants to work that arrays need there.
 static void adx_say_loads(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -58,7 +67,7 @@ static void adx_say_any(adx_writing *k, const adx_node *s)
         adx_say_node(k, s);
 }
 
-// The used ones among nodes begin to end that are done there.
+// Writes the used nodes of a row loop that are done there.
 static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
 {
     const adx_program *p = k->p;
@@ -73,7 +82,7 @@ static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
     }
 }
 
-// What is done along row `row`, block by block.
+// Writes what is done along row `row`, block by block.
 static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
 {
     const unsigned long columns = r->columns;
@@ -86,6 +95,11 @@ static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
     adx_say(k->text, "            }\n");
 }
 
+// A row loop (code/matrix): what comes before it; zeros in the results of the
+// product with the transposed matrix, which are added up in place; the rows;
+// and what comes after. Where a row's product need not wait, it is added up
+// block by block with the rest of the row; where the rest waits, all of the
+// product comes first.
 static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
 {
     const adx_node *first = &k->p->node[r->begin];
@@ -111,7 +125,8 @@ static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
     adx_say_where(k, r, ADX_AFTER);
 }
 
-// The nodes of the next part of the program; part 0 is the first.
+// Writes the nodes of the next part of the program; part 0 is the first. A row
+// loop counts as one node.
 static void adx_say_nodes(adx_writing *k, size_t part)
 {
     const adx_program *p = k->p;
@@ -132,6 +147,7 @@ static void adx_say_nodes(adx_writing *k, size_t part)
     k->next = i;
 }
 
+// A C function that makes a part of the program.
 static void adx_say_part(adx_writing *k, size_t part)
 {
     adx_say(k->text, "static int %s_%s_%lu(", k->text->name, k->what,
@@ -145,7 +161,8 @@ static void adx_say_part(adx_writing *k, size_t part)
     adx_say(k->text, "    return 0;\n}\n\n");
 }
 
-// How many of the next outputs follow one another in work or in an input.
+// How many of the outputs from `at` on follow one another in work or in an
+// array of inputs.
 static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
 {
     const adx_program *p = k->p;
@@ -163,14 +180,14 @@ static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
     return n;
 }
 
-// A run of outputs as a loop.
+// Writes a run of outputs as a loop.
 static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
                         size_t n)
 {
     uint32_t first = k->p->output[at];
     const char *from = "work";
     size_t base = k->place[first];
-    if (!k->stored[first]) {
+    if (!k->stored[first]) {    // then it is an input: in array a, at base
         size_t a = 0;
         for (base = first; base >= k->length[a]; a++)
             base -= k->length[a];
@@ -183,7 +200,7 @@ static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
             (unsigned long)base);
 }
 
-// That results i to i + n, which are written, are finite.
+// Looks whether results i to i + n, which have been written, are finite.
 static void adx_say_look(adx_writing *k, const char *array, size_t i, size_t n)
 {
     if (n == 1)
@@ -196,14 +213,15 @@ static void adx_say_look(adx_writing *k, const char *array, size_t i, size_t n)
                 (unsigned long)i, (unsigned long)(i + n), array, array);
 }
 
-// Results [i], which is output `at`, and as many of the next ones as can be
-// written in one way. How many.
+// Writes results [i] on, the first of which is output `at`: those that an array
+// node has written at home already, or a run, or a single one. Returns how
+// many.
 static size_t adx_say_some_results(adx_writing *k, const char *array,
                                    size_t i, size_t at, size_t most)
 {
     const adx_program *p = k->p;
     uint32_t x = p->output[at];
-    if (k->home[x] == at)       // they are there
+    if (k->home[x] == at)       // a node has written them
         return adx_results_of(p, &p->node[p->from[x]]);
     size_t n = adx_run_length(k, at, most);
     if (n > 4) {
@@ -216,6 +234,8 @@ static size_t adx_say_some_results(adx_writing *k, const char *array,
     return 1;
 }
 
+// Writes all results. Those that `tells` has to look at, and that no node has
+// told of at home, are looked at here.
 static void adx_say_results(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -233,7 +253,7 @@ static void adx_say_results(adx_writing *k)
         }
 }
 
-// Constants: one after another, ten in a line.
+// Writes an element of a list of constants, ten in a line.
 static void adx_say_item(adx_text *t, size_t i, uint32_t v)
 {
     adx_say_index(t, i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ", v, "");
@@ -246,6 +266,7 @@ static void adx_begin_list(adx_writing *k, const char *list, size_t n)
             (unsigned long)(n == 0 ? 1 : n), n == 0 ? "0" : "");
 }
 
+// The pattern of a sparse matrix, as lists of constants.
 static void adx_say_pattern(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -268,7 +289,8 @@ static void adx_say_pattern(adx_writing *k)
     adx_say(t, "\n};\n\n");
 }
 
-// So that no compiler calls the constants unused, or results without entries.
+// So that no compiler warns of constants that are not used, or of results
+// without entries.
 static void adx_say_results_unused(adx_writing *k)
 {
     const adx_results *results = k->results;
@@ -292,16 +314,16 @@ static void adx_say_calls(adx_writing *k)
     }
 }
 
-// Whether the function looks at its results before it writes them. (A caller
-// that reads what was just written waits for it: rotquat, bench/, 31 instead of
-// 38 ns.)
+// Whether the function looks at its results before it writes them. A caller
+// that reads what has just been written has to wait for it.
 static bool adx_has_check(const adx_writing *k)
 {
     return k->text->sizes && k->p->manys == 0 && k->parts == 1
         && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
-// The sum of some numbers or of their squares, in halves: it is soon known.
+// Writes the sum of some numbers, or of their squares, as a balanced tree, so
+// that it is soon known.
 static void adx_say_sum(adx_writing *k, const uint32_t *x, size_t n,
                         bool squares)
 {
@@ -319,8 +341,9 @@ static void adx_say_sum(adx_writing *k, const uint32_t *x, size_t n,
     adx_say(k->text, ")");
 }
 
-// Bits of the exponent that a number has at most, if no argument of its node
-// has more than e says; `most`: nobody knows.
+// Bounds the size of a node's result: arguments below 2^e in size, with e[] for
+// each number, make a result below 2 to the power of what is returned. `most`:
+// no bound is known.
 static int adx_bits_of(const adx_node *s, const int e[], int most)
 {
     int a = e[s->a];
@@ -364,8 +387,12 @@ static bool adx_is_bounded(const adx_writing *k, int small, int most)
     return bounded;
 }
 
-// With less than half as many inputs as n results, these need not be looked at
-// where small inputs leave them finite. (rotquat, bench/: 12 instead of 14 ns.)
+// Few inputs are cheaper to look at than many results: with less than half as
+// many inputs as n results, the code first asks whether all inputs are small,
+// in a sense that leaves every result finite (adx_is_bounded). Then the results
+// need not be looked at. The sum of the squares being below 2^(most/4), each
+// input is below 2^(most/8). False: this would not pay, and nothing was
+// written.
 static bool adx_say_small_inputs(adx_writing *k, size_t n)
 {
     const adx_program *p = k->p;
@@ -385,11 +412,14 @@ static bool adx_say_small_inputs(adx_writing *k, size_t n)
     return true;
 }
 
+// The check of adx_has_check: if the sum of all results, each counted once, is
+// not finite, the function returns -1 and has written nothing.
 static void adx_say_check(adx_writing *k)
 {
     const adx_program *p = k->p;
     uint32_t seen[ADX_CHECKED_MOST];
     size_t n = 0;
+    // the different results, without constants
     for (size_t i = 0; i < p->outputs - k->unchecked; i++) {
         uint32_t x = p->output[i];
         size_t j = 0;
@@ -407,7 +437,7 @@ static void adx_say_check(adx_writing *k)
             small ? "!small && " : "");
 }
 
-// What an array is, for the header. Of a sparse matrix the same, entry by entry.
+// What an array is, for the header. Of a sparse matrix the entries are listed.
 static const char *adx_array_meaning(const char *array, bool sparse)
 {
     static const char *const meaning[][2] = {
@@ -439,7 +469,7 @@ static void adx_say_meaning(adx_writing *k, const char *array, size_t length,
             out ? "out" : "in ", adx_array_meaning(array, k->entries != NULL));
 }
 
-// The pattern's rows begin at start[i]: entries k from there to start[i + 1].
+// Declares the pattern in a header, with a comment that says what `start` is.
 static void adx_declare_pattern(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -458,8 +488,8 @@ static void adx_declare_pattern(adx_writing *k)
             (unsigned long)room);
 }
 
-// As adx_say_function, without what follows its head. (C++ has no restrict,
-// which is no part of a function's type.)
+// Declares the function in a header, with a comment that says what its arrays
+// are. (C++ has no restrict, which is no part of a function's type.)
 static void adx_declare_function(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -480,17 +510,11 @@ static void adx_declare_function(adx_writing *k)
     adx_say(t, "%s *work);\n\n", t->real);
 }
 
-static void adx_say_function(adx_writing *k)
+// Writes the function up to its first node, and before it the length of `work`.
+static void adx_say_opening(adx_writing *k)
 {
     adx_text *t = k->text;
     const adx_results *results = k->results;
-    bool checks = adx_has_check(k);
-    k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
-            && k->p->outputs > 0;
-    if (k->entries != NULL)
-        adx_say_pattern(k);
-    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
-        adx_say_part(k, part);
     adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places),
             t->exported ? "" : "static ", t->name, k->what);
@@ -505,6 +529,37 @@ static void adx_say_function(adx_writing *k)
         adx_say(t, "    long fault = 0;\n");
     adx_say_unused(k);
     adx_say_results_unused(k);
+}
+
+// Writes the whole function, in this order:
+//
+//     the pattern of a sparse matrix
+//     its parts, if it is split
+//     #define f_value_WORK 12
+//     int f_value(const double *restrict x, ...)
+//     {
+//         loads and nodes, or calls of the parts
+//         a check of the results before they are written
+//         results
+//     }
+//     const unsigned long f_value_size = f_value_WORK;
+//     int f_value_checks(double x) { return x - x != 0; }
+//
+// The last two are for ad_fn_compile. It calls the last one, which is named
+// f_value_tells where the results are looked at after they have been written,
+// with an infinity. Flags such as -ffast-math make the compiler believe that
+// there is none, and then the check is worth nothing.
+static void adx_say_function(adx_writing *k)
+{
+    adx_text *t = k->text;
+    bool checks = adx_has_check(k);
+    k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
+            && k->p->outputs > 0;
+    if (k->entries != NULL)
+        adx_say_pattern(k);
+    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
+        adx_say_part(k, part);
+    adx_say_opening(k);
     if (k->parts > 1)
         adx_say_calls(k);
     else {
@@ -523,7 +578,7 @@ static void adx_say_function(adx_writing *k)
                 t->name, k->what, checks ? "checks" : "tells", t->real);
 }
 
-// Whether a point's results are finite: as far as their sum says so, which may
+// Whether a point's results are finite, as far as their sum says so, which may
 // overflow, too.
 static void adx_say_fault(adx_writing *k)
 {
@@ -534,8 +589,9 @@ static void adx_say_fault(adx_writing *k)
     adx_say(k->text, ";\n    fault |= all - all != 0;\n");
 }
 
-// All points of a block in one loop, which the compiler makes one of vectors:
-// inputs are read where they are. Only of programs without guards and arrays.
+// Writes all points of a block as one loop, which the compiler turns into one
+// of vectors. Inputs are read where they are. This is only for programs without
+// guards and arrays.
 static void adx_say_block(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -570,10 +626,8 @@ static bool adx_has_block(const adx_writing *k)
     return k->p->manys == 0 && k->parts == 1;
 }
 
-// What a loop keeps of a step is asked for long before it is needed:
-// steps wait for each other, and must not wait for memory, too. (loop with 10^6
-// steps: 25 to 26 instead of 28 to 31 ns a step, by hand 24 to 25.5. From 2 to
-// 10 kB ahead it is level.)
+// What a loop keeps of a step is asked for long before it is needed. Each step
+// waits for the one before, and must not wait for memory as well.
 static const char adx_loop_fetch[] =
     "#ifdef __GNUC__\n"
     "#define FETCH(at) \\\n"
@@ -582,8 +636,10 @@ static const char adx_loop_fetch[] =
     "#define FETCH(at) ((void)(at), (void)far)\n"
     "#endif\n";
 
-// Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
-// P parameters; then comes the number of the step. ROW are kept of each step.
+// The steps of a loop, as adx_compiled.loop describes them. Of the IN inputs of
+// a step the first W are carried on, D are data, P are parameters, and the last
+// one is the number of the step. STEP calls the step's function. Of each step
+// ROW numbers are kept: what is carried on, the mark, and what is handed on.
 static const char adx_loop_primal[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
@@ -603,6 +659,7 @@ static const char adx_loop_primal[] =
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = x[i];\n";
 
+// The same backwards: w are the adjoints of what is carried on.
 static const char adx_loop_pullback[] =
     "    real x[IN], w[W], dx[IN], sum[P + 1];\n"
     "    for (i = 0; i < W; i++) w[i] = state[i];\n"
@@ -624,9 +681,13 @@ static const char adx_loop_pullback[] =
     "    for (i = 0; i < W; i++) state[i] = w[i];\n"
     "    for (i = 0; i < P; i++) fixed_sums[i] = sum[i];\n";
 
+// Writes the loop around a step's function: the constants W, D, P, IN, ROW, and
+// one of the two bodies.
 static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 {
     adx_text *t = k->text;
+    // The step's function is value or primal, or back vjp or pullback. primal
+    // hands numbers on to pullback, behind the state and the mark.
     bool back = k->array[1] != NULL;
     const char *handed = back ? k->array[2] : k->results->array[1];
     size_t behind = handed == NULL ? 0
@@ -636,8 +697,9 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
             back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
             ", at + W + 1" : "", back ? "dx" : "");
     adx_say(t, "long %s_%s_loop(long steps, long first, %s *state, %s *kept, "
-            "long stride, const %s *mark, const %s *const *data, %s *const *sums, "
-            "const long *move, const %s *fixed, %s *fixed_sums, %s *work)\n{\n",
+            "long stride, const %s *mark, const %s *const *data, "
+            "%s *const *sums, const long *move, const %s *fixed, "
+            "%s *fixed_sums, %s *work)\n{\n",
             t->name, k->what, t->real, t->real, t->real, t->real, t->real,
             t->real, t->real, t->real);
     adx_say(t, "    enum { W = %lu, D = %lu, P = %lu, IN = W + D + P + 1,\n"

@@ -1,8 +1,14 @@
 #pragma once
 
 /* === code/layout ============================================================
- * Where a number is in C code: a literal, an input, a local variable, or a
- * place in `work`.
+ * Where a number is in C code: a constant is a literal, an input stays in its
+ * array, and any other number is a local variable, v12. Two kinds of numbers
+ * have to be in memory. What an array node reads or makes is an array; and if
+ * the program is split into several C functions, what one of them makes and
+ * another one reads cannot be a local variable. These numbers have places in
+ * `work`. But results of an array node that are the function's results, one
+ * after another, are written to the array of results at once: they are at home
+ * there.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text
@@ -13,12 +19,13 @@
 
 ADX_SELDOM_BEGIN
 
-// Results: so many of the outputs in each array.
+// The function's arrays of results, and how many outputs are in each.
 typedef struct adx_results {
     const char *array[2];
     size_t length[2];
 } adx_results;
 
+// One C function while it is written.
 typedef struct adx_writing {
     adx_text *text;
     const adx_program *p;
@@ -27,14 +34,13 @@ typedef struct adx_writing {
     size_t length[3];
     size_t split;
     bool *used;
-    bool *stored;               // in work, or at home
-    uint32_t *place;            // there
+    bool *stored;               // the number is in work
+    uint32_t *place;            // where in work
     uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
     const adx_results *results;
     uint32_t *part;             // the C function that makes the number
     size_t places;
-    uint32_t lowest;            // with arrays: the number at place 0
     size_t parts;
     size_t next;                // node, after the parts written so far
     bool guarded;               // there are guards
@@ -44,7 +50,7 @@ typedef struct adx_writing {
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
 
-// The array of an input, and its place there.
+// The array in which input x is, and its index there.
 static const char *adx_input_array(const adx_writing *k, uint32_t x,
                                    uint32_t *at)
 {
@@ -79,28 +85,26 @@ static void adx_say_number(adx_writing *k, uint32_t x)
         adx_say_index(k->text, "v", x, "");
 }
 
-// The array of inputs in which all elements of a range lie; -1: they do not.
+// The array of inputs in which all elements of a range are; -1: there is none.
 static int adx_array_of(const adx_writing *k, const adx_numbers *r,
                         size_t rows, size_t cols)
 {
-    uint32_t low = UINT32_MAX;
-    uint32_t high = 0;
+    uint32_t low;
+    uint32_t high;
     uint32_t first = 0;
-    for (size_t corner = 0; corner < 4; corner++) {
-        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
-                                   corner & 2 ? cols - 1 : 0);
-        low = x < low ? x : low;
-        high = x > high ? x : high;
-    }
+    adx_range_ends(r, rows, cols, &low, &high);
     for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
         if (low >= first && high < first + k->length[i])
             return i;
     return -1;
 }
 
-#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // it is read, or two outputs
-#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // it is one output
+// What `home` says of a number that has no home, besides ADX_NOWHERE.
+#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // a node reads it, or two outputs
+#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // exactly one output is this number
 
+// A node that reads numbers: the C function that it is in, and whether it is an
+// array node, which reads memory.
 typedef struct adx_reader {
     adx_writing *k;
     uint32_t part;
@@ -117,7 +121,9 @@ static void adx_note_reader(void *user, uint32_t x)
         k->stored[x] = true;
 }
 
-// The same for arguments of arrays: those among the inputs are read there.
+// The same for the arguments of an array node. If all of an argument is in one
+// array of inputs, the node reads it there, and nothing has to be stored. A
+// gather reads its numbers one by one, wherever they are.
 static void adx_note_ranges(adx_reader *r, const adx_many *m)
 {
     for (int a = 0; a < 3; a++) {
@@ -127,6 +133,7 @@ static void adx_note_ranges(adx_reader *r, const adx_many *m)
         if (rows * cols == 0
             || adx_array_of(r->k, &m->arg[a], rows, cols) >= 0)
             continue;
+        adx_add_span(r->k->place, r->k->p->numbers, &m->arg[a], rows, cols);
         for (size_t i = 0; i < rows; i++)
             for (size_t j = 0; j < cols; j++)
                 adx_note_reader(r, adx_in_range(&m->arg[a], i, j));
@@ -137,8 +144,10 @@ static void adx_note_ranges(adx_reader *r, const adx_many *m)
     r->in_range = true;
 }
 
-// Which numbers must stand in work: those of arrays, and those that another C
-// function needs.
+// Decides which numbers are stored in work, by one walk over the used nodes,
+// which also counts them into C functions of `split` nodes each. Where there
+// are several, the outputs are stored as well, because the function that writes
+// the results has no nodes of its own.
 static void adx_find_stored(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -165,13 +174,15 @@ static void adx_find_stored(adx_writing *k)
             k->stored[p->output[i]] = true;
 }
 
-// Outputs that a node with many results writes where they belong: all of them,
-// one after another, and nobody else reads them. Not where a guard may follow,
-// nor in a C function that has no results.
+// Finds the nodes with many results whose results are at home: all of them are
+// outputs, one after another, each is one output only, and no node reads them.
+// But if a guard may fail, results must not have been written before; and a C
+// function that makes only a part of the program has no results.
 static void adx_find_homes(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t at = 0;
+    // how often each number is an output; what nodes read is marked already
     for (size_t i = 0; i < p->outputs; i++) {
         uint32_t *home = &k->home[p->output[i]];
         *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
@@ -182,6 +193,8 @@ static void adx_find_homes(adx_writing *k)
             uint32_t from = p->from[x];
             const adx_node *s = from < ADX_FROM_INPUT ? &p->node[from] : NULL;
             size_t most = k->results->length[a] - i;
+            // Output `at` is the first result of an array node: are the next
+            // outputs its other results?
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
             bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
@@ -195,19 +208,24 @@ static void adx_find_homes(adx_writing *k)
         }
 }
 
-// Ranges remain ranges: with arrays numbers are as far from one another as
-// their indices.
+// Gives each stored number its place in work, in the order of their numbers.
+// Within the span of a range no number is left out, so that it remains one;
+// until then k->place counts the spans that begin and end (adx_add_span).
 static void adx_find_places(adx_writing *k)
 {
     const adx_program *p = k->p;
+    uint32_t spans = 0;
+    size_t end = 0;             // place of the next number
+    for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
+        if (p->node[i].op == ADX_OP_many && k->stored[p->node[i].r])
+            adx_add_results_span(k->place, p->numbers, p->node[i].r,
+                                 adx_many_of(p, &p->node[i]));
     for (size_t i = 0; i < p->numbers; i++) {
-        if (!k->stored[i])
-            continue;
-        if (k->places == 0)
-            k->lowest = (uint32_t)i;
-        k->place[i] = p->manys > 0 ? (uint32_t)i - k->lowest
-                                   : (uint32_t)k->places;
-        k->places = k->place[i] + 1;
+        spans += k->place[i];
+        k->place[i] = (uint32_t)end;
+        if (k->stored[i])
+            k->places = end + 1;
+        end += k->stored[i] || spans > 0;
     }
 }
 
@@ -236,6 +254,7 @@ static bool adx_begin_writing(adx_writing *k)
     memset(k->stored, 0, p->numbers * sizeof *k->stored);
     memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
     memset(k->part, 0, p->numbers * sizeof *k->part);
+    memset(k->place, 0, p->numbers * sizeof *k->place);
     adx_mark_used(p, k->used);
     adx_find_stored(k);
     adx_find_homes(k);

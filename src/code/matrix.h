@@ -3,12 +3,13 @@
 /* === code/matrix ============================================================
  * The derivative of a product A x also needs a product with the transposed A.
  * The adjoint of one row's product needs no other row, so one loop does
- * everything that belongs to a row, and reads A once. What runs along the row
- * is done block by block: with the row's product itself if the product's
- * adjoint is known before, else after it. (matvec: 0.61 instead of 0.74 ms, by
- * hand 0.62; where its numbers come from memory 1.33 instead of 1.77, by hand
- * 1.32. The gradient of |A x - b|^2: 0.65 instead of 0.72 ms, and 1.6 instead
- * of 1.8. Blocks of 32 to 256 are equally fast.)
+ * everything that belongs to a row, and reads A once.
+ *
+ * From the product to the product with the transposed matrix every node is put
+ * in one of four classes: done before the loop, done for each row, done along
+ * each row, or done after the loop. What runs along a row is done block by
+ * block, while the block is in the cache: together with the row's product if
+ * that product's adjoint is known before, else after it (`waits`).
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           code/text code/layout code/statements
@@ -18,17 +19,18 @@
 
 enum { ADX_ROW_BLOCK = 64 };
 
-// ADX_ALONG: along a row, in blocks. Who reads it must wait for the end; but
-// not for the product, which is there at the end of its row.
+// Where a node is done. What is done along a row (ADX_ALONG) is complete only
+// when all rows are, so a node that reads it comes after the loop; except that
+// the product itself is complete at the end of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// Nodes from the product on to that of the transposed matrix.
+// The nodes of such a loop: from the product to that of the transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
     uint32_t rows, columns;
-    uint8_t *where;             // [number]; where its node is done
-    bool waits;                 // what goes along a row needs its product
+    uint8_t *where;             // [number] where its node is done
+    bool waits;                 // what goes along a row needs the row's product
     unsigned seen;
 } adx_row_loop;
 
@@ -38,8 +40,9 @@ static void adx_see_where(void *user, uint32_t number)
     r->seen |= r->where[number];
 }
 
-// Whether row i needs of an argument what is made before or, `stride` apart, an
-// element that row i makes.
+// Whether row i can have what it needs of an argument: the argument is made
+// before the loop, or it is a column whose elements are `stride` apart, made by
+// one node, and row i makes its element i.
 static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
                            int32_t stride)
 {
@@ -63,16 +66,15 @@ static bool adx_is_multiple(const adx_many *m)
     return m->kind == ADX_MANY_product && m->k == 1 && (m->m == 1 || m->n == 1);
 }
 
-// A column times a row, as the adjoint of the matrix is: its rows are written
-// while those of the matrix are read. (matvec, bench/: 1.41 instead of 1.45
-// times the adjoint by hand.)
+// A column times a row, as the adjoint of the matrix is. Its rows are written
+// while those of the matrix are read.
 static bool adx_is_outer(const adx_many *m)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->k == 1 && m->n > 1
         && m->m > 1 && adx_adds_in_place(m);
 }
 
-// The product of the transposed matrix that goes with a product.
+// Whether m is the product with the transposed matrix that goes with a product.
 static bool adx_is_transposed(const adx_many *m, const adx_many *first)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->n == 1
@@ -82,14 +84,19 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Where the next node is done.
+// Decides where node i is done, given the nodes before it. It runs along a row
+// if it is the product with the transposed matrix, or an outer product of the
+// same shape, and if row i has its one element of the factor that varies from
+// row to row. It is done for each row if it makes one number for each, from
+// numbers that the row has.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
     const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
-    // What is looked at last is what row i needs one element of.
+    // The argument that is looked at last is the one of which row i needs one
+    // element: it decides about `waits`.
     if (i == r->end
             ? adx_is_at_hand(r, m, 0, 0)
               && adx_is_at_hand(r, m, 1, m->arg[1].rs)
@@ -113,7 +120,9 @@ static uint8_t adx_where(adx_row_loop *r, size_t i)
     return by_row ? ADX_BY_ROW : ADX_AFTER;
 }
 
-// Whether a node begins such rows; their end and r->where are found then.
+// Whether node `begin` begins a loop of this kind. If so, *r says where it ends
+// and where its nodes are done. If the row's product need not wait, it is done
+// along the row, too.
 static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
 {
     const adx_program *p = k->p;
@@ -144,8 +153,8 @@ static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
     return false;
 }
 
-// What one node does of row `row` or of its columns from..to; its text calls
-// them i, j or l.
+// Writes what one node does in row `row`, or in its columns from .. to. Loop
+// variables get the names that the node's own text uses: i, j and l.
 static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
                            const adx_node *s)
 {

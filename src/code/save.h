@@ -9,8 +9,7 @@
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/formulas function/adjoints function/record
- *           function/functions function/evaluate
- *   offers  adx_bytes adx_put_word
+ *           function/functions function/evaluate code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -20,29 +19,11 @@ ADX_SELDOM_BEGIN
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
 
-typedef struct adx_bytes {
-    const ad_allocator *memory;
-    uint8_t *v;
-    size_t n;
-    size_t room;
-    bool failed;
-} adx_bytes;
-
-static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
-{
-    for (size_t i = 0; i < bytes && !b->failed; i++)
-        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
-            b->v[b->n++] = (uint8_t)(v >> (8 * i));
-        else
-            b->failed = true;
-}
-
 static void adx_put_string(adx_bytes *b, const char *text)
 {
     size_t n = text == NULL ? 0 : strlen(text);
     adx_put_word(b, n, 4);
-    for (size_t i = 0; i < n; i++)
-        adx_put_word(b, (uint8_t)text[i], 1);
+    adx_put_bytes(text, n, b);
 }
 
 static void adx_put_real(adx_bytes *b, ad_real v)
@@ -56,7 +37,8 @@ static void adx_put_real(adx_bytes *b, ad_real v)
     adx_put_word(b, narrow | wide, sizeof v);
 }
 
-// Operations by name: their codes may change.
+// Lists all operations by name, since their codes may change from version to
+// version.
 static void adx_put_operations(adx_bytes *b)
 {
     adx_put_word(b, ADX_OP_COUNT, 4);
@@ -64,13 +46,12 @@ static void adx_put_operations(adx_bytes *b)
         adx_put_string(b, adx_row_of(op)->name);
 }
 
-// Arguments; the others repeat the first.
-static int adx_many_arity(const adx_many *k)
-{
-    return k->kind == ADX_MANY_product ? 2
-         : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
-         : adx_row_of(k->op)->arity;
-}
+// Kinds by number (docs/saved-functions.md), so these stay as they are.
+ADX_STATIC_ASSERT(ADX_MANY_each == 0 && ADX_MANY_sum == 1 && ADX_MANY_most == 2
+                  && ADX_MANY_norm == 3 && ADX_MANY_product == 4
+                  && ADX_MANY_gather == 5,
+                  "saved functions name these kinds by number: add new ones "
+                  "behind ADX_MANY_gather");
 
 static void adx_put_many(adx_bytes *b, const adx_many *k)
 {
@@ -107,43 +88,36 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         adx_put_word(b, p->output[i], 4);
 }
 
-ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+// What comes before the program: a head, counts, and the names of operations.
+static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
+                         const ad_fn_report *report)
 {
-    if (fn == NULL || write == NULL)
-        return ADREV_ESHAPE;
-    adx_program copy;           // without what no result needs
-    const adx_program *p = &fn->program;
-    ad_fn_report report;
-    if (!adx_count_live(p, &report))
-        return ADREV_ENOMEM;
-    adx_begin_program(&copy, &fn->memory, false);
-    if (!p->counted && report.dead > 0) {
-        ad_status status = adx_make_copy(&copy, p);
-        if (status != ADREV_OK) {
-            adx_free_program(&copy);
-            return status;
-        }
-        p = &copy;
-    }
-    if (adx_has_external(p)) {  // a file has no functions of the user
-        adx_free_program(&copy);
-        return ADREV_EEXTERNAL;
-    }
-    adx_bytes b = { .memory = &fn->memory };
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
-        fn->n, fn->m, p->numbers, p->nodes, report.recorded, report.constant,
-        report.common, report.identity, report.dead, report.operations,
-        report.arrays, report.guards
+        fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
+        report->common, report->identity, report->dead, report->operations,
+        report->arrays, report->guards
     };
     for (size_t i = 0; i < 3; i++)
-        adx_put_word(&b, head[i], 4);
+        adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        adx_put_word(&b, count[i], 8);
-    adx_put_operations(&b);
+        adx_put_word(b, count[i], 8);
+    adx_put_operations(b);
+}
+
+// The file is what comes before the program, the program, the places of guards
+// in the user's source, and a checksum of all that.
+static ad_status adx_put_file(const ad_fn *fn, const adx_program *p,
+                              const ad_fn_report *report, ad_write_fn *write,
+                              void *user)
+{
+    if (adx_has_external(p))    // a file cannot hold functions of the user's
+        return ADREV_EEXTERNAL;
+    adx_bytes b = { .memory = &fn->memory };
+    adx_put_head(&b, fn, p, report);
     adx_put_program(&b, p);
-    for (size_t i = 0; i < report.guards; i++) {
+    for (size_t i = 0; i < report->guards; i++) {
         adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
         adx_put_string(&b, fn->guard[i].file);
     }
@@ -152,8 +126,29 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
-    adx_free_program(&copy);
     return b.failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+// What no result needs is left out.
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+{
+    if (fn == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    adx_program copy;           // the program without what no result needs
+    const adx_program *p = &fn->program;
+    ad_fn_report report;
+    ad_status status = ADREV_OK;
+    if (!adx_count_live(p, &report))
+        return ADREV_ENOMEM;
+    adx_begin_program(&copy, &fn->memory, false);
+    if (!p->counted && report.dead > 0) {
+        status = adx_make_copy(&copy, p);
+        p = &copy;
+    }
+    if (status == ADREV_OK)
+        status = adx_put_file(fn, p, &report, write, user);
+    adx_free_program(&copy);
+    return status;
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -164,6 +159,8 @@ typedef struct adx_source_bytes {
     bool bad;
 } adx_source_bytes;
 
+// The next bytes as an integer. Beyond the end of the file it is 0 and the file
+// is bad, so a caller need not ask after each number.
 static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
 {
     uint64_t v = 0;
@@ -195,7 +192,8 @@ static ad_real adx_get_real(adx_source_bytes *b)
     return v;
 }
 
-// A count of things that take so many bytes each.
+// A count of things that take that many bytes each: no more than there can be
+// in the rest of the file.
 static size_t adx_get_count(adx_source_bytes *b, size_t each)
 {
     uint64_t n = adx_get(b, 8);
@@ -204,12 +202,11 @@ static size_t adx_get_count(adx_source_bytes *b, size_t each)
     return b->bad ? 0 : (size_t)n;
 }
 
-// A string that stays in the bytes. Its length: *n.
+// A string, which stays where it is. *n becomes its length.
 static const char *adx_get_string(adx_source_bytes *b, size_t *n)
 {
-    const char *text = (const char *)b->v;
     *n = adx_get_word(b);
-    text = (const char *)b->v;
+    const char *text = (const char *)b->v;
     if (b->bad || *n > b->left) {
         b->bad = true;
         *n = 0;
@@ -223,11 +220,19 @@ static const char *adx_get_string(adx_source_bytes *b, size_t *n)
 typedef struct adx_loading {
     adx_source_bytes b;
     adx_program *p;
-    uint32_t op[256];           // what their codes are here
-    uint32_t ops;               // how many they are there
-    size_t made;                // numbers: those below this one
-    uint32_t *guard;            // for each of these, 1 + the last number up to
-} adx_loading;                  // it that is a guard's; 0: none
+    uint32_t op[256];           // for each code of the file, the code here
+    uint32_t ops;               // how many operations the file knows
+    size_t made;                // all numbers below this one have been made
+    uint32_t *guard;            // for each of these numbers: 1 + the last one
+                                // up to it that a guard makes; 0: there is none
+} adx_loading;
+
+// The counts that a file begins with.
+typedef struct adx_file_counts {
+    size_t n, m;                // inputs and results
+    size_t numbers, nodes;
+    ad_fn_report report;
+} adx_file_counts;
 
 static void adx_get_operations(adx_loading *k)
 {
@@ -242,7 +247,8 @@ static void adx_get_operations(adx_loading *k)
     }
 }
 
-// The code here of an operation there; ADX_OP_end: there is none.
+// The code here of an operation of the file; ADX_OP_end: there is none. Guards
+// and array nodes have the two codes behind those of the operations.
 static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
 {
     return op < k->ops ? k->op[op]
@@ -250,9 +256,9 @@ static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
          : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
 }
 
-#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the nodes read so far
+#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // no node read so far makes it
 
-// Whether a number has been made before; that of a guard is none.
+// Whether a node may read a number: it has been made, and not by a guard.
 static bool adx_is_readable(const adx_loading *k, uint64_t x)
 {
     const adx_program *p = k->p;
@@ -267,7 +273,8 @@ static void adx_check_read(adx_loading *k, uint64_t x)
         k->b.bad = true;
 }
 
-// After every node: its results, and the constants that come next.
+// Goes on after a node has been read: its results have been made, and so have
+// the constants that follow them.
 static void adx_note_made(adx_loading *k)
 {
     const adx_program *p = k->p;
@@ -278,8 +285,8 @@ static void adx_note_made(adx_loading *k)
     }
 }
 
-// The first and the last number of a range that is not empty. false: they have
-// not been made.
+// Finds the first and the last number of a range that is not empty. False: they
+// have not been made. Steps are bounded first, so that no sum overflows.
 static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
                           size_t rows, size_t cols, int64_t end[2])
 {
@@ -289,17 +296,19 @@ static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
                              (int64_t)(cols - 1) * r->cs };
     end[0] = end[1] = r->base;
     for (int i = 0; i < 2; i++) {
-        if (step[i] > most || step[i] < -most   // of one element, too
-            || way[i] > most || way[i] < -most) // before sums overflow
+        if (step[i] > most || step[i] < -most   // even if there is no step
+            || way[i] > most || way[i] < -most)
             return false;
         end[way[i] > 0] += way[i];
     }
     return end[0] >= 0 && end[1] < (int64_t)k->made;
 }
 
-// A file of some bytes can name ranges of 2^31 elements, so most are not looked
-// at one by one: where none of the numbers between the ends is a guard's, they
-// can be read.
+// Checks that all elements of a range can be read. A file of a few bytes can
+// name ranges of 2^31 elements, so they are mostly not looked at one by one: if
+// no number between the two ends is made by a guard, all can be read. Where
+// there is a guard in between, a range with more elements than there are
+// numbers is refused.
 static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
                             size_t cols)
 {
@@ -314,14 +323,15 @@ static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
         return;
     rows = r->rs == 0 ? 1 : rows;
     cols = r->cs == 0 ? 1 : cols;
-    if ((uint64_t)rows * cols > k->p->numbers)  // that often around a guard
+    if ((uint64_t)rows * cols > k->p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < rows && !k->b.bad; i++)
         for (size_t j = 0; j < cols && !k->b.bad; j++)
             adx_check_read(k, adx_in_range(r, i, j));
 }
 
-// Whether all that a node reads is there.
+// Checks that all that a node reads has been made. A guard compares with a
+// constant.
 static void adx_check_reads(adx_loading *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
@@ -362,27 +372,32 @@ static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
     return a->base == b->base && a->rs == b->rs && a->cs == b->cs;
 }
 
-// Whether a kind has these counts, each other being 0, and no more operands or
-// results than a sound file can have. Its arguments are checked afterwards,
-// with those of all nodes.
+// Whether a kind of a file exists, and its operation.
+static bool adx_is_known_kind(const adx_many *m)
+{
+    return m->kind < ADX_MANY_external
+        && (m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
+            : m->kind == ADX_MANY_product ? m->op == ADREV_OP_mul
+                                         || m->op == ADX_OP_chain
+            : m->op == 0);
+}
+
+// Whether it has the counts of its kind, each other being 0, and no more
+// operands or results than a sound file can have. Its arguments are checked
+// afterwards, with those of all nodes.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
     const uint64_t most = k->p->numbers;
-    bool each = m->kind == ADX_MANY_each;
-    bool product = m->kind == ADX_MANY_product;
-    bool listed = each || m->kind == ADX_MANY_gather;
-    bool op = each ? m->op < ADX_OP_COUNT
-            : product ? m->op == ADREV_OP_mul || m->op == ADX_OP_chain
-            : m->op == 0;
-    return m->kind <= ADX_MANY_gather && op
-        && (m->m > 0) == product && (m->k > 0) == !listed
-        && (m->n > 0) == (product || listed)
+    const adx_many_facts *f = adx_facts_of(m->kind);
+    return (m->m > 0) == f->m && (m->k > 0) == f->k && (m->n > 0) == f->n
         && m->m <= most && m->k <= most && m->n <= most
         && (uint64_t)m->m * m->n <= most
         && (uint64_t)m->m * m->k < ADX_FROM_INPUT
         && (uint64_t)m->k * m->n < ADX_FROM_INPUT;
 }
 
+// Reads an array node. Arguments that it does not have must be as they are
+// written.
 static void adx_get_many(adx_loading *k, adx_many *m)
 {
     static const adx_numbers none = { 0, 0, 0 };
@@ -399,8 +414,12 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         m->arg[i].rs = (int32_t)adx_get_word(&k->b);
         m->arg[i].cs = (int32_t)adx_get_word(&k->b);
     }
+    if (!adx_is_known_kind(m)) {
+        k->b.bad = true;
+        return;
+    }
     bool unused = m->kind != ADX_MANY_gather || adx_is_range(&m->arg[0], &none);
-    for (int i = adx_many_arity(m); i < 3; i++)
+    for (int i = adx_many_arity(m); i < 3; i++)     // those repeat the first
         unused = unused && adx_is_range(&m->arg[i], &m->arg[0]);
     if (!unused || !adx_is_plausible(k, m))
         k->b.bad = true;
@@ -408,14 +427,16 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         adx_get_list(k, m);
 }
 
-// Whether the arguments that a node does not have are as they are written.
+// Whether the arguments that an operation does not have are as they are
+// written.
 static bool adx_is_filled(const adx_node *s)
 {
     int arity = s->op < ADX_OP_COUNT ? adx_row_of(s->op)->arity : 3;
     return (arity > 1 || s->b == s->a) && (arity > 2 || s->c == s->a);
 }
 
-// A node whose results are the next numbers.
+// Reads node i, whose results must be the next numbers that have not been made,
+// and whose arguments must have been made.
 static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;
@@ -425,6 +446,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     s.a = adx_get_word(&k->b);
     s.b = adx_get_word(&k->b);
     s.c = adx_get_word(&k->b);
+    // Results are the next numbers, guards have a place, and array nodes are
+    // listed in the order of their nodes.
     if (s.r != k->made || s.op > ADX_OP_many || !adx_is_filled(&s)
         || (s.op == ADX_OP_guard && s.c >= guards)
         || (s.op == ADX_OP_many && (s.a != p->manys || s.b != 0 || s.c != 0)))
@@ -449,6 +472,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     adx_note_made(k);
 }
 
+// Reads what each number is: a constant, or not. Inputs come first; all others
+// are still to be made by nodes.
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
 {
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
@@ -467,6 +492,9 @@ static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
         k->b.bad = true;
 }
 
+// Reads where the user's source has the guards. Their file names share one
+// block of memory, which is large enough: each takes no more than its bytes in
+// the file and a 0.
 static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 {
     size_t room = k->b.left + guards;
@@ -490,25 +518,44 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
     }
 }
 
-static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
-                            size_t nodes, const ad_fn_report *report)
+// Reads the counts. What is counted must fit into the rest of the file, so that
+// no memory is asked for that the file could not fill.
+static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+{
+    c->n = adx_get_count(b, 1);
+    c->m = adx_get_count(b, 4);
+    c->numbers = adx_get_count(b, 1);
+    c->nodes = adx_get_count(b, 20);
+    c->report.recorded = (size_t)adx_get(b, 8);
+    c->report.constant = (size_t)adx_get(b, 8);
+    c->report.common = (size_t)adx_get(b, 8);
+    c->report.identity = (size_t)adx_get(b, 8);
+    c->report.dead = (size_t)adx_get(b, 8);
+    c->report.operations = (size_t)adx_get(b, 8);
+    c->report.arrays = (size_t)adx_get(b, 8);
+    c->report.guards = adx_get_count(b, 8);
+}
+
+// Reads the program. When all nodes have been read, all numbers must have been
+// made, and nothing may be left at the end of the file.
+static void adx_get_program(adx_loading *k, ad_fn *fn, const adx_file_counts *c)
 {
     adx_program *p = k->p;
     adx_get_operations(k);
-    adx_get_numbers(k, fn->n, numbers);
-    p->report = *report;
+    adx_get_numbers(k, fn->n, c->numbers);
+    p->report = c->report;
     p->counted = true;
-    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    k->guard = (uint32_t *)adx_take(p->memory, c->numbers, sizeof *k->guard);
     if (k->guard == NULL)
         adx_spoil(p, ADREV_ENOMEM);
     else if (!k->b.bad && p->status == ADREV_OK)
         adx_note_made(k);
-    p->node = (adx_node *)adx_take(p->memory, nodes, sizeof *p->node);
+    p->node = (adx_node *)adx_take(p->memory, c->nodes, sizeof *p->node);
     if (p->node == NULL)
         adx_spoil(p, ADREV_ENOMEM);
-    p->node_room = p->node == NULL ? 0 : nodes;
-    for (size_t i = 0; i < nodes && !k->b.bad && p->status == ADREV_OK; i++)
-        adx_get_node(k, i, report->guards);
+    p->node_room = p->node == NULL ? 0 : c->nodes;
+    for (size_t i = 0; i < c->nodes && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_node(k, i, c->report.guards);
     if (k->made < p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
@@ -519,11 +566,13 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
             adx_new_output(p, y);
     }
     if (!k->b.bad && p->status == ADREV_OK)
-        adx_get_guards(k, fn, report->guards);
+        adx_get_guards(k, fn, c->report.guards);
     if (k->b.left != 0)
         k->b.bad = true;
 }
 
+// Whether the first words and the checksum are those of a file that this build
+// can read.
 static bool adx_is_file(const void *data, size_t bytes)
 {
     const uint8_t *v = (const uint8_t *)data;
@@ -535,6 +584,7 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
 
+// Reads the counts, then the program.
 ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options)
 {
@@ -547,27 +597,16 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     if (!adx_is_file(data, bytes))
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
-    size_t n = adx_get_count(&k.b, 1);
-    size_t m = adx_get_count(&k.b, 4);
-    size_t numbers = adx_get_count(&k.b, 1);
-    size_t nodes = adx_get_count(&k.b, 20);
-    ad_fn_report report;
-    report.recorded = (size_t)adx_get(&k.b, 8);
-    report.constant = (size_t)adx_get(&k.b, 8);
-    report.common = (size_t)adx_get(&k.b, 8);
-    report.identity = (size_t)adx_get(&k.b, 8);
-    report.dead = (size_t)adx_get(&k.b, 8);
-    report.operations = (size_t)adx_get(&k.b, 8);
-    report.arrays = (size_t)adx_get(&k.b, 8);
-    report.guards = adx_get_count(&k.b, 8);
-    if (k.b.bad || m == 0)
+    adx_file_counts c;
+    adx_get_counts(&k.b, &c);
+    if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
-    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, n, m);
+    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
     if (fn == NULL)
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
-    adx_get_program(&k, fn, numbers, nodes, &report);
+    adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;

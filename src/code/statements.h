@@ -1,7 +1,10 @@
 #pragma once
 
 /* === code/statements ========================================================
- * One C statement for each node.
+ * C text of single nodes. An operation is one declaration or assignment, whose
+ * right side is its formula in the operator table; a guard is a conditional
+ * return; and an array node is a loop, which the kind of the node decides. Sums
+ * are added up in the order of array/linear, so the bits are those of a replay.
  *
  *   needs   function/operations function/program code/text code/layout
  *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
@@ -20,15 +23,16 @@ static void adx_say_argument(adx_text *t, char which, void *user)
     adx_say_number(k, which == 'x' ? s->a : which == 'y' ? s->b : s->c);
 }
 
-// Product of the chain rule: as a function only if zeros are to absorb.
+// The formula of an operation. A product of the chain rule is plain, unless a
+// factor of zero is to absorb infinities.
 static const char *adx_value_text(const adx_text *t, uint32_t op)
 {
     return op == ADX_OP_chain && !t->absorbing ? "x * y"
                                                : adx_row_of(op)->value;
 }
 
-// Whether a number is not what it was, bit by bit as in a replay: the two zeros
-// differ, and all that is not a number is one.
+// Writes the condition that a number is not what it was, bit by bit as in a
+// replay: the two zeros differ, and all NaNs are one.
 static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
 {
     adx_say_number(k, x);
@@ -44,6 +48,7 @@ static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
     adx_say(k->text, ")");
 }
 
+// A guard that flips ends the function; what it returns names the guard.
 static void adx_say_guard(adx_writing *k, const adx_node *s)
 {
     adx_say(k->text, "    if (");
@@ -51,7 +56,7 @@ static void adx_say_guard(adx_writing *k, const adx_node *s)
     adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
 }
 
-// x, or what it is the negative of.
+// What x is the negative of, and then *minus is flipped; or x itself.
 static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 {
     const adx_node *s = adx_made_by(p, x, ADREV_OP_neg);
@@ -59,9 +64,11 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
     return s == NULL ? x : s->a;
 }
 
-// A product's sign comes last: the compiler then knows the product of the same
-// two without signs, and a sum subtracts it. (rotquat, bench/: 17 products
-// less.) A negative may then have no reader, which no compiler is to mind.
+// Writes one operation as one declaration or assignment. The signs of a
+// product's factors are written in front of the product: so the compiler sees
+// that it has computed the product of the same two numbers without signs
+// already, and a sum subtracts it. A negation may then have no reader, so it is
+// also used as a void expression, which no compiler warns of.
 static void adx_say_node(adx_writing *k, const adx_node *s)
 {
     adx_node plain = *s;
@@ -86,7 +93,8 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
         adx_say_index(k->text, "    (void)v", s->r, ";\n");
 }
 
-// Element of an argument, by the names of loop variables.
+// How an element of an array node's arguments is written: names of the loop
+// variables for the row and the column of each argument.
 typedef struct adx_element_text {
     const adx_writing *k;
     const adx_many *many;
@@ -94,17 +102,18 @@ typedef struct adx_element_text {
     const char *j[3];
 } adx_element_text;
 
+// Writes an element of the argument that a letter of the formula stands for:
+// its array, and an index that is linear in the loop variables.
 static void adx_say_element(adx_text *t, char which, void *user)
 {
     const adx_element_text *e = (const adx_element_text *)user;
     int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
     const adx_numbers *r = &e->many->arg[a];
-    uint32_t base = r->base;
     size_t rows;
     size_t cols;
     adx_extent(e->many, a, &rows, &cols);
     int array = adx_array_of(e->k, r, rows, cols);
-    base -= array < 0 ? e->k->lowest : 0;
+    uint32_t base = array < 0 ? e->k->place[r->base] : r->base;
     for (int i = 0; i < array; i++)
         base -= (uint32_t)e->k->length[i];
     adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
@@ -116,7 +125,8 @@ static void adx_say_element(adx_text *t, char which, void *user)
     adx_say(t, "]");
 }
 
-// Where the results of a node begin: "work[7", "J[0".
+// Writes where the results of a node begin, without the closing bracket, as in
+// "work[7" or "J[0".
 static void adx_say_home(adx_writing *k, const adx_node *s)
 {
     const adx_results *r = k->results;
@@ -130,16 +140,16 @@ static void adx_say_home(adx_writing *k, const adx_node *s)
             (unsigned long)(at - (second ? r->length[0] : 0)));
 }
 
-// Whether a product has side by side what it adds up in place: columns of the
-// second argument or, times a column, rows of the first.
+// Whether a product is added up in place, along what is contiguous in memory:
+// rows of the second argument or, if that is a column, columns of the first
+// one.
 static bool adx_adds_in_place(const adx_many *m)
 {
     return (m->n == 1 ? m->arg[0].rs : m->arg[1].cs) == 1;
 }
 
-// Whether a node writes results where they belong, each once, and says there
-// which are not finite: another pass over them takes long. (matvec, bench/:
-// 0.85 instead of 1.15 ms.)
+// Whether a node writes its results where they belong, each once, and notes
+// there which are not finite, so that no second pass over them is needed.
 static bool adx_tells_at_home(const adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
@@ -149,7 +159,8 @@ static bool adx_tells_at_home(const adx_writing *k, const adx_node *s)
     return k->tells && once && k->home[s->r] < k->p->outputs - k->unchecked;
 }
 
-// Of result i or, with a width, of that in row i and column j.
+// Notes whether result i is finite or, with a width, the result in row i and
+// column j.
 static void adx_say_told(adx_writing *k, const adx_node *s, size_t width)
 {
     char index[40] = " + i]";
@@ -164,7 +175,7 @@ static void adx_say_told(adx_writing *k, const adx_node *s, size_t width)
 
 enum { ADX_RUN_LEAST = 8 };     // numbers of a gather that become a loop
 
-// The array that a number stands in, and its place there; NULL: in none.
+// The array that a number is in, and its index there; NULL: it is in none.
 static const char *adx_array_with(const adx_writing *k, uint32_t x, long *at)
 {
     const char *array = "work";
@@ -180,7 +191,9 @@ static const char *adx_array_with(const adx_writing *k, uint32_t x, long *at)
     return array;
 }
 
-// Numbers of a list that stand in one array, at even places or not.
+// A run of a gather: successive numbers of its list that are in the same array.
+// If their indices are evenly spaced, the loop computes them; otherwise they
+// are a table.
 typedef struct adx_picked {
     const uint32_t *number;
     size_t n;
@@ -208,7 +221,7 @@ static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
     return r;
 }
 
-// Places as a table, ten in a line.
+// Writes the indices as a table, ten in a line.
 static void adx_say_table(const adx_writing *k, const adx_picked *r)
 {
     adx_say(k->text, "        static const unsigned %s place[%lu] = {",
@@ -222,7 +235,7 @@ static void adx_say_table(const adx_writing *k, const adx_picked *r)
     adx_say(k->text, "\n        };\n");
 }
 
-// Into the results of s from `begin` on.
+// Writes the loop that copies a run to the results of s from `begin` on.
 static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
                            const adx_picked *r)
 {
@@ -240,7 +253,7 @@ static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
         adx_say(t, "place[i]];\n    }\n");
 }
 
-// Long runs are a loop, other numbers a statement each.
+// A long run of a gather becomes a loop, every other number a statement.
 static void adx_say_gather(adx_writing *k, const adx_node *s,
                            const adx_many *m)
 {
@@ -261,7 +274,8 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
     }
 }
 
-// As adx_length does it: nothing overflows on the way.
+// A Euclidean length, by the formula of adx_length: nothing overflows on the
+// way.
 static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -284,6 +298,7 @@ static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
 }
 
+// A sum, or the largest of its numbers.
 static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -308,7 +323,7 @@ static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(t, "] = sum;\n    }\n");
 }
 
-// Element i.
+// The loop's body for element i of an operation on arrays.
 static void adx_say_one(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -330,8 +345,9 @@ static void adx_say_each(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, "        }\n    }\n");
 }
 
-// Row i times a column, in eight sums, as ad_dot and ad_matvec add them up: the
-// terms l from..to but for the last ones.
+// Row i of a matrix times a column, in eight running sums as ad_dot and
+// ad_matvec have them, so that the bits are the same: the terms l in from ..
+// to, except the last ones that make no full eight.
 static void adx_say_eight(adx_writing *k, const adx_many *m, const char *from,
                           const char *to)
 {
@@ -344,7 +360,7 @@ static void adx_say_eight(adx_writing *k, const adx_many *m, const char *from,
     adx_say(k->text, ";\n");
 }
 
-// The sum of the eight and the last terms.
+// Adds the eight sums up, and to them the last terms.
 static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
                                  const adx_many *m)
 {
@@ -362,7 +378,7 @@ static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
     adx_say(t, " + i] = sum[0];\n");
 }
 
-// All of a row.
+// All of a row's product.
 static void adx_say_row(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     char all[24];
@@ -380,14 +396,15 @@ static void adx_say_inner(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, "        }\n    }\n");
 }
 
+// Whether a product is one of rows with a column, to be computed in eight sums.
 static bool adx_is_inner(const adx_many *m)
 {
     return m->kind == ADX_MANY_product && m->n == 1 && m->k >= 8
         && (!adx_adds_in_place(m) || m->op != ADX_OP_chain);
 }
 
-// Term l of result (i, j), added in place. A sum of one term begins with 0,
-// too: 0 + -0 is 0.
+// Adds term l of result (i, j) in place. Even a sum of one term begins with 0,
+// since 0 + -0 is 0 and -0 is not.
 static void adx_say_term(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -410,8 +427,9 @@ static void adx_say_zeros(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, " + i] = 0;\n");
 }
 
-// Sums in a variable or, where columns of the second argument or rows of the
-// first one are what lies side by side, in place.
+// A product of matrices as three loops. If it is added up in place, the
+// innermost loop runs along what is contiguous; otherwise it runs over the
+// terms of one result and adds them up in a variable.
 static void adx_say_product(adx_writing *k, const adx_node *s,
                             const adx_many *m)
 {
@@ -451,14 +469,12 @@ static void adx_say_product(adx_writing *k, const adx_node *s,
 static void adx_say_many(adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
-    if (m->kind == ADX_MANY_gather)
-        adx_say_gather(k, s, m);
-    else if (m->kind == ADX_MANY_each)
-        adx_say_each(k, s, m);
-    else if (m->kind == ADX_MANY_product)
-        adx_say_product(k, s, m);
-    else if (m->kind == ADX_MANY_norm)
-        adx_say_norm(k, s, m);
-    else
-        adx_say_fold(k, s, m);
+    switch (m->kind) {
+    case ADX_MANY_each: adx_say_each(k, s, m); break;
+    case ADX_MANY_sum: case ADX_MANY_most: adx_say_fold(k, s, m); break;
+    case ADX_MANY_norm: adx_say_norm(k, s, m); break;
+    case ADX_MANY_product: adx_say_product(k, s, m); break;
+    case ADX_MANY_gather: adx_say_gather(k, s, m); break;
+    case ADX_MANY_external: case ADX_MANY_COUNT: break;    // refused before
+    }
 }

@@ -5,13 +5,49 @@
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   function/formulas
- *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity
- *           adx_say_literal adx_say_formula ADX_HELPER_COUNT adx_mark_helpers
- *           adx_say_helpers
+ *   needs   function/operations function/formulas
+ *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
+ *           adx_say_index adx_infinity adx_say_literal adx_say_formula
+ *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- bytes in memory ----------------------------------------------------- */
+
+typedef struct adx_bytes {
+    const ad_allocator *memory;
+    uint8_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_bytes;
+
+// An ad_write_fn.
+static void adx_put_bytes(const char *from, size_t n, void *user)
+{
+    adx_bytes *b = (adx_bytes *)user;
+    while (n > 0 && !b->failed) {
+        if (!adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1)) {
+            b->failed = true;
+            return;
+        }
+        size_t part = b->room - b->n < n ? b->room - b->n : n;
+        memcpy(b->v + b->n, from, part);
+        b->n += part;
+        from += part;
+        n -= part;
+    }
+}
+
+// The lowest byte first.
+static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
+{
+    char text[8];
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = (char)(uint8_t)(v >> (8 * i));
+    adx_put_bytes(text, bytes, b);
+}
 
 /* --- text ---------------------------------------------------------------- */
 
@@ -52,8 +88,8 @@ static void adx_say(adx_text *t, const char *format, ...)
                                     ? (size_t)n : sizeof line - 1);
 }
 
-// before, the number in decimals, after. Most of a program's text is this: it
-// is several times as fast as a format.
+// Writes `before`, the number in decimals, and `after`. Most of a program's
+// text is of this form, and this is several times as fast as a format.
 static void adx_say_index(adx_text *t, const char *before, size_t number,
                           const char *after)
 {
@@ -67,7 +103,7 @@ static void adx_say_index(adx_text *t, const char *before, size_t number,
     adx_put_text(t, after, strlen(after));
 }
 
-// The locale's decimal point, which may be several bytes, as that of C.
+// Puts C's decimal point where the locale's is, which may be several bytes.
 static void adx_set_point(char *number)
 {
     size_t before = strspn(number, "+-0123456789e");
@@ -89,8 +125,9 @@ static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
     double d = (double)v;
-    // As a float that has no room for it: from half of the next power of two
-    // on, and down to half of the smallest one.
+    // A double that a float has no room for becomes an infinity, as it would by
+    // rounding: from half an ulp above the largest float on. Likewise, what is
+    // no more than half of the smallest float becomes 0.
     bool large = t->single && fabs(d) >= 0x1.ffffffp127;
     if (v != v) {
         adx_say(t, t->single ? "NAN" : "((double)NAN)");
@@ -125,7 +162,7 @@ static void adx_say_name(adx_text *t, const char *word, size_t n)
         adx_put_text(t, word, n);
 }
 
-// The number in ADX_K(number). Returns what follows.
+// Writes the number in ADX_K(number). Returns what follows it.
 static const char *adx_say_constant(adx_text *t, const char *at)
 {
     size_t n = strcspn(at, ")");
@@ -142,7 +179,9 @@ static const char *adx_say_constant(adx_text *t, const char *at)
 
 typedef void adx_say_argument_fn(adx_text *t, char which, void *user);
 
-// Text of the tables as text of the code. argument NULL: x, y, z and v stay.
+// Writes a text of the operator table as C code: names are translated, and the
+// letters x, y, z and v become what `argument` writes for them. If argument is
+// NULL, they stay.
 static void adx_say_formula(adx_text *t, const char *at,
                             adx_say_argument_fn *argument, void *user)
 {
@@ -176,7 +215,8 @@ typedef struct adx_helper {
 } adx_helper;
 
 #define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
-#define ADX_QUOTED(name, parameters, ...) ADX_TEXT(name, parameters, __VA_ARGS__)
+#define ADX_QUOTED(name, parameters, ...)                                   \
+    ADX_TEXT(name, parameters, __VA_ARGS__)
 #define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
     ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 static const adx_helper adx_helpers[] = {
@@ -187,7 +227,8 @@ static const adx_helper adx_helpers[] = {
 #undef ADX_TEXT_PARTIAL
 #define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
 
-// Marks the functions that a text calls, and those that they call.
+// Marks the helper functions that a text calls, and those that they call in
+// turn. False: one is not in the table.
 static bool adx_mark_helpers(const char *text, bool needed[])
 {
     for (const char *at = text; (at = strstr(at, "adx_")) != NULL;) {

@@ -14,8 +14,8 @@
 
 ADX_SELDOM_BEGIN
 
-// Where the derivatives of a direction begin: at the inputs or outputs of its
-// colour, or at a full one.
+// Seeds direction d: the inputs (or, in reverse, the outputs) of its colour get
+// the derivative 1, or the one full row or column that it is for.
 static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
 {
     bool apart = d >= s->groups;
@@ -28,8 +28,9 @@ static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
             k->derived[reverse ? k->from->output[i] : i] = adx_fixed(k->to, 1);
 }
 
-// Entries of a sparse matrix in the order of its pattern, as ad_fn_jacobian_pattern
-// computes them: one sweep for all columns or rows of a colour.
+// Makes the entries of a sparse matrix in the order of its pattern, as
+// ad_fn_jacobian_pattern computes them: one sweep of derivation for all columns
+// or rows of a colour, and in entry[] the number that it makes of each entry.
 static ad_status adx_make_entries(adx_program *q, const adx_program *p,
                                   const adx_pattern *s, uint32_t entry[])
 {
@@ -57,6 +58,9 @@ static ad_status adx_make_entries(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+// Makes the program of a sparse Jacobian. A sparse Hessian is the sparse
+// Jacobian of the adjoint program, without the values that this has as outputs,
+// too.
 static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 {
     const ad_allocator *a = &fn->memory;
@@ -84,15 +88,16 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     return status == ADREV_OK ? q->status : status;
 }
 
-// Beyond those that can be asked for: for loops (function/matrices), with
-// machine code only.
+// Functions besides those that users can ask for. They are for loops
+// (function/matrices), and exist as machine code only.
 enum {
     ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
     ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
 };
 
-// A kind of function: what it computes (of a Jacobian without values, and of
-// sparse matrices, adx_make_c_kind says that), its name, inputs and results.
+// A kind of C function: what it computes, its name, inputs and results. For a
+// Jacobian without values, and for sparse matrices, adx_make_c_kind decides
+// what is computed, and `kind` only says where the code belongs.
 typedef struct adx_c_kind {
     unsigned bit;
     adx_kind kind;
@@ -120,11 +125,11 @@ static const adx_c_kind adx_c_kinds[] = {
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
-// What evaluations use: gradients and Jacobians come with values.
+// The kinds that evaluations use: gradients and Jacobians come with values.
 #define ADX_C_LOADED (ADX_C_ALL & ~(ADREV_C_GRADIENT | ADREV_C_JACOBIAN))
 
-// The program behind a function. Outputs: results of the first array, then of
-// the second.
+// Makes the program behind a C function. Its outputs are the results of the
+// first array, then those of the second.
 static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
                                  const adx_c_kind *kind)
 {
@@ -136,7 +141,8 @@ static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
                                          : adx_make_derived(q, p, kind->kind);
 }
 
-// The pattern of a sparse kind, which has been made for the program already.
+// The pattern of a sparse kind, which has been found when the program was made;
+// NULL: the kind is not sparse.
 static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
 {
     adx_pattern *s;
@@ -145,6 +151,7 @@ static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
          ? NULL : &s->g;
 }
 
+// The length of an array, by its name.
 static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
                            const char *array)
 {
@@ -181,8 +188,8 @@ static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
         bool external = m != NULL && m->kind == ADX_MANY_external;
         if (external && adx_is_used(q, &q->node[i], used))
             status = ADREV_EEXTERNAL;
-        bool plain = op >= ADX_OP_COUNT || (m != NULL
-            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
+        bool plain = op >= ADX_OP_COUNT
+                  || (m != NULL && !adx_facts_of(m->kind)->operation);
         if (!plain && adx_is_used(q, &q->node[i], used)
             && !adx_mark_helpers(adx_value_text(file->text, op), file->needed))
             status = ADREV_EEXTERNAL;
@@ -204,8 +211,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
     size->bytes = bytes;
 }
 
-// Whether many steps are done by one call: of loops with few numbers, where
-// what a call costs is more than nothing.
+// Whether there is a function that makes many steps in one call. It pays for
+// steps with few numbers, where the call itself takes a part of the time.
 static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 {
     return fn->program.carried > 0 && fn->program.carried == fn->m
@@ -215,8 +222,41 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
         && adx_has_check(k);
 }
 
-// q has all outputs of its program: values, too, which only blocks of points
-// want.
+// The arrays of a C function, and how many of its results nothing checks.
+static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
+                            const adx_c_kind *kind)
+{
+    *results = (adx_results){ { kind->out[0], kind->out[1] },
+                              { adx_c_length(fn, kind, kind->out[0]),
+                                adx_c_length(fn, kind, kind->out[1]) } };
+    k->results = results;
+    // Two kinds of results may be not finite without harm: of a step of a loop
+    // the adjoint of its number, and what is handed on, since some of that may
+    // not be needed.
+    k->unchecked = kind->kind == ADX_KIND_primal ? results->length[1]
+                 : fn->program.carried > 0
+                   && (kind->kind == ADX_KIND_vjp
+                       || kind->kind == ADX_KIND_pullback);
+    for (int i = 0; i < 3; i++) {
+        k->array[i] = kind->in[i];
+        k->length[i] = adx_c_length(fn, kind, kind->in[i]);
+    }
+}
+
+// Writes what ad_fn_compile needs besides a C function. q has more outputs than
+// that: values behind the derivatives, which only blocks of points want.
+static void adx_write_besides(adx_writing *k, const adx_program *q,
+                              const ad_fn *fn, const adx_c_kind *kind)
+{
+    if (k->text->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+        adx_mark_used(q, k->used);
+        adx_say_block(k);
+    }
+    if (adx_is_looped(k, fn, kind->kind))
+        adx_say_loop(k, fn->program.carried, fn->program.parameters);
+}
+
+// Writes one C function and what belongs to it, or its declaration.
 static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
@@ -224,23 +264,11 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     size_t split = file->options->split;
     size_t before = t->bytes;
     size_t all = q->outputs;
+    adx_results results;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
                       .entries = adx_entries_of(file->fn, kind->bit) };
-    adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(file->fn, kind, kind->out[0]),
-                              adx_c_length(file->fn, kind, kind->out[1]) } };
-    k.results = &results;
-    // Of a step of a loop, the adjoint of its number; and what is handed on, of
-    // which some may not be needed.
-    k.unchecked = kind->kind == ADX_KIND_primal ? results.length[1]
-                : file->fn->program.carried > 0
-                  && (kind->kind == ADX_KIND_vjp
-                      || kind->kind == ADX_KIND_pullback);
-    for (int i = 0; i < 3; i++) {
-        k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(file->fn, kind, kind->in[i]);
-    }
+    adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && t->header) {
@@ -250,46 +278,38 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
-            adx_mark_used(q, k.used);
-            adx_say_block(&k);
-        }
-        if (adx_is_looped(&k, file->fn, kind->kind))
-            adx_say_loop(&k, file->fn->program.carried,
-                         file->fn->program.parameters);
+        adx_write_besides(&k, q, file->fn, kind);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-// One kind: marks what helpers it needs, writes it, or both.
-static ad_status adx_do_kind(adx_c_file *file, size_t which, bool mark,
-                             bool write)
+static ad_status adx_do_kind(adx_c_file *file, size_t which)
 {
     const adx_c_kind *kind = &adx_c_kinds[which];
     adx_program q;
     ad_status status = adx_make_c_kind(&q, file->fn, kind);
-    if (status == ADREV_OK && mark) {
-        size_t all = q.outputs;
-        if (!file->text->sizes)
-            q.outputs = adx_c_length(file->fn, kind, kind->out[0])
-                      + adx_c_length(file->fn, kind, kind->out[1]);
+    size_t all = q.outputs;
+    if (status == ADREV_OK && !file->text->sizes)
+        q.outputs = adx_c_length(file->fn, kind, kind->out[0])
+                  + adx_c_length(file->fn, kind, kind->out[1]);
+    if (status == ADREV_OK)
         status = adx_need_helpers(file, &q);
-        q.outputs = all;
-    }
-    if (status == ADREV_OK && write)
+    q.outputs = all;
+    if (status == ADREV_OK)
         status = adx_write_program(file, kind, &q, file->size == NULL
                                    ? NULL : &file->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-static ad_status adx_do_kinds(adx_c_file *file, bool mark, bool write)
+// Writes all that are asked for, and marks what helpers they need.
+static ad_status adx_do_kinds(adx_c_file *file)
 {
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
         if (file->asked & adx_c_kinds[i].bit)
-            status = adx_do_kind(file, i, mark, write);
+            status = adx_do_kind(file, i);
     return status;
 }
 

@@ -3,14 +3,15 @@
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   function/api function/formulas code/api code/text code/wanted
- *           code/casadi
+ *   needs   tape/memory function/api function/formulas code/api code/text
+ *           code/wanted code/casadi
  *   offers  ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// What comes first: of a header all that is true of each function.
+// Writes the top of the file. In a header its comment says what is true of each
+// function.
 static void adx_say_top(const adx_c_file *file)
 {
     adx_text *t = file->text;
@@ -26,35 +27,44 @@ static void adx_say_top(const adx_c_file *file)
     if (!t->header)
         adx_say(t, "#include <math.h>\n\n");
     else
-        adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did not "
-                "pass: then nothing\n * but work has been written. work has "
-                "%s_..._WORK numbers, whatever is in\n * them. Arrays do not "
-                "overlap. A\n * derivative has the unit of its result divided "
-                "by those of its inputs.\n */\n\n#ifndef %s_H\n#define %s_H"
-                "\n\n#ifdef "
-                "__cplusplus\nextern \"C\" {\n#endif\n\n", t->name, t->name,
-                t->name);
+        adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did "
+                "not pass: then nothing\n * but work has been written. work "
+                "has %s_..._WORK numbers, whatever is in\n * them. Arrays do "
+                "not overlap. A\n * derivative has the unit of its result "
+                "divided by those of its inputs.\n */\n\n"
+                "#ifndef %s_H\n#define %s_H\n\n"
+                "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", t->name,
+                t->name, t->name);
 }
 
-// Helper functions come first, so the programs are made twice; but where
-// nothing is written the order does not matter.
+// Helper functions come first; but which are needed is known when all others
+// have been written. So these wait in memory. On failure nothing is written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
-    bool twice = t->write != NULL;
-    ad_status status = twice ? adx_do_kinds(file, true, false) : ADREV_OK;
-    if (status != ADREV_OK)
-        return status;
-    adx_say_top(file);
-    if (twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    status = adx_do_kinds(file, !twice, true);
-    if (!twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    if (file->options->casadi && status == ADREV_OK)
-        status = adx_write_points(file->fn, file->asked, t);
-    if (t->header)
-        adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    adx_text out = *t;
+    adx_bytes functions = { .memory = &file->fn->memory };
+    if (out.write != NULL) {
+        t->write = adx_put_bytes;
+        t->user = &functions;
+    }
+    ad_status status = adx_do_kinds(file);
+    if (status == ADREV_OK && functions.failed)
+        status = ADREV_ENOMEM;
+    out.bytes = t->bytes;
+    *t = out;
+    if (status == ADREV_OK) {
+        adx_say_top(file);
+        if (!t->header)
+            adx_say_helpers(t, file->needed);
+        if (functions.n > 0)
+            t->write((const char *)functions.v, functions.n, t->user);
+        if (file->options->casadi)
+            status = adx_write_points(file->fn, file->asked, t);
+        if (t->header)
+            adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    }
+    adx_drop(functions.memory, functions.v);
     return status;
 }
 
@@ -97,7 +107,7 @@ static bool adx_is_usable(const char *name)
              && adx_is_listed(adx_math_names, name, n - 1));
 }
 
-// The name of a header that is included: NULL is one.
+// Whether a header of that name can be included. NULL is allowed.
 static bool adx_is_includable(const char *name)
 {
     return name == NULL || (strlen(name) <= 200
@@ -105,8 +115,12 @@ static bool adx_is_includable(const char *name)
 }
 
 // What is written besides a function's plain code.
-typedef enum adx_form { ADX_FORM_code, ADX_FORM_loaded, ADX_FORM_header } adx_form;
+typedef enum adx_form {
+    ADX_FORM_code, ADX_FORM_loaded, ADX_FORM_header
+} adx_form;
 
+// Checks the options and writes the file; ADREV_ESHAPE: they contradict one
+// another, or a name cannot be used.
 static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
@@ -141,8 +155,8 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
 {
     static const ad_c_options none;
     return fn == NULL ? ADREV_ESHAPE
-         : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code, write,
-                       user, bytes, NULL);
+         : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code,
+                       write, user, bytes, NULL);
 }
 
 ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,

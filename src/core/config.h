@@ -142,11 +142,10 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
-// Prefetches memory that is written or read in order, this far ahead. (bench/,
-// gcc: burgers takes 28 instead of 42 times as long as the plain program,
-// matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop 1.8 instead of
-// 2.1; nn, which is in the cache, 15.3 instead of 14.9. Any distance from 2 to
-// 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to fill.
+// Prefetches memory that is written or read in order, this far ahead. (burgers,
+// gcc: 28 instead of 42 times as long as the plain program. Any distance from 2
+// to 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to
+// fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
@@ -163,9 +162,9 @@
 #define ADX_FUSES 0
 #endif
 
-// Around names that hide those of an enclosing operator, on purpose. gcc gives
-// no warnings in a system header; with ADREV_STRICT, where it would, this one
-// is off in the whole file.
+// Around names that hide those of an enclosing operator on purpose, to silence
+// the warning. gcc gives no warnings in a system header; with ADREV_STRICT,
+// where it would, this one is off in the whole file.
 #ifdef __clang__
 #define ADX_QUIET                                                           \
     _Pragma("clang diagnostic push")                                        \
@@ -180,12 +179,13 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
-// Around functions that run once for many sweeps or replays: checks, dumps, and
-// whatever prints, saves, loads, plans or derives one program from another.
-// Compilers spend a third (gcc) to a half (clang) of the time on them. Loops over
-// the numbers of a recording do not belong there, nor do their helpers; deriving
-// takes 5 % longer for it. Off at -O0, where code should stay as it is written,
-// and where the whole file is compiled for size.
+// Around functions that run once for many sweeps or replays, so that compilers
+// spend less time on them: checks, dumps, and whatever prints, saves, loads,
+// plans or derives one program from another. (A third of the time with gcc,
+// half of it with clang; deriving a program takes 5 % longer.) Loops over the
+// numbers of a recording do not belong there, nor do their helpers. Off at -O0,
+// where code should stay as it is written, and where the whole file is compiled
+// for size.
 #if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__
 #define ADX_SELDOM_BEGIN
 #define ADX_SELDOM_END

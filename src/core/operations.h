@@ -55,40 +55,41 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 }
 
 /* --- values and partials that need more than one expression -----------------
- * A function adx_name for each row, and its text for generated C. ROW: name,
- * parameters, body. PARTIAL: what partials call, and so an operation of recorded
- * functions: name, n, its own partials, and the body, all of them in its arguments
- * x, y, z; the partials in its value v, too. An argument whose partial is 0 though
- * it matters is a function of the others, and stands for the last result.
+ * Each row makes a function adx_name, and its text for generated C. A ROW has a
+ * name, parameters and a body. A PARTIAL is a function that partials call, so in
+ * recorded functions it is an operation, too: it has a name, the number n of its
+ * arguments x, y, z, its own partials, which may also use its value v, and a
+ * body. An argument may matter although its partial is 0: then it is a function
+ * of the others, and stands for the value of the operation whose partial this is.
  *
- * share        the share of the larger of x and y that is x: 1, 0, a half each
- *              at a tie; where one is NaN, fmax and fmin return the other, and
- *              so does the share
- * ldexp        no exponent above 9999 or below does more than that one
+ * share        how much of the larger of x and y is x: 1 or 0, and a half at a
+ *              tie. If one of them is NaN, fmax and fmin return the other, and
+ *              all of it is the other's
+ * ldexp        exponents beyond 9999 or -9999 do no more than these
  * cosine       x/r for the length r; 0 at the origin, which is the subgradient
  *              of least norm
  * sound        1 where v has all its digits: not 0, subnormal, infinite or NaN
- * magnify      a power of 2 with which the length of x and y is sound
- * hypot_dx     x/r for r = hypot(x, y), which can be not sound
+ * magnify      a power of 2: the length of x and y times it is sound
+ * hypot_dx     x/r for r = hypot(x, y), even where r is not sound
  * over_square  x/(x*x + y*y) without the squares: they overflow at 1e155
- * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; of the squares' difference nothing
- *              would be left where x is close to y
+ * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; where x is close to y, the
+ *              difference of the squares would cancel
  * asin_dx      1/sqrt(1 - x*x), and atanh_dx 1/(1 - x*x): near 1 the square
  *              would cancel
  * atan_dx      1/(1 + x*x); for large x the square would overflow
- * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4;
- *              beyond, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing (1 - v*v
- *              has relative error 1e-8 at 10 and returns 0 at 20)
+ * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4.
+ *              Beyond that, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing,
+ *              while 1 - v*v has relative error 1e-8 at 10 and is 0 at 20
  * expm1_dx     exp(x) from v = expm1(x); where v + 1 cancels, from x
  * sigmoid      exp(-|x|) never overflows, and x <= 0 loses nothing
  * sigmoid_dx   v(1 - v) with t = exp(-|x|): 1 - v cancels for large x
  * softplus     log(1 + exp(x)) without overflow
- * gauss        exp(-x*x) to 2 ulp: the rounding error of x*x, which exp
- *              multiplies by itself (27 ulp at x = 5), comes exactly from fma
- *              and is put back
+ * gauss        exp(-x*x) to 2 ulp. exp would magnify the rounding error of x*x
+ *              (27 ulp at x = 5); fma gives this error exactly, and the result
+ *              is corrected by it
  * pow          x^y. Where a compiler sees an exponent 2 or -1, or a base 2, it
  *              takes a product, a quotient or exp2: here all of them are
- * pow_root     the root of |v| for v = x^y: sound where v just is not
+ * pow_root     the root of |v| for v = x^y, which may be sound where v is not
  * pow_dx       y x^(y-1): from v = x^y where that is sound, else from its root,
  *              in the order in which nothing overflows before the result does
  * pow_dy       x^y log x; its limit 0 where x^y is 0
@@ -260,8 +261,8 @@ ADX_API ad_real adx_digamma(ad_real x);
  * d/dx    partial, C expression in x, y, z and v (the value just computed);
  * d/dy    0 where the argument does not exist, or is an integer parameter
  * d/dz
- * box     where tests/core/operations.c samples: from, to for each argument. Value and
- *         partials are smooth inside; edges stand in ADREV_EDGES.
+ * box     where tests/core/operations.c samples: from, to for each argument.
+ *         Value and partials are smooth inside; edges are in ADREV_EDGES.
  * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
 
 // clang-format off
@@ -338,8 +339,9 @@ ADX_API ad_real adx_digamma(ad_real x);
 /* --- conventions at kinks, ties, limits and extreme arguments ---------------
  * Tested as they stand, in double precision: the first partials by
  * tests/core/edges.c, the second ones, which a recorded function has
- * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes, too.
- * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
+ * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes,
+ * too.
+ * ulps    largest error of a partial; 0: the very same bits, NaN for NaN     */
 
 #define ADX_NAN ((double)NAN)
 #define ADX_INF ((double)INFINITY)
@@ -471,14 +473,17 @@ typedef struct ad_op_info {
     double box[6];              // x from, to, y from, to, z from, to
 } ad_op_info;
 
-#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                                                \
-    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)                           \
-        { (void)x; (void)y; (void)z; return f; }                                               \
-    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
-        { (void)x; (void)y; (void)z; (void)v; return fx; }                                     \
-    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
-        { (void)x; (void)y; (void)z; (void)v; return fy; }                                     \
-    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                             \
+    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
+        { (void)x; (void)y; (void)z; return f; }                            \
+    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
+        { (void)x; (void)y; (void)z; (void)v; return fx; }                  \
+    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
+        { (void)x; (void)y; (void)z; (void)v; return fy; }                  \
+    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
         { (void)x; (void)y; (void)z; (void)v; return fz; }
 ADREV_OPS(ADX_DEFINE)
 #undef ADX_DEFINE

@@ -30,8 +30,8 @@ ADX_API const ad_op_info *ad_op_table(void)
 
 ADX_API const char *ad_version(void) { return ADREV_VERSION; }
 
-// Taylor series at the positive root, for |h| <= 1/4: the next term is below
-// 2^-60 of the first. Elsewhere a sum of 1/x would cancel here.
+// Taylor series at the positive root, for |h| <= 1/4, where the next term is
+// below 2^-60 of the first. The general formula would cancel here.
 static ad_real adx_digamma_near_root(ad_real h)
 {
     static const double c[] = {
@@ -53,7 +53,8 @@ static ad_real adx_digamma_near_root(ad_real h)
     return sum * h;
 }
 
-// pi/tan(pi x), reduced so that neither end of a period loses digits.
+// pi/tan(pi x). The argument is reduced so that neither end of a period loses
+// digits.
 static ad_real adx_pi_cot_pi(ad_real x)
 {
     const ad_real pi = ADX_K(3.14159265358979323846);
@@ -64,9 +65,9 @@ static ad_real adx_pi_cot_pi(ad_real x)
     return pi * adm_tan(pi * (r > 0 ? half - r : -half - r));
 }
 
-// Reflection below 1/2, recurrence up to 10, then the asymptotic series, whose
-// next term is below 2^-58. 3 ulp for x > 0; for x < 0 the error is relative
-// to the larger of the two terms that cancel.
+// Below 1/2 by reflection, up to 10 by recurrence, and from there by the
+// asymptotic series, whose next term is below 2^-58. The error is 3 ulp for x >
+// 0; for x < 0 it is relative to the larger of the two terms that cancel.
 ADX_API ad_real adx_digamma(ad_real x)
 {
     static const double bernoulli[] = {

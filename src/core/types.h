@@ -23,7 +23,7 @@ typedef ADREV_REAL ad_real;
 // of the implementation is defined. Private copies (ADREV_STATIC) take no part
 // in this.
 #ifdef ADREV_NO_THREADS
-#define adx_now adx_now_without_threads     // else the linker says less
+#define adx_now adx_now_without_threads     // so that the linker names it, too
 #define ADX_ALIKE_(real)                                                    \
     adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
 #else
@@ -36,7 +36,7 @@ ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
-// Compilers print the names of these structs in their messages about types: so
+// Compilers print the names of these structs in their messages about types, so
 // the names say what to do.
 
 // A number that remembers where it came from. Plain data: copy it as you
@@ -53,8 +53,8 @@ typedef struct ad_fwd {
     ad_real d;          // derivative along the chosen direction
 } ad_fwd;
 
-// One factor of the chain rule: 12 bytes with double, 8 with float. All that
-// the packing does is to halve the alignment of a double.
+// One operand of a statement: 12 bytes with double, 8 with float. All that the
+// packing does is to halve the alignment of a double.
 #pragma pack(push, 4)
 typedef struct adx_operand {
     ad_real d;          // partial derivative of the statement
@@ -62,9 +62,9 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression, where an operand still has its compound id. Both
-// halves are one field, because gcc 12 keeps no more than 32 fields in
-// registers.
+// The same in an expression, where an operand still has its compound id. The
+// two halves of that are one field, because gcc 12 keeps no more than 32 fields
+// in registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq
@@ -114,6 +114,9 @@ typedef struct ad_expr_use_ad_rec_to_record_it {
 
 typedef struct ad_tape ad_tape;
 
+// What can go wrong, and what ad_message says about it: what is wrong, and what
+// to look at. If a status has several causes, ad_tape_reason or ad_fn_reason
+// says which it was.
 #define ADREV_STATUS_TABLE(ROW)                                                         \
     ROW( OK,       "success" )                                                          \
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
@@ -122,16 +125,16 @@ typedef struct ad_tape ad_tape;
     ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
-    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: it has more of them" )     \
+    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
     ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "what cannot be traced: see ad_tape_reason, of a function ad_fn_reason" )  \
+    ROW( EHOOK,    "something cannot be traced: see ad_tape_reason or ad_fn_reason" )  \
     ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
-    ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
+    ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
     ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
@@ -146,7 +149,7 @@ typedef enum ad_status {
 // given the pointer that `alloc` returned, and is called only when the tape is
 // freed or outgrows its array of adjoints.
 typedef struct ad_allocator {
-    void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
+    void *(*alloc)(size_t bytes, void *user);   // aligned as by malloc; or NULL
     void (*free)(void *block, void *user);
     void *user;
 } ad_allocator;

@@ -1,7 +1,16 @@
 #pragma once
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and the adjoints of array nodes.
+ * The adjoint of a program (vjp) is a reverse sweep that is written down
+ * instead of done. First the nodes of the program are copied. Then each node,
+ * from the last to the first, adds its partial times its adjoint to the adjoint
+ * of each argument. derived[x] is the number that is this sum so far; a sum
+ * that grows is a new number each time. Where nothing has arrived (ADX_NOWHERE)
+ * the adjoint is zero, and the node adds nothing; neither is anything added for
+ * numbers that no input moves. Array nodes do the same range by range: their
+ * adjoints are array nodes, too.
+ *
+ * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy
@@ -22,7 +31,8 @@ static void adx_see_movement(void *user, uint32_t number)
     m->any = m->any || m->moved[number];
 }
 
-// Numbers that one of `moving` inputs moves. NULL: no memory.
+// The numbers that depend on any of `moving` inputs, counted from `first`: only
+// their adjoints are needed. NULL: no memory.
 static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
@@ -60,8 +70,9 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
              ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
 }
 
-// The same for a vector. One operation adds all of it, if it is n different
-// numbers that all have an adjoint already.
+// The same for a vector. If x is one number n times, it gets the sum of y. If
+// all numbers of x have an adjoint already, one node adds all of y. Else they
+// are added one by one, so that first terms need no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
                         adx_numbers y, const bool moved[])
 {
@@ -87,7 +98,7 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for a matrix; a column is a vector, too.
+// The same for a matrix, row by row; a matrix of one column is a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -106,10 +117,24 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
-static void adx_adjoint_each(adx_making *k, const adx_node *s,
-                             const adx_many *e, adx_numbers y,
-                             const bool moved[])
+// The adjoints of the results of a node, as one range. False: none has one, and
+// there is nothing to do.
+static bool adx_result_adjoints(adx_making *k, const adx_node *s,
+                                const adx_many *e, adx_numbers *y)
 {
+    const adx_numbers own = adx_own_range(s, e);
+    size_t rows = adx_facts_of(e->kind)->m ? e->m : 1;
+    return adx_take_range(k, NULL, rows, adx_many_results(e) / rows, &own, y);
+}
+
+// The adjoint of each argument is that argument's partials times y. `any` stays
+// false where they are 0.
+static void adx_adjoint_each(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
         if (!adx_any_moved(&e->arg[i], 1, e->n, moved))
             continue;
@@ -121,10 +146,48 @@ static void adx_adjoint_each(adx_making *k, const adx_node *s,
     }
 }
 
-// C = A B: Ab += Cb B', Bb += A' Cb.
-static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
-                                const bool moved[])
+static void adx_adjoint_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e, const bool moved[])
 {
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_adjoint_most(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    (void)k; (void)s; (void)e; (void)moved;
+}
+
+static void adx_adjoint_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0],
+                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
+                                      adx_cosines_in(k, s, e), y), moved);
+}
+
+static void adx_adjoint_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
+    for (size_t i = 0; i < e->n; i++)
+        adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+}
+
+// C = A B: Ab += Cb B', Bb += A' Cb.
+static void adx_adjoint_product(adx_making *k, const adx_node *s,
+                                const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     adx_numbers a = adx_argument_range(k, e, 0);
     adx_numbers b = adx_argument_range(k, e, 1);
     if (adx_any_moved(&e->arg[0], e->m, e->k, moved))
@@ -137,6 +200,8 @@ static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
                                         adx_transposed(a), y), moved);
 }
 
+// The adjoints of all operands are one node, a call of the rule. Rules have no
+// adjoints of adjoints or of tangents.
 static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
@@ -160,30 +225,16 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
-    const adx_numbers own = adx_own_range(s, e);
-    size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
-    size_t results = adx_many_results(e);
-    adx_numbers y;
-    if (e->kind == ADX_MANY_external) {
-        adx_adjoint_external(k, s, e, moved);
-        return;
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_adjoint_##kind(k, s, e, moved);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
     }
-    if (e->kind == ADX_MANY_most
-        || !adx_take_range(k, NULL, rows, results / rows, &own, &y))
-        return;
-    if (e->kind == ADX_MANY_each)
-        adx_adjoint_each(k, s, e, y, moved);
-    else if (e->kind == ADX_MANY_product)
-        adx_adjoint_product(k, e, y, moved);
-    else if (e->kind == ADX_MANY_sum)
-        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
-    else if (e->kind == ADX_MANY_norm)
-        adx_add_matrix(k, 1, e->k, &e->arg[0],
-                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
-                                      adx_cosines_in(k, s, e), y), moved);
-    else
-        for (size_t i = 0; i < e->n; i++)
-            adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+#undef ADX_CASE
 }
 
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
@@ -221,8 +272,14 @@ static void adx_adjoint_nodes(adx_making *k, const bool moved[])
     adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// The last node through whose result goes all that the nodes before it compute;
-// p->nodes if there is none, nobody looks (arrays), or no memory.
+// A bottleneck: the last node such that no node after it, and no output, reads
+// a result of the nodes before it. All that they compute goes through its
+// result. p->nodes: there is none, or it is not looked for (arrays), or no
+// memory.
+//
+// `last` has for each number the last node that reads it, and `most` is the
+// latest of these among the results so far: node i is a bottleneck if that is
+// not after i. Guards do not count, since they have no adjoints.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
     size_t neck = p->nodes;
@@ -231,7 +288,7 @@ static size_t adx_bottleneck_of(const adx_program *p)
         adx_drop(p->memory, last);
         return neck;
     }
-    memset(last, 0, p->numbers * sizeof *last);     // that reads a number
+    memset(last, 0, p->numbers * sizeof *last);
     for (size_t i = 0; i < p->nodes; i++) {
         const adx_node *s = &p->node[i];
         if (s->op != ADX_OP_guard)
@@ -250,8 +307,10 @@ static size_t adx_bottleneck_of(const adx_program *p)
     return neck;
 }
 
-// The adjoints of the inputs are what reaches them past the bottleneck, and
-// what comes through it from an adjoint of 1, times its own one.
+// Continues the way back at a bottleneck. The adjoints that inputs have by now
+// came past it, and are put aside. From there on the bottleneck has the adjoint
+// 1; what then arrives at the inputs is multiplied by its true adjoint,
+// `weight`, at the end, and added to what came past it.
 static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
@@ -273,7 +332,8 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. neck: a bottleneck; p->nodes: none.
+// See adx_make_adjoint. The adjoints of outputs begin with their weights, which
+// are inputs behind those of p. neck: a bottleneck; p->nodes: there is none.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -303,9 +363,10 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the next one: what it is multiplied by is accumulated before,
-// where that takes no more steps. (loop as a scan of 3000 steps, compiled,
-// bench/: 22 instead of 24 ns for each.)
+// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// also written by way of it: then what comes before the bottleneck need not
+// wait, but for one product for each input. This version is taken if it has no
+// more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
@@ -322,6 +383,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     return ADREV_OK;
 }
 
+// The program itself, without what no result and no guard depends on.
 static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -334,40 +396,82 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     return q->status;
 }
 
-// Nodes with many results, taken apart.
-static void adx_take_apart(adx_making *k, const adx_node *s,
-                           const adx_many *e)
+/* --- array nodes taken apart ------------------------------------------------
+ * A node with many results becomes nodes with one: element by element, each sum
+ * one addition after another. pattern: values do not matter, only what depends
+ * on what.                                                                   */
+
+// Operand l of a vector, among the numbers of the new program.
+static uint32_t adx_same_in(const adx_making *k, const adx_many *e, int arg,
+                            size_t row, size_t col)
 {
-    adx_program *p = k->to;
-    const uint32_t *same = k->same;
-    for (uint32_t i = 0; i < adx_many_results(e); i++) {
-        uint32_t row = e->kind == ADX_MANY_product ? i / e->n : 0;
-        uint32_t col = e->kind == ADX_MANY_product ? i % e->n : i;
+    return k->same[adx_in_range(&e->arg[arg], row, col)];
+}
+
+static void adx_apart_each(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = adx_emit(k->to, e->op, adx_same_in(k, e, 0, 0, i),
+                                     adx_same_in(k, e, 1, 0, i),
+                                     adx_same_in(k, e, 2, 0, i));
+}
+
+// All of the k operands by one operation.
+static void adx_apart_fold(adx_making *k, const adx_node *s,
+                           const adx_many *e, uint32_t op)
+{
+    uint32_t all = adx_same_in(k, e, 0, 0, 0);
+    for (size_t l = 1; l < e->k; l++)
+        all = adx_emit2(k->to, op, all, adx_same_in(k, e, 0, 0, l));
+    k->same[s->r] = all;
+}
+
+static void adx_apart_sum(adx_making *k, const adx_node *s,
+                          const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_add);
+}
+
+static void adx_apart_most(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_max);
+    k->same[s->r] = adx_emit2(k->to, ADREV_OP_detach, k->same[s->r],
+                              k->same[s->r]);
+}
+
+static void adx_apart_product(adx_making *k, const adx_node *s,
+                              const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < adx_many_results(e); i++) {
         uint32_t sum = ADX_NOWHERE;
-        for (uint32_t l = 0; l < e->k; l++) {
-            bool product = e->kind == ADX_MANY_product;
-            uint32_t x = same[adx_in_range(&e->arg[0], row, l)];
-            uint32_t y = product ? same[adx_in_range(&e->arg[1], l, col)] : x;
-            uint32_t term = product || e->kind == ADX_MANY_norm
-                          ? adx_emit2(p, ADREV_OP_mul, x, y) : x;
-            uint32_t op = e->kind == ADX_MANY_most ? ADREV_OP_max
-                                                   : ADREV_OP_add;
-            sum = sum == ADX_NOWHERE ? term : adx_emit2(p, op, sum, term);
+        for (size_t l = 0; l < e->k; l++) {
+            uint32_t term = adx_emit2(k->to, ADREV_OP_mul,
+                                      adx_same_in(k, e, 0, i / e->n, l),
+                                      adx_same_in(k, e, 1, l, i % e->n));
+            sum = sum == ADX_NOWHERE ? term
+                : adx_emit2(k->to, ADREV_OP_add, sum, term);
         }
-        k->same[s->r + i] =
-            e->kind == ADX_MANY_gather ? same[e->list[i]]
-          : e->kind == ADX_MANY_each
-            ? adx_emit(p, e->op, same[adx_in_range(&e->arg[0], 0, i)],
-                       same[adx_in_range(&e->arg[1], 0, i)],
-                       same[adx_in_range(&e->arg[2], 0, i)])
-          : e->kind == ADX_MANY_norm ? adx_emit2(p, ADREV_OP_sqrt, sum, sum)
-          : e->kind == ADX_MANY_most ? adx_emit2(p, ADREV_OP_detach, sum, sum)
-          : sum;
+        k->same[s->r + i] = sum;
     }
 }
 
-// What the operands of a length are divided by: the largest of them, for which
-// any other number would do as well, so that it is no variable.
+static void adx_apart_gather(adx_making *k, const adx_node *s,
+                             const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = k->same[e->list[i]];
+}
+
+// What the operands of a length are divided by, so that squares do not
+// overflow: the largest magnitude, or 1 if that is 0, infinite or a NaN. The
+// length does not depend on it, so that it needs no derivative (detach).
 static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 {
     adx_program *p = k->to;
@@ -383,13 +487,12 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     uint32_t below = adx_emit2(p, ADREV_OP_lt, most,
                                adx_fixed(p, ADX_K(INFINITY)));
     uint32_t good = adx_emit2(p, ADX_OP_and, above, below);
-    // of 0, infinity and NaN: 1
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
-// A length taken apart, scaled against overflow as adx_length is.
-static void adx_take_length(adx_making *k, const adx_node *s,
-                            const adx_many *e)
+// A length is scaled against overflow as adx_length is.
+static void adx_apart_length(adx_making *k, const adx_node *s,
+                             const adx_many *e)
 {
     adx_program *p = k->to;
     uint32_t scale = adx_length_scale(k, e);
@@ -404,11 +507,34 @@ static void adx_take_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// An external node has no nodes of one result. What stands for it makes other
-// numbers, but of the same operands, and each result is curved in all of them.
-static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
+// For a pattern, the root of the sum of squares is enough.
+static void adx_apart_norm(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
 {
     adx_program *p = k->to;
+    uint32_t sum = ADX_NOWHERE;
+    for (size_t l = 0; pattern && l < e->k; l++) {
+        uint32_t x = adx_same_in(k, e, 0, 0, l);
+        uint32_t term = adx_emit2(p, ADREV_OP_mul, x, x);
+        sum = l == 0 ? term : adx_emit2(p, ADREV_OP_add, sum, term);
+    }
+    if (pattern)
+        k->same[s->r] = adx_emit2(p, ADREV_OP_sqrt, sum, sum);
+    else
+        adx_apart_length(k, s, e);
+}
+
+// What an external node computes cannot be written as nodes. In a pattern, each
+// of its results is replaced by the square of the sum of all operands: that
+// depends on every operand, and has second derivatives for every pair.
+static void adx_apart_external(adx_making *k, const adx_node *s,
+                               const adx_many *e, bool pattern)
+{
+    adx_program *p = k->to;
+    if (!pattern) {
+        adx_spoil(p, ADREV_EEXTERNAL);
+        return;
+    }
     uint32_t sum = k->same[e->list[0]];
     for (size_t i = 1; i < adx_listed(e); i++)
         sum = adx_emit2(p, ADREV_OP_add, sum, k->same[e->list[i]]);
@@ -416,8 +542,22 @@ static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
-// The same program without nodes that have many results. pattern: only what
-// depends on what must be right.
+static void adx_take_apart(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_apart_##kind(k, s, e, pattern);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
+// The same program without array nodes and external nodes.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {
@@ -431,14 +571,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
             adx_copy_node(&k, s);
-        else if (many->kind == ADX_MANY_norm && !pattern)
-            adx_take_length(&k, s, many);
-        else if (many->kind != ADX_MANY_external)
-            adx_take_apart(&k, s, many);
-        else if (pattern)
-            adx_stand_in(&k, s, many);
         else
-            adx_spoil(q, ADREV_EEXTERNAL);
+            adx_take_apart(&k, s, many, pattern);
     }
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);

@@ -10,7 +10,8 @@
 
 /* --- loops --------------------------------------------------------------- */
 
-// One operation on n numbers of each argument, so far from one another.
+// An argument of an operation on n numbers: where the first one is, and how far
+// it is to the next.
 typedef struct adx_stream {
     const ad_real *v;
     ptrdiff_t step;
@@ -19,7 +20,7 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: see adx_place_node.
+// r overlaps no argument: adx_place_node sees to that.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -59,6 +60,9 @@ ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
 #undef ADX_MAP
 #undef ADX_LOOP
 
+// The loop for an operation. careful: a factor of zero absorbs in the chain
+// rule; else it is multiplied, which gives the same as long as all numbers are
+// finite.
 static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 {
 #define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
@@ -81,8 +85,9 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 }
 
 /* --- nodes with many results ------------------------------------------------
- * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
- * order in which the array statements of a tape make them.                   */
+ * There are L lanes: number i of lane l is at w[i*L + l], and L = 1 is a single
+ * point. Sums are made in the order in which the array statements of a tape
+ * make them, so that the bits are the same.                                  */
 
 static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
                              size_t i, size_t j)
@@ -90,6 +95,8 @@ static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
     return w + adx_in_range(r, i, j) * L;
 }
 
+// At a single point, one loop over the n elements; else for each element a loop
+// over the lanes.
 static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
                          size_t L, bool careful)
 {
@@ -104,6 +111,7 @@ static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
     }
 }
 
+// A sum, a largest number or a length, of lane l.
 static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
                             size_t l)
 {
@@ -120,21 +128,22 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
-// Columns of the chain rule that lie well in memory are added one by one.
+// Whether the product of a matrix and a vector in the chain rule is a sum of
+// columns, which must be contiguous: the loops are then over vectors.
 static bool adx_adds_columns(const adx_many *k)
 {
     return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
 }
 
-// A sum of products as a tape makes it: of two vectors in eight sums, else in
-// one.
+// Whether a sum of products is made of eight sums side by side, as a tape makes
+// that of two vectors; others are one sum.
 static bool adx_has_eight_sums(const adx_many *k, bool careful)
 {
     return k->n == 1 && !adx_adds_columns(k)
         && !(careful && k->op == ADX_OP_chain);
 }
 
-// One element at one point.
+// One element of a product, at a single point.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
                              size_t j, bool careful)
 {
@@ -163,7 +172,8 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
             sum[l] += a[l] * b[l];
 }
 
-// One element at L points side by side, with the same bits.
+// The same at L points side by side, with the same bits: product n goes to sum
+// n mod 8, and the eight sums are added in the order of adx_inner.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -187,7 +197,8 @@ static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
         adx_add_lanes(L, r, a, b, careful);
 }
 
-// y = 0 + a x: the sum of one term. The arrays do not overlap.
+// y = 0 + a x: the sum of one term, in which -0 becomes 0. The arrays do not
+// overlap.
 static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
                           ad_real *restrict y)
 {
@@ -195,8 +206,10 @@ static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
         y[i] = a * x[i] + 0;
 }
 
-// A product of the chain rule whose rows or columns lie well in memory. Sums go
-// on in the order of l, as those of adx_run_inner do where n > 1.
+// A product at a single point, by loops over contiguous rows of b, each of
+// which is added to a row of the result; or over columns of a, see
+// adx_adds_columns. Each element is summed in the order of l, as adx_run_inner
+// does where it makes one sum. False: neither rows nor columns are contiguous.
 static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
 {
     const adx_numbers *a = &k->arg[0];
@@ -221,7 +234,9 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-// The rule's own work: out[results] of in[operands].
+// Lets the rule compute out[results] from in[operands]. Where all adjoints are
+// 0, and their tangents are, the results are 0 without a call. Tangents that
+// are all 0 are not asked for.
 static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 {
     bool adjoint = k->op & ADX_EXTERNAL_adjoint;
@@ -248,8 +263,9 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 
 #define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
 
-// A call for each lane that has other operands than the one before it. Lanes
-// that do not pass a guard are left, as a single point would be.
+// Calls the rule for each lane whose operands are not those of the call before.
+// Lanes that have failed at a guard are left out, since a single point would
+// not have come here.
 static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
                              ad_real room[], size_t L, uint32_t flipped[])
 {
@@ -278,33 +294,11 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
-// flipped[L]: set where a node fails.
-static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
-                         size_t L, bool careful, uint32_t flipped[])
+static void adx_run_product(const adx_many *k, ad_real r[], ad_real w[],
+                            size_t L, bool careful)
 {
-    const adx_many *k = &m->many[s->a];
-    ad_real *r = w + s->r * L;
-    if (k->kind == ADX_MANY_external) {
-        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+    if (L == 1 && !careful && adx_run_rows(k, r, w))
         return;
-    }
-    if (k->kind == ADX_MANY_product && L == 1 && !careful
-        && adx_run_rows(k, r, w))
-        return;
-    if (k->kind == ADX_MANY_each) {
-        adx_run_each(k, r, w, L, careful);
-        return;
-    }
-    if (k->kind == ADX_MANY_gather) {
-        for (size_t i = 0; i < k->n; i++)
-            memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
-        return;
-    }
-    if (k->kind != ADX_MANY_product) {
-        for (size_t l = 0; l < L; l++)
-            r[l] = adx_run_fold(k, w, L, l);
-        return;
-    }
     for (size_t i = 0; i < k->m; i++)
         for (size_t j = 0; j < k->n; j++)
             if (L == 1)
@@ -312,4 +306,40 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
             else
                 adx_run_inner_lanes(k, w, L, i, j, careful,
                                     r + (i * k->n + j) * L);
+}
+
+static void adx_run_gather(const adx_many *k, ad_real r[], const ad_real w[],
+                           size_t L)
+{
+    for (size_t i = 0; i < k->n; i++)
+        memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
+}
+
+// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
+// fails.
+static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
+                         size_t L, bool careful, uint32_t flipped[])
+{
+    const adx_many *k = &m->many[s->a];
+    ad_real *r = w + s->r * L;
+    switch (k->kind) {
+    case ADX_MANY_each:
+        adx_run_each(k, r, w, L, careful);
+        break;
+    case ADX_MANY_sum: case ADX_MANY_most: case ADX_MANY_norm:
+        for (size_t l = 0; l < L; l++)
+            r[l] = adx_run_fold(k, w, L, l);
+        break;
+    case ADX_MANY_product:
+        adx_run_product(k, r, w, L, careful);
+        break;
+    case ADX_MANY_gather:
+        adx_run_gather(k, r, w, L);
+        break;
+    case ADX_MANY_external:
+        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+        break;
+    case ADX_MANY_COUNT:
+        break;
+    }
 }

@@ -4,57 +4,8 @@
  * Calls of a recorded function while something else is recorded.
  *
  *   needs   tape/layout tape/memory array/operands function/api
- *           function/program function/record
+ *           function/record
  * ========================================================================== */
-
-// What a statement on the tape saves: the function, and where it was called.
-typedef struct adx_saved_call {
-    ad_fn *fn;
-    ad_real x[];
-} adx_saved_call;
-
-static const adx_program *adx_called(const void *saved,
-                                     const adx_code_place **guards)
-{
-    const ad_fn *fn = ((const adx_saved_call *)saved)->fn;
-    *guards = fn->guard;
-    return &fn->program;
-}
-
-static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
-                              size_t n, ad_real dx[])
-{
-    const adx_saved_call *call = (const adx_saved_call *)saved;
-    ad_real few[16];
-    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(&call->fn->memory, n,
-                                                     sizeof *g);
-    (void)m;
-    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
-    for (size_t i = 0; ok && i < n; i++)
-        dx[i] += g[i];
-    if (g != few)
-        adx_drop(&call->fn->memory, g);
-    return ok;
-}
-
-static bool adx_call_pushforward(const void *saved, size_t n,
-                                 const ad_real dx[], size_t m, ad_real dy[])
-{
-    const adx_saved_call *call = (const adx_saved_call *)saved;
-    (void)n;
-    (void)m;
-    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
-}
-
-static void adx_call_destroy(const void *saved)
-{
-    ad_fn_free(((const adx_saved_call *)saved)->fn);
-}
-
-static const ad_external_rule adx_call_rule = {
-    .name = "call", .pullback = adx_call_pullback,
-    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
-};
 
 // Values in, values out; y stays as it is on failure.
 static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
@@ -65,8 +16,9 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
-// No results. In a recorded function they would be constants, NaN at every point
-// for ever after: it fails, unless it would come to the same at every point.
+// A call that fails has no results: they are NaN. In a function that is being
+// recorded these would be constants, at every point. So that recording fails,
+// unless the arguments are constants, with which the call fails at every point.
 static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
                                const ad_rev x[], ad_rev y[])
 {
@@ -91,6 +43,9 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
         return adx_fail_call(fn, ADREV_ENOMEM, x, y);
     ad_real *v = call->x + fn->n;
     call->fn = fn;
+    call->program = &fn->program;
+    call->guard = fn->guard;
+    call->memory = &fn->memory;
     ad_status status = adx_call_values(fn, x, call, v);
     if (status == ADREV_OK) {
         // relaxed: the caller holds it

@@ -1,7 +1,18 @@
 #pragma once
 
 /* === function/colour ========================================================
- * Colourings: which rows or columns can share one direction.
+ * Colourings: columns (or rows) of one colour are computed in one direction.
+ * Two kinds are made, both greedily: each vertex in turn gets the lowest colour
+ * that is still free.
+ *
+ * For a Jacobian, columns that have an entry in one row get different colours
+ * (a distance-2 colouring of the bipartite graph). Then each entry of a
+ * direction belongs to one column. For a Hessian, a star colouring of the graph
+ * of the matrix is enough: of two symmetric entries at least one can be read
+ * off.
+ *
+ * A row with very many entries would need as many colours. Such rows are called
+ * full: the colouring ignores them, and they are computed by themselves.
  *
  *   needs   tape/memory function/pattern
  *   offers  ADX_UNCOLOURED adx_full_from adx_is_full adx_colour_columns
@@ -17,8 +28,10 @@ typedef struct adx_colouring {
     uint32_t colours;
 } adx_colouring;
 
-// Rows to be computed by themselves: so many of the fullest that these and the
-// colours that the others need at least are fewest.
+// Which rows are full: those with more entries than what this returns. A row
+// with n entries needs at least n colours. So n is chosen such that n, and the
+// number of rows that have more entries, are fewest together. UINT32_MAX: no
+// memory.
 static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
 {
     uint32_t *count = (uint32_t *)adx_take(a, g->cols + 1, sizeof *count);
@@ -36,12 +49,13 @@ static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
             at = n;
         }
     adx_drop(a, count);
-    return at;                  // rows with more entries than this
+    return at;
 }
 
-// Columns in the order of their number of entries, or as they stand.
+// The columns, those with most entries first (a counting sort), or as they
+// stand.
 static void adx_sort_columns(const adx_entries *t, bool sorted,
-                             uint32_t order[],uint32_t bucket[])
+                             uint32_t order[], uint32_t bucket[])
 {
     size_t n = t->rows;
     for (uint32_t i = 0; i < n; i++)
@@ -57,16 +71,18 @@ static void adx_sort_columns(const adx_entries *t, bool sorted,
         order[bucket[t->cols - (t->start[i + 1] - t->start[i])]++] = i;
 }
 
-// What a greedy colouring needs.
+// What a greedy colouring needs. A colour is taken for column v if v + 1 is
+// noted for it, so that nothing has to be cleared from column to column.
 typedef struct adx_greedy {
     const adx_entries *g;         // rows: of columns
     const adx_entries *t;         // columns: of rows
     uint32_t full;              // rows with more entries do not count
     const uint32_t *order;
     uint32_t *colour;
-    uint32_t *taken;            // [colour]: by which column, + 1
+    uint32_t *taken;            // [colour] 1 + the last column it is taken for
 } adx_greedy;
 
+// The lowest colour that is not taken for v.
 static uint32_t adx_free_colour(const adx_greedy *k, uint32_t v)
 {
     uint32_t c = 0;
@@ -80,7 +96,9 @@ static bool adx_is_full(const adx_greedy *k, uint32_t row)
     return k->g->start[row + 1] - k->g->start[row] > k->full;
 }
 
-// Columns that share a row get different colours. Returns their number.
+// Colours columns so that those which share a row differ, full rows aside: for
+// each column, the colours of all columns that share a row with it are taken.
+// Returns the number of colours.
 static uint32_t adx_colour_columns(const adx_greedy *k)
 {
     uint32_t colours = 0;
@@ -103,7 +121,10 @@ static uint32_t adx_colour_columns(const adx_greedy *k)
     return colours;
 }
 
-// Two edges away from v by way of w. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
+// Colours that v may not have because of vertices x two edges away, by way of
+// w. While w has no colour, v and x must differ, for w could be of any colour.
+// When w has one, the path v w x must not go on to a y of the colour of w, if v
+// is to have that of x. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
 static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 {
     const adx_entries *g = k->g;
@@ -124,7 +145,8 @@ static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 }
 
 // A star colouring of a symmetric graph: neighbours differ, and every path of
-// four has three colours. Full vertices come last, each with its own.
+// four vertices has at least three colours. Full vertices come last, each with
+// a colour of its own. Returns the number of colours.
 static uint32_t adx_colour_stars(const adx_greedy *k)
 {
     const adx_entries *g = k->g;
@@ -153,7 +175,8 @@ static uint32_t adx_colour_stars(const adx_greedy *k)
 
 typedef uint32_t adx_colour_fn(const adx_greedy *k);
 
-// The best of several orders; UINT32_MAX: no memory.
+// Colours in two orders, as the columns stand and with the fullest first, and
+// keeps the better one. Returns the number of colours; UINT32_MAX: no memory.
 static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
                                    const adx_entries *t, uint32_t full,
                                    adx_colour_fn *colour, uint32_t best[])

@@ -2,17 +2,20 @@
 
 /* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
- * at a point where all guards pass. If results differ there, they depend on
- * something that the recording froze.
+ * at a point nearby where all guards pass, and what was recorded is replayed
+ * there. If the results differ by more than rounding, they depend on something
+ * that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations
  *           function/program function/places function/run function/functions
+ *   offers  adx_compare_nearby
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// Values of f at x, given constants on a tape that is then gone.
+// Runs f at x, with constants, on a tape that is freed. The values are in
+// lent->y.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
                                const ad_real x[], adx_lent *lent)
 {
@@ -38,7 +41,7 @@ static ad_real adx_larger_of(ad_real a, ad_real b)
     return adx_most(adm_fabs(a), adm_fabs(b));
 }
 
-// Whether two values are the same but for so much of them.
+// Whether two values are the same, but for a part of the larger one.
 static bool adx_alike(ad_real a, ad_real b, ad_real part)
 {
     return a == b || (a != a && b != b)
@@ -68,8 +71,8 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return status;
 }
 
-// A comparison close to x. The program is run as it stands, each number in its
-// own place: to make it ready for many evaluations (function/places) takes longer than to
+// A comparison close to x. The program is run as it is, each number in a place
+// of its own: to make it a machine (function/places) would take longer than to
 // record it.
 typedef struct adx_nearby {
     adx_machine machine;        // which borrows the program's nodes
@@ -82,6 +85,8 @@ typedef struct adx_nearby {
     ad_real *w;                 // numbers of the program
 } adx_nearby;
 
+// A machine that has the nodes of the program itself, behind which an end is
+// written. False: no memory.
 static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
@@ -104,7 +109,8 @@ static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
     return true;
 }
 
-// What was recorded, at x. False: a guard is not passed, or a node fails.
+// Replays at x what was recorded. False: a guard is not passed, or a node
+// fails.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -120,7 +126,8 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     return true;
 }
 
-// A step of each input, up or down, so large a part of it; of 0: up.
+// Moves each input up or down, at random, by this part of it; an input of 0
+// moves up by the part itself.
 static void adx_move_nearby(const adx_nearby *c, ad_real part)
 {
     uint32_t random = 1;
@@ -145,9 +152,10 @@ static bool adx_find_nearby(const adx_nearby *c)
     return false;
 }
 
-// Whether f differs there by more than rounding: than a small part of what it
-// has changed by, and than the error of a few operations, and than the
-// recording differs from f at x, where both are the same but for rounding.
+// Whether f and the recording differ by more than rounding, in any result.
+// Three things count as rounding: an error of a few operations; a small part of
+// the change from x to here; and 64 times what they differ by at x itself,
+// where both are the same but for rounding.
 static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
 {
     const ad_real few = 1024 * ADX_EPSILON;
@@ -167,6 +175,8 @@ static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
     return false;
 }
 
+// lent->y: the results of f at x, as they were recorded. If guards fail at all
+// points that are tried, nothing is compared.
 static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {

@@ -16,14 +16,16 @@
 
 ADX_SELDOM_BEGIN
 
-// A program made from another one: what its numbers became.
+// A program that is made from another one. For each number of the old program:
+// whether it is needed, and which numbers of the new one are the same number
+// and its derivative.
 typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
     bool *used;                 // numbers that a result depends on
-    uint32_t *same;             // the same number
+    uint32_t *same;             // what it is in the new program
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
-    uint32_t guards;            // of the new program, before those of the old
+    uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
 
 static void adx_mark(void *user, uint32_t number)
@@ -31,6 +33,8 @@ static void adx_mark(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
+// Whether a node is needed: any guard is, and a node with many results is if
+// one of these is.
 static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
@@ -43,7 +47,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// What a guard or a node with many results reads, and all that it computes.
+// Marks what a guard or a node with many results reads, and all that it
+// computes. False: it is not needed.
 ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
@@ -55,7 +60,10 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
     return true;
 }
 
-// Numbers on which results or guards depend. Returns how many nodes are needed.
+// Marks the numbers on which results or guards depend; in a plain program, all.
+// It is enough to go through the nodes once, from the last to the first: when a
+// node is met, all nodes that read its result have been. Returns how many nodes
+// are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -82,7 +90,9 @@ static void adx_end_making(adx_making *k)
     adx_drop(a, k->derived);
 }
 
-// Numbers of the new program for constants of the old one.
+// Begins to add to a program that has its inputs, and perhaps nodes. Constants
+// that are needed are copied; the caller says what the old inputs become.
+// False: no memory; then there is nothing to end.
 static bool adx_start_making(adx_making *k, const adx_program *from,
                              adx_program *to)
 {
@@ -108,7 +118,8 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-// The inputs of the new program begin with those of the old one.
+// The same with an empty new program, whose inputs are those of the old one and
+// then some more.
 static bool adx_begin_making(adx_making *k, const adx_program *from,
                              adx_program *to, size_t more_inputs)
 {
@@ -123,11 +134,12 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
 
 /* --- copies -------------------------------------------------------------- */
 
-// Numbers of an argument, or what they became, as a range of the new program.
-// to NULL: the derived ones, which where there is none are zero. Whether there
-// is any.
+// What the numbers of an old range became, as a range of the new program. `to`
+// says what they became; NULL: their derivatives, with a zero for each number
+// that has none. False: none of them has one, or the program has failed.
 static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
-                           size_t cols, const adx_numbers *old, adx_numbers *out)
+                           size_t cols, const adx_numbers *old,
+                           adx_numbers *out)
 {
     adx_program *p = k->to;
     size_t n = rows * cols;
@@ -152,12 +164,13 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// Results of a node as a range.
+// The results of a node with many, as a range of the old program.
 static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
 
+// The opposite of adx_take_range: the old range `at` became the new one `from`.
 static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
                           size_t cols, adx_numbers from)
 {
@@ -166,7 +179,7 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a node in the new program, with room for so many more.
+// The list of a node in numbers of the new program, with room for some more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -180,6 +193,7 @@ static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
     return list;
 }
 
+// A gather needs no node if its numbers have become evenly spaced.
 static void adx_copy_gather(adx_making *k, const adx_node *s,
                             const adx_many *old)
 {
@@ -192,6 +206,8 @@ static void adx_copy_gather(adx_making *k, const adx_node *s,
     adx_drop(k->to->memory, list);
 }
 
+// Copies a node with many results: its arguments become ranges of the new
+// program, or its list a list of new numbers.
 static void adx_copy_many(adx_making *k, const adx_node *s,
                           const adx_many *old)
 {
@@ -214,6 +230,8 @@ static void adx_copy_many(adx_making *k, const adx_node *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
+// Adds to the new program what a node does. It becomes no node of its own if
+// the new program has such a node, or if an identity gives the result.
 static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
@@ -243,9 +261,12 @@ static uint32_t adx_argument(const adx_node *s, int i)
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
 
-// sum += d x for n numbers each, where sum may be nothing so far (any false).
+// sum + d x, for n numbers each: one term of the chain rule. *any says whether
+// there is a sum so far, and then whether there is one now. A partial of 0 adds
+// nothing; one of -1, or one that is a negation itself, subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
-                                     adx_numbers sum, adx_numbers d, adx_numbers x)
+                                     adx_numbers sum, adx_numbers d,
+                                     adx_numbers x)
 {
     if (adx_is_single(&d) && (adx_is(p, d.base, 0)
                              || adx_is(p, d.base, -ADX_K(0.0))))
@@ -266,6 +287,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
+// The same for single numbers; a sum of no terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
@@ -292,7 +314,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
     return r;
 }
 
-// Partial i of all its operations.
+// Partial i of the operations of such a node: a range of e->n numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
@@ -305,7 +327,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
     return adx_partial_of(k->to, e->n, e->op, i, arg, v);
 }
 
-// Of the length v of x: x/v.
+// The partials of the length v of x: x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {

@@ -1,23 +1,25 @@
 #pragma once
 
 /* === function/dense =========================================================
- * Dense Jacobians and Hessians, each by the way that is cheapest: one program for
- * all of it, a direction for each row or column, or the directions of the
- * colouring, where most entries are zero.
+ * Dense Jacobians and Hessians, each by the way that is cheapest. Small ones
+ * are computed by one program (function/matrices). Larger ones take a direction
+ * for each row or column; but if most entries are zero, columns (or rows) that
+ * have no row in common share a direction, as in sparse matrices
+ * (function/plans).
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/functions function/evaluate function/directions
- *           function/pattern function/plans
+ *           function/functions function/evaluation function/evaluate
+ *           function/directions function/pattern function/plans
  * ========================================================================== */
 
-// A plan in which each entry is found as it is without one: in a direction of its
-// column (by_rows: row), at the result of its row. So it has the same bits. The
-// major of the two is what a direction is no part of.
+// A plan without full rows: each entry is found in a direction of its column
+// (by_rows: row), as without a plan, so that it has the same bits. Then a
+// direction is of columns, and the rows are major; by_rows, it is the opposite.
 static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
     const adx_entries *minor = s->by_rows ? &s->g : t;
-    const uint32_t none = UINT32_MAX - 1;       // is full
+    const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
            && adx_follow(s, &plan, major);
@@ -25,8 +27,9 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     return ok;
 }
 
-// Whether there may be a gain: few entries, and no colour for each of so many
-// directions, of which a full row has one for each of its entries.
+// Whether a colouring may help: a sixteenth of the entries at most are other
+// than zero, and no row has more than half of the columns, each of which would
+// need a colour of its own.
 static bool adx_is_thin(const adx_entries *major)
 {
     size_t most = major->rows / 16 * major->cols;
@@ -38,7 +41,7 @@ static bool adx_is_thin(const adx_entries *major)
     return true;
 }
 
-// All entries: of a Hessian both triangles.
+// The pattern of all entries; of a Hessian both triangles.
 static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
                            adx_entries *g)
 {
@@ -50,7 +53,7 @@ static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
     return ok;
 }
 
-// *out stays NULL if it would not help.
+// Makes a plan if it halves the number of directions; else *out is NULL.
 static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -81,7 +84,9 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
-// Found out once, as patterns are. *out NULL: it does not help.
+// The plan, which is made once, as patterns are. *out NULL: none helps, which
+// is found out once, too (crowded), and is so where all directions fit in one
+// block of lanes.
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
@@ -104,7 +109,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     return ADREV_OK;
 }
 
-// Entries into a matrix of n columns.
+// Writes entries into a matrix of n columns, and zeros between them.
 static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
                                size_t n, ad_real to[])
 {
@@ -114,7 +119,7 @@ static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
             to[i * n + s->g.col[k]] = value[k];
 }
 
-// w NULL: the Jacobian, else the Hessian of w f.
+// By a plan. w NULL: the Jacobian; else the Hessian of w f.
 static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                                   const ad_real x[], const ad_real w[],
                                   ad_real to[])
@@ -130,7 +135,7 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// Row by row, or column by column.
+// A direction for each row or for each column, whichever are fewer.
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
@@ -165,7 +170,8 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
                                  : adx_jacobian_in_turn(fn, x, J);
 }
 
-// Where no program computes both: first the value, then the matrix.
+// Where no program computes both: first the value, then the matrix. y is
+// written only when both are known.
 ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
                                                     const ad_real x[],
                                                     ad_real y[], ad_real J[])
@@ -192,7 +198,8 @@ ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                  : adx_linearize_in_turn(fn, x, y, J);
 }
 
-// Both triangles are computed; the lower one counts, so that H is symmetric.
+// Both triangles are computed; the lower one is copied to the upper one, so
+// that H is symmetric to the bit.
 ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[])
 {

@@ -1,19 +1,21 @@
 #pragma once
 
 /* === function/directions ====================================================
- * Several rows or columns of a matrix at once, one in each lane. All lanes are
- * at the same point, so a guard fails either in every lane or in none.
+ * Several rows or columns of a matrix at once: each lane has a direction of its
+ * own. All lanes are at the same point, so a guard fails either in every lane
+ * or in none.
  *
- *   needs   tape/memory function/api function/places function/arrays
- *           function/run function/functions function/evaluate
+ *   needs   tape/memory function/api function/workspace function/places
+ *           function/arrays function/run function/functions
+ *           function/evaluation function/evaluate
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// Lanes for n directions: all of them, a multiple of 4; but a full block, even if
-// a part of it is for nothing, where that is faster: its loops take half of the
-// time (function/run), except for calls of the math library and for arrays. (skin, bench/,
-// 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
-// and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
+// Lanes for n directions: n, rounded up to a multiple of 4. But if a full block
+// is faster, even with lanes to spare, then all lanes: its loops have a
+// constant length and take half of the time (function/run). That is not so for
+// calls of the math library, which cost the same for each lane, and for arrays.
+// (skin, bench/, 26 directions: 32 lanes are two to four times as fast as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
@@ -24,18 +26,19 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
     return full ? ADREV_LANES_MOST : few;
 }
 
-// One of the given arrays is directions instead: unit vectors, or of each group
-// of entries the sum of their unit vectors.
+// Directions at one point. One of the given arrays is the direction: a unit
+// vector, or the sum of the unit vectors of a group of entries.
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
     size_t parts;
-    adx_given given[3];         // x NULL: unit vectors
+    adx_given given[3];         // x NULL: the direction
     size_t n;                   // directions
     size_t results;             // of each direction
     const uint32_t *group;      // of each entry of a direction; NULL: its index
 } adx_directions;
 
+// Writes the inputs of all lanes: lane l has direction first + l.
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
@@ -69,6 +72,8 @@ static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
     return false;
 }
 
+// Runs all directions, as many at a time as there are lanes; again with care if
+// a result is a NaN or an external node fails (see adx_run_point).
 static ad_status adx_sweep_directions(const adx_directions *d,
                                       const adx_machine *m,
                                       adx_workspace *work, adx_take_fn *take,
@@ -95,8 +100,9 @@ static ad_status adx_sweep_directions(const adx_directions *d,
     return ADREV_OK;
 }
 
-// The guards are passed in the first sweep or never, so that nothing is written
-// on failure; but a replay may fail in any: then see adx_fails_late.
+// Runs all directions. Guards are passed in the first lanes or not at all, so
+// that nothing has been written if they fail. But an external node may fail
+// later: see adx_fails_late.
 static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
@@ -133,12 +139,13 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
-// Whether a sweep may fail when another one has written its results.
+// Whether some directions may fail when others have written their results.
 static bool adx_fails_late(const adx_directions *d)
 {
     return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
 }
 
+// A dense matrix from all directions; nothing is written on failure.
 static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
                                 size_t across, size_t down)
 {

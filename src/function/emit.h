@@ -13,6 +13,7 @@
  *           adx_emit_external
  * ========================================================================== */
 
+// The value of an operation, for use outside of replays.
 ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
                                         ad_real z)
 {
@@ -31,7 +32,8 @@ static bool adx_has_identity(uint32_t op)
     return op == ADREV_OP_neg || op == ADREV_OP_select;
 }
 
-// What x op y is without computing it; ADX_NOWHERE: no such identity.
+// The number that an operation gives by an identity, without a node;
+// ADX_NOWHERE: by none.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
@@ -81,19 +83,20 @@ ADX_INLINE bool adx_has_room_for_node(adx_program *p)
         || adx_grow_program(p);
 }
 
-// Where there is room: the node as it is, without a look at what it computes.
+// Appends a node as it is, for which there is room.
 ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
-    // 10^7 operations recorded: 18.1 instead of 18.6 ns for each.
+    // Memory further on is asked for before it is needed: 18.1 instead of 18.6
+    // ns for each of 10^7 operations.
     ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
     p->from[r] = (uint32_t)p->nodes;
     p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
     return r;
 }
 
-// A node, unless one with this key is known already.
+// Appends a node, unless a number with this key is known already.
 ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
                              uint32_t x, uint32_t y, uint32_t z)
 {
@@ -110,11 +113,13 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
     return r;
 }
 
-// The number that an operation makes of others; arguments that there are not
-// are x. Each test that this way is spared counts: processors are busy with its
-// instructions all the time. (10^3 operations recorded: 14 ns for each. With
-// more tests here and in adx_trace, by which an operation took 400 instructions
-// instead of 310, it was 18.)
+// The number that an operation makes of others; arguments beyond the arity are
+// x. An operation on constants is computed now. An identity gives a number that
+// there is. A product of a number with itself becomes a square. Arguments of an
+// operation that commutes are put in order, so that x y and y x have one key.
+// What is left becomes a node, unless it is known. Every operation of a
+// recording comes this way, and each test counts: of 10^3 operations each takes
+// 14 ns; with more tests here and in adx_trace it took 18.
 ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
@@ -145,7 +150,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, where arguments that there are not may be anything.
+// The same, where arguments beyond the arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
@@ -158,7 +163,8 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
     return adx_emit(p, op, x, y, x);
 }
 
-// The program goes on only where x is what it was.
+// A guard: replays go on only where x has the value that `was` has. A constant
+// needs none.
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
@@ -170,7 +176,9 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
 
 /* --- nodes with many results --------------------------------------------- */
 
-// The first of its results. The list and what is kept become the program's.
+// Appends a node with many results; returns the first of them. The list of k
+// and its hold on the shared rule become the program's, or are given up on
+// failure.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
@@ -196,6 +204,7 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
     return first;
 }
 
+// Whether a list has the numbers of a range, row by row.
 static bool adx_is_even(const uint32_t list[], size_t rows, size_t cols,
                         const adx_numbers *r)
 {
@@ -215,8 +224,10 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
     return true;
 }
 
-// A matrix of any numbers as a range: evenly spaced ones as they are, others
-// gathered; constants once for all evaluations.
+// A matrix of any numbers as a range, which is all that an array node can read.
+// Numbers at even distances are a range already. Constants get new numbers,
+// which follow one another, so that evaluations have nothing to do. All else is
+// gathered by a node of its own.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)
 {
@@ -260,7 +271,8 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
     return adx_is_single(r) && adx_is(p, r->base, 1);
 }
 
-// An operation on n numbers of each argument.
+// An operation on n numbers of each argument. The result is a single number if
+// all arguments are, or if n is 1.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -297,8 +309,8 @@ static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
     return adx_append_many(p, &fold);
 }
 
-// With a single number in the middle and on one side it is that of a number and
-// a vector.
+// The product of matrices [m x k] and [k x n]. If k is 1 and one of them is a
+// single number, it is a vector times that number, element by element.
 static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
                                     size_t k, size_t n, adx_numbers a,
                                     adx_numbers b)
@@ -319,8 +331,8 @@ static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
     return (adx_numbers){ adx_append_many(p, &product), (int32_t)n, 1 };
 }
 
-// A part of an external statement. Never looked up among those before: whether
-// it is the same is for the rule to say, not for us.
+// A part of an external statement, whose list becomes the program's. It is
+// never looked up: only the rule knows whether it does the same twice.
 static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {

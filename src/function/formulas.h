@@ -1,17 +1,18 @@
 #pragma once
 
 /* === function/formulas ======================================================
- * The cells of the operator tables are C expressions. They are parsed here and
- * become nodes of a program. In this way partials enter a program, and partials
- * of partials.
+ * The cells of the operator tables are C expressions. They are parsed here, by
+ * recursive descent, and become nodes of a program. In this way partials enter
+ * a program, and partials of partials.
  *
- *     choice  = either [ "?" choice ":" choice ]
- *     either  = both { "||" both }            both  = relation { "&&" relation }
+ *     choice   = either [ "?" choice ":" choice ]
+ *     either   = both { "||" both }
+ *     both     = relation { "&&" relation }
  *     relation = sum [ ("<" | ">" | "==" ...) sum ]
- *     sum     = product { ("+" | "-") product }
- *     product = factor { ("*" | "/") factor }
- *     factor  = "-" factor | "(" choice ")" | number | x | y | z | v
- *             | name "(" choice { "," choice } ")"
+ *     sum      = product { ("+" | "-") product }
+ *     product  = factor { ("*" | "/") factor }
+ *     factor   = "-" factor | "(" choice ")" | number | x | y | z | v
+ *              | name "(" choice { "," choice } ")"
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit
@@ -37,11 +38,13 @@ typedef struct adx_formula {
 
 static uint8_t adx_choice(adx_formula *f);
 
+// Appends a term; returns its index as an argument. No cell of the tables is
+// ever wrong: tests/function/function_ops.c reads all of them.
 static uint8_t adx_new_term(adx_formula *f, uint32_t op, uint8_t x, uint8_t y,
                             uint8_t z, ad_real v)
 {
     if (op > ADX_TERM_NUMBER || f->terms == ADX_TERMS) {
-        f->wrong = true;                    // tests/function/function_ops.c reads all
+        f->wrong = true;
         return 0;
     }
     f->term[f->terms] = (adx_term){ (uint16_t)op, { x, y, z }, v };
@@ -54,6 +57,7 @@ static void adx_blank(adx_formula *f)
         f->at++;
 }
 
+// Whether this text comes next, which is then passed over.
 static bool adx_next_is(adx_formula *f, const char *text)
 {
     adx_blank(f);
@@ -71,7 +75,8 @@ static bool adx_is_letter(char c)
 
 static bool adx_is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The operation that a function in a cell stands for.
+// The operation that the name of a function in a cell stands for, without its
+// prefix; ADX_OP_COUNT: none.
 static uint32_t adx_operation_named(const char *name, size_t n)
 {
     static const char *const other[][2] = {
@@ -89,7 +94,7 @@ static uint32_t adx_operation_named(const char *name, size_t n)
     return op;
 }
 
-// adm_sin(...), adx_gauss(...) or ADX_K(...)
+// A call in a cell, behind its "(": adm_sin(...), adx_gauss(...) or ADX_K(...).
 static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
 {
     uint8_t arg[3] = { 0 };
@@ -105,9 +110,9 @@ static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
     return adx_new_term(f, op, arg[0], arg[1], arg[2], 0);
 }
 
-// A decimal of the tables, whatever the locale's decimal point is: correctly
-// rounded where all digits behind the first 19 are zeros or do not matter, and
-// powers of ten to the 22nd, which are exact, are enough.
+// A decimal of the tables, whatever the locale's decimal point is. It is
+// correctly rounded if 19 digits decide what it is, and if the power of ten is
+// at most the 22nd, which a double holds exactly.
 static double adx_read_decimal(const char *at, const char **end)
 {
     uint64_t digits = 0;
@@ -142,6 +147,7 @@ static double adx_read_decimal(const char *at, const char **end)
     return quotient + (fma(-quotient, scale, high) + low) / scale;
 }
 
+// A name without "(" is x, y, z or, whatever else it is, v.
 static uint8_t adx_factor(adx_formula *f)
 {
     adx_blank(f);
@@ -175,6 +181,7 @@ typedef struct adx_operator {
 
 typedef uint8_t adx_part_fn(adx_formula *f);
 
+// Of two operators that begin alike, the longer one comes first in a table.
 static uint8_t adx_operators(adx_formula *f, adx_part_fn *part,
                              const adx_operator *table, size_t n)
 {
@@ -217,7 +224,8 @@ static uint8_t adx_choice(adx_formula *f)
     return adx_new_term(f, ADREV_OP_select, condition, yes, no, 0);
 }
 
-// Without memory nothing is lost: then it is read again.
+// Keeps the terms of a cell for the next time. Without memory nothing is lost:
+// the cell is then read again.
 static void adx_keep_cell(adx_program *p, uint32_t op, int i,
                           const adx_formula *f)
 {
@@ -236,7 +244,8 @@ static void adx_keep_cell(adx_program *p, uint32_t op, int i,
         k->term[k->terms++] = f->term[j];
 }
 
-// The terms of a cell, which are in f or are kept.
+// The terms of a cell: in f, or where they are kept. f says how many there are
+// and which one is the result.
 static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
                                      adx_formula *f)
 {
@@ -257,7 +266,9 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
     return f->term;
 }
 
-// Partial i of an operation on n numbers each, with result v.
+// Partial i of an operation on n numbers of each argument, with result v: the
+// terms of the cell become nodes, in order. made[] has what each index stands
+// for.
 static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
                                   const adx_numbers arg[3], adx_numbers v)
 {

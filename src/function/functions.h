@@ -1,20 +1,21 @@
 #pragma once
 
 /* === function/functions =====================================================
- * A recorded function: its program, the programs derived from it, and the
- * machine of each. A derived program is made when it is first asked for.
+ * A recorded function: its program, and a machine for each kind of evaluation.
+ * A machine is made when its kind is first asked for: the program is derived,
+ * and made ready for replay (function/places); the derived program itself is
+ * not kept.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy
  *           function/tangents function/adjoints function/matrices
- *           function/record function/places
+ *           function/record function/workspace function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
- *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
- *           adx_last_guard adx_count_live adx_lent adx_lend_arrays adx_new_fn
- *           adx_make_derived adx_machine_of adx_flip
- *   later   adx_free_pattern adx_compare_nearby
+ *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
+ *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
+ *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -24,9 +25,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_primal,             // x -> y, kept         (in two parts)
-    ADX_KIND_pullback,              // x, w, kept -> dx
-    ADX_KIND_unrolled,             // the same for several steps of a loop
+    ADX_KIND_primal,            // x -> y, kept         (function/matrices)
+    ADX_KIND_pullback,          // x, w, kept -> dx
+    ADX_KIND_unrolled,          // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -34,23 +35,17 @@ typedef enum adx_kind {
 } adx_kind;
 
 typedef struct adx_pattern adx_pattern;
-static void adx_free_pattern(adx_pattern *s);
 
 enum { ADX_CHECKED_MOST = 256 };
 
-// A function of a library, by the number of its arrays. All return 0; the
-// number of the guard that flipped; or, if it checks, as those of up to
-// ADX_CHECKED_MOST results do, -1 where one or the sum of all is not finite.
-// Results are untouched then; not so where one that tells, of arrays, returns
-// -1 for one that is not finite.
+// The machine code of one kind of function, as functions of a library that
+// differ in how many arrays they take. They return 0, or 1 + the number of the
+// guard that came out differently.
 //
-// loop: many steps of a loop, from number `first` on, or back from it. state:
-// numbers carried on, or their adjoints. kept: with each step, `stride` apart,
-// what is carried on, written (ahead) or read (back), and behind it *mark and
-// what is handed on, unless mark is NULL. data, sums: other inputs and their
-// adjoints, which the s-th step has at s * move; fixed: parameters. Returns how
-// many steps were done: it ends before one that does not return 0, with another
-// mark, or with only zeros for adjoints.
+// Code of up to ADX_CHECKED_MOST results looks at these itself (checks): it
+// returns -1 if one of them, or their sum, is not finite, and then has written
+// none. Code of functions with arrays (tells) returns -1, too, if a result is
+// not finite, but has written it.
 typedef struct adx_compiled {
     int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
     int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
@@ -58,23 +53,32 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
-    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
-    // the sum of a point's results, is not finite.
+    // The function at n points side by side, at most adx_lanes_of; NULL: there
+    // is none. Result j of point l is y[j * adx_lanes_of + l]. Returns other
+    // than 0 if a result, or the sum of a point's results, is not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
+    // Many steps of a loop, from step `first` on, or back from it. state: the
+    // numbers that are carried on, or their adjoints. kept: for each step, at
+    // distances of `stride`, the numbers carried on, which are written forwards
+    // and read backwards; behind them *mark and what is handed on, unless mark
+    // is NULL. data, sums: other inputs and their adjoints, which for the s-th
+    // step are s * move further on. fixed: parameters. Returns how many steps
+    // were done: it ends before a step that would not return 0, that has
+    // another mark, or whose adjoints are all 0.
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
     bool checks, tells;
     size_t work;
-    _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
-    _Atomic(ad_real *) spare_block;
+    adx_spare spare;            // memory of a call, kept for the next one
+    adx_spare spare_block;
 } adx_compiled;
 
-// Points of a block: several times what a replay takes at a time, while the
-// numbers of the block stay in the nearest cache. What each block costs besides
-// them counts (burgers compiled, bench/: 3.9 ms with 128 points, 5.5 with 32).
+// Points of a block of machine code: up to four times as many as the lanes of a
+// replay, as long as the numbers of the block stay in the nearest cache; so the
+// cost of each block counts less. (burgers compiled, bench/: 3.9 ms with 128
+// points, 5.5 with 32.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
@@ -93,7 +97,7 @@ struct ad_fn {
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
-    atomic_bool crowded[2];                         // for these there is none
+    atomic_bool crowded[2];                         // none of those would help
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -111,9 +115,9 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn)
     return fn == NULL ? 0 : fn->m;
 }
 
-// The report with what is counted only when somebody asks, or has been read from
-// a file. (While recording it took a tenth of the time.) False: no memory, and
-// the report is without that.
+// The report, with those figures that are counted only when they are asked for
+// (or have been read from a file): to count them while recording would slow
+// that down. False: no memory, and the report is without them.
 static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
@@ -124,7 +128,8 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
         return false;
     size_t live = adx_mark_used(p, used);
     report->dead = p->nodes - live;
-    report->operations = live - p->guards - p->conditions;  // these are all live
+    // Guards, and nodes that only guards asked for, are all live.
+    report->operations = live - p->guards - p->conditions;
     for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
         report->arrays += p->node[i].op == ADX_OP_many
                        && adx_is_used(p, &p->node[i], used);
@@ -140,51 +145,6 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
     return report;
 }
 
-static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
-{
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare,
-                                               memory_order_relaxed));
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare_block,
-                                               memory_order_relaxed));
-}
-
-static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
-{
-    while (file != NULL) {
-        adx_file_name *next = file->next;
-        adx_drop(a, file);
-        file = next;
-    }
-}
-
-ADX_API void ad_fn_free(ad_fn *fn)
-{
-    // acq_rel: what the other holders did comes before the memory goes.
-    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
-                                                memory_order_acq_rel) > 1)
-        return;
-    for (size_t i = 0; i < ADX_KINDS; i++)
-        // relaxed: nobody else has the function any more
-        adx_free_machine(atomic_load_explicit(&fn->machine[i],
-                                              memory_order_relaxed));
-    for (size_t i = 0; i < 2; i++) {
-        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
-                                              memory_order_relaxed));
-        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
-                                              memory_order_relaxed));
-    }
-    for (size_t i = 0; i < ADX_KINDS; i++)      // relaxed as above
-        adx_drop_spares(fn, &fn->compiled[i]);
-    if (fn->library != NULL)
-        fn->unload(fn->library);
-    adx_free_program(&fn->program);
-    ad_allocator memory = fn->memory;
-    adx_drop(&memory, fn->guard);
-    adx_drop(&memory, fn->names);
-    adx_drop_files(&memory, fn->files);
-    adx_drop(&memory, fn);
-}
-
 static ADX_THREAD const char *adx_last_reason;
 
 ADX_API const char *ad_fn_reason(void)
@@ -192,14 +152,15 @@ ADX_API const char *ad_fn_reason(void)
     return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
 }
 
-// The status, once it is known why. why: NULL: as it says.
+// Notes why a recording has this status, and returns it. why NULL: what the
+// status itself says.
 static ad_status adx_because(ad_status status, const char *why)
 {
     adx_last_reason = why == NULL ? ad_message(status) : why;
     return status;
 }
 
-// Runs f with the hook set, on a tape that is then gone.
+// Runs f with the hooks set, on a tape that is then freed.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
 {
@@ -227,7 +188,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
 }
 
-// Arrays for f, with what f should not use behind each.
+// Arrays for f, behind each of which are numbers that f must not use.
 typedef struct adx_lent {
     ad_rev *x;
     ad_rev *y;
@@ -247,7 +208,7 @@ static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
     return true;
 }
 
-// y: what f computed at x.
+// Records f at x. lent->y is then what f computed.
 static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
                             const ad_real x[], adx_lent *lent)
 {
@@ -279,50 +240,9 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     return fn;
 }
 
-static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
-                                    const ad_real x[], adx_lent *lent);
-
-ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
-                                    ad_vector_fn *f, void *ctx, size_t n,
-                                    const ad_real x[], size_t m)
-{
-    static const ad_fn_options none;
-    const ad_fn_options *o = options == NULL ? &none : options;
-    if (out == NULL)
-        return adx_because(ADREV_ESHAPE, NULL);
-    *out = NULL;
-    if (f == NULL || adx_no_array(n, x) || m == 0)
-        return adx_because(ADREV_ESHAPE, NULL);
-    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
-        return adx_because(ADREV_ELIMIT, NULL);
-    ad_fn *fn = adx_new_fn(o, n, m);
-    if (fn == NULL)
-        return adx_because(ADREV_ENOMEM, NULL);
-    adx_lent lent;
-    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
-                     ? adx_record(fn, f, ctx, x, &lent)
-                     : adx_because(ADREV_ENOMEM, NULL);
-    if (status == ADREV_OK && !o->once && n > 0)
-        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
-                             NULL);
-    adx_drop(&fn->memory, lent.x);
-    if (status == ADREV_OK)
-        *out = fn;
-    else
-        ad_fn_free(fn);
-    return status;
-}
-
-#ifndef ADREV_NO_STDLIB
-ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
-                               size_t n, const ad_real x[], size_t m)
-{
-    return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
-}
-#endif
-
 /* --- machines ------------------------------------------------------------ */
 
+// H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -371,8 +291,8 @@ static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
     return status;
 }
 
-// The machine of a kind, made once. Two threads may make one at the same time;
-// the second to be done throws its own away.
+// The machine of a kind, which is made once. If two threads make it at the same
+// time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
@@ -394,6 +314,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     return ADREV_OK;
 }
 
+// A guard came out differently: notes it for ad_fn_guard.
 static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];

@@ -1,8 +1,13 @@
 #pragma once
 
 /* === function/matrices ======================================================
- * One program for all directions of a matrix, each a vector of zeros and ones.
- * What is zero in a direction is found to be zero while the program is made.
+ * A Jacobian or a Hessian as one program. After one copy of the values it has
+ * the tangents (or adjoints) of all unit vectors, direction by direction. What
+ * is zero in a direction gets no nodes, and what several directions have in
+ * common is computed once, since every node is looked up (function/unique).
+ *
+ * The second half of this room divides an adjoint into a primal and a pullback,
+ * and joins pullbacks of several steps of a loop.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
@@ -28,7 +33,7 @@ static void adx_tangent_nodes(adx_making *k)
             adx_tangent_node(k, &p->node[i]);
 }
 
-// The derivatives of a program, number by number.
+// The derivatives that a matrix consists of, as numbers of the new program.
 typedef struct adx_derivatives {
     size_t results, moving;     // the first outputs by the first inputs
     uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
@@ -44,7 +49,7 @@ static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
             adx_new_output(k->to, k->same[k->from->output[i]]);
 }
 
-// Column after column.
+// Column after column: a forward sweep for each input, from the tangent 1.
 static ad_status adx_make_columns(adx_program *q, const adx_program *p,
                                   const adx_derivatives *d)
 {
@@ -64,7 +69,7 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// The same, row after row.
+// The same, row after row: a reverse sweep for each result, from the adjoint 1.
 static ad_status adx_make_rows(adx_program *q, const adx_program *p,
                                const adx_derivatives *d)
 {
@@ -95,7 +100,8 @@ static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
         adx_new_output(q, adx_or_zero(q, entry[i]));
 }
 
-// Outputs: those of p, if the values are asked for; then its Jacobian.
+// Outputs: those of p, if the values are asked for; then its Jacobian, by rows
+// or by columns, whichever are fewer.
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
@@ -114,7 +120,8 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the Hessian.
+// Inputs: those of p, and weights of its outputs. Outputs: the Hessian, which
+// is the Jacobian of the adjoint by columns. Both triangles are the lower one.
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -140,13 +147,14 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 }
 
 /* --- in two parts -----------------------------------------------------------
- * An adjoint as loops take it that run forwards and then backwards: the first
- * part hands on what took long to compute, so that the second one need not
- * compute it again. Both together do the operations of the adjoint, in its
- * order.                                                                     */
+ * A loop runs all its steps forwards and then all of them backwards. So the
+ * adjoint of a step is divided: the primal computes the values, and hands on
+ * numbers that took long to compute; the pullback computes the adjoints from
+ * these, and the rest of the values again. Both are parts of the same adjoint,
+ * `whole`, with its nodes in their order, so that the bits are the same.     */
 
-// What it takes to compute a number again. Of glibc 2.36, ADX_LONG are calls of
-// 8 to 20 ns, ADX_CALL those of 3 to 8: half as many.
+// What it takes to compute a number again: no call of the math library, a short
+// one, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
 static adx_cost adx_cost_of(uint32_t op)
@@ -179,12 +187,13 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
+// How an adjoint is divided.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
-    bool *needed;               // by the second part,
-    bool *handed;               // of which the first one hands these on,
-    size_t n;                   // so many
+    bool *needed;               // numbers that the pullback needs
+    bool *handed;               // numbers that the primal hands on,
+    size_t n;                   // and how many they are
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
@@ -195,8 +204,11 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
     adx_free_program(&k->whole);
 }
 
-// From the adjoints of the inputs back to what is handed: up to so many numbers
-// that cost so much. How many there are.
+// Finds what is handed on, and what the pullback needs. It goes back from the
+// adjoints of the inputs. A number that is needed is handed on if it costs at
+// least `least`, does not depend on weights (for then only the pullback can
+// know it), and fewer than `most` are so far; else the pullback computes it,
+// and needs its arguments. Returns how many are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
                               adx_cost least, size_t most)
 {
@@ -219,7 +231,8 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
     return n;
 }
 
-// If there is no room for all, those that cost most.
+// Hands on all calls of the math library, if there is room; else the long ones;
+// if there are none of these, as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
     size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
@@ -245,7 +258,9 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     return ADREV_OK;
 }
 
-// The first part. Inputs: those of p. Outputs: those of p, then what is handed.
+// The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
+// Its nodes are those of the adjoint that do not depend on weights, guards with
+// them.
 static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -301,14 +316,16 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 }
 
 /* --- several steps of a loop ------------------------------------------------
- * The second part for steps in a row, where what a call costs is more than what
- * a step does. Steps are those of a loop (adx_program.carried) that reads only
- * its state, parameters, and the step's number. Forwards nothing is gained:
- * there the calls of the math library wait for one another.                  */
+ * A replay of a small step costs more than the step does. So the pullbacks of
+ * some steps in a row are also made as one program. The steps are those of a
+ * loop (adx_program.carried) that reads its state, the parameters and the
+ * number of the step, and nothing else. Forwards nothing would be gained: there
+ * the calls of the math library wait for one another.                        */
 
 enum { ADX_UNROLLED = 4 };         // steps
 
-// Does what p does, to these numbers of q.
+// Appends the nodes of p to q. in[]: the numbers of q that are its inputs;
+// out[] becomes those that are its outputs.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
                       uint32_t out[])
 {
@@ -324,14 +341,18 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
     adx_end_making(&k);
 }
 
+// Numbers that follow one another.
 static void adx_count_up(uint32_t to[], size_t n, size_t from)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (uint32_t)(from + i);
 }
 
-// From `one`, the second part for one step of p. at[]: its inputs and outputs,
-// and adjoints of the parameters.
+// `one` is the pullback of one step of p. It is pasted once for each step, from
+// the last one back. The adjoints of the state that come out of a step are the
+// weights of the step before; the adjoints of the parameters are added up.
+// at[]: numbers of q that are the inputs of `one`, then its outputs, then those
+// sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
                             const adx_program *one, uint32_t at[])
 {
@@ -361,11 +382,12 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// Inputs: of ADX_UNROLLED steps, the state before each and what it handed on;
-// parameters, the steps' numbers, weights of the state after them, and adjoints
-// of the parameters so far. Outputs: those two before them. (So these are
-// summed in the order of single steps, with the same bits if the compiler
-// contracts nothing.)
+// The pullback of ADX_UNROLLED steps. Inputs: for each step the state before it
+// and what it handed on; then the parameters, the numbers of the steps, the
+// adjoints of the state after the steps, and those of the parameters so far.
+// Outputs: the adjoints of the state before the steps, and of the parameters.
+// These are summed in the order of single steps, so that the bits are the same
+// unless the compiler contracts.
 static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
 {
     adx_program one;

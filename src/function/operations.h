@@ -15,8 +15,9 @@
  * ========================================================================== */
 
 /* --- operations -------------------------------------------------------------
- * Those of the operator table and, behind them, what occurs in its partials: the
- * rows PARTIAL of core/operations, and a few others.                           */
+ * The rows of the operator table come first. Behind them are the operations
+ * that only partials need: the rows PARTIAL of core/operations, and a few
+ * others. So a partial consists of nodes, and has partials itself.          */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
@@ -29,7 +30,8 @@
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
-#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)     // only their names
+// The columns of the two differ, so a ROW may use the names only.
+#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)
 
 #define ADX_ENUM(name, ...) ADX_OP_##name,
 enum {
@@ -37,7 +39,7 @@ enum {
     ADX_CHAIN(ADX_ENUM)
     ADX_DERIVED(ADX_ENUM)
     ADX_OP_COUNT,
-    ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
+    ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
     ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
@@ -49,8 +51,9 @@ enum {
 
 enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
 
-// The derivative of order n of u = pi cot(pi x), which is a polynomial in u:
-// u' = -(pi^2 + u^2).
+// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
+// is a polynomial in u, with coefficients p[j]: each round differentiates all
+// terms p[j] u^j.
 static double adx_cot_derivative(int n, double x)
 {
     const double pi = 3.14159265358979323846;
@@ -70,8 +73,9 @@ static double adx_cot_derivative(int n, double x)
     return sum;
 }
 
-// The derivative of order k of digamma: recurrence to x >= 15 + k, and the
-// asymptotic series, whose first term left out is below 1e-17 of the first.
+// The derivative of order k of digamma. The recurrence raises x to at least
+// 15 + k, where the asymptotic series follows; the first term that is left out
+// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
 static ad_real adx_polygamma(ad_real k, ad_real x)
 {
     static const double bernoulli[] = {     // B(2j)/(2j)!
@@ -104,6 +108,7 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
     return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
 }
 
+// adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \
     ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
         { (void)x; (void)y; (void)z; return f; }
@@ -120,13 +125,15 @@ ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
-// Functions, so that a compiler that contracts within an expression does not.
+// A product and its sum stand in two functions: a compiler that contracts only
+// within an expression leaves them apart.
 ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
 ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
-// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
-//   here: what computed them is not contracted with what uses them. Without, no
-//   node is made of a product of the function itself and a sum.
+// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   hide from the compiler how x, or what is
+//   in memory, was computed: a product is rounded before a sum takes it, and
+//   not contracted with it. Where a compiler has no such means (ADX_FUSES_MUL
+//   is 0), products of the function itself and sums stay separate nodes.
 #if defined __GNUC__ && defined __SSE2_MATH__
 #define ADX_ROUNDED(x) __asm__("" : "+x"(x))
 #elif defined __GNUC__ && defined __aarch64__
@@ -147,8 +154,9 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     return x;
 }
 
-// Both in one node: DO(code, value), of x, y and z. Products of the function are
-// one with their sums at one point only.
+// A product and a sum as one node: DO(code, value), of x, y and z. ADX_FUSED is
+// for one point. In a loop over lanes, adx_rounded would prevent vectors, so
+// function/run does the products of mul_add and mul_sub in a loop before.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
     DO(ADX_OP_chain_sub, adx_less(z, x * y))
@@ -157,7 +165,8 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
-// Every operation but chain by its row: ADX_DO(code, value), of x, y and z.
+// ADX_DO(code, value), of x, y and z, for every operation of one result but
+// chain: whether a zero absorbs there is for the place of use to say.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
 #define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_EVERY_DERIVED(name, ...)                                        \
@@ -173,6 +182,7 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 #define ADX_CALL_TEXT_2 "(x, y)"
 #define ADX_CALL_TEXT_3 "(x, y, z)"
 
+// Name, arity, value and partials of an operation, as text.
 static const ad_op_info *adx_row_of(uint32_t op)
 {
 #define ADX_INFO(name, n, f, fx, fy, fz)                                    \
@@ -191,7 +201,7 @@ static const ad_op_info *adx_row_of(uint32_t op)
 
 /* --- memory -------------------------------------------------------------- */
 
-// The one that is given, or the C library's; NULL: there is none.
+// The allocator that is given, or that of the C library; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
     if (a != NULL && a->alloc != NULL && a->free != NULL)
@@ -203,7 +213,7 @@ static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 #endif
 }
 
-// Room for one more than n.
+// Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
                                      size_t *room, size_t n, size_t size)
 {

@@ -1,14 +1,21 @@
 #pragma once
 
 /* === function/paths =========================================================
- * Guards, and collections of functions that were recorded on different paths.
+ * Collections of functions that were recorded on different paths of one f.
+ *
+ * Each path has a list of its guards. With a guard goes a hash of all nodes
+ * before it: two paths with the same hash at a guard, but another outcome of
+ * it, have done the same until then, and part there. So when a point leaves a
+ * path at a guard, only a path that parts from it there can be the right one.
+ * Each of them that is tried is left at a later guard, or at the same one if
+ * that has more than two outcomes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/run function/functions
  * ========================================================================== */
 
-// Two paths with the same nodes before this guard, and another outcome of it,
-// part here.
+// A guard of a path: paths with the same `before` and another outcome part
+// here.
 typedef struct adx_branch_point {
     size_t guard;               // which
     uint64_t before;            // fingerprint of the nodes up to it
@@ -17,7 +24,7 @@ typedef struct adx_branch_point {
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all nodes: two recordings of one path
+    uint64_t fingerprint;       // of all nodes: the same if a path comes again
     adx_branch_point *branch_point;
     size_t branch_points;
 } adx_path;
@@ -32,10 +39,10 @@ struct ad_traced {
     size_t paths;
     size_t recordings;
     ad_real *y;                 // [m]
-    adx_path *path;             // the one used last first
+    adx_path *path;             // the one used last comes first
     size_t room;
-    ad_real *lost;              // [n] where f's recording is not on its path
-    bool is_lost;
+    ad_real *lost;              // [n] a point at which the recording made there
+    bool is_lost;               // does not pass its own guards
 };
 
 static void adx_free_path(adx_path *path)
@@ -120,7 +127,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// A node, and the constants that it reads. Of a guard, not what it was.
+// The hash h continued by a node and the values of the constants that it reads.
+// Of a guard, only what is compared counts, not its outcome.
 static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
@@ -142,7 +150,7 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
     return k.h;
 }
 
-// A path as it is found again. false: no memory.
+// Lists the guards of a path, and makes its fingerprint. False: no memory.
 static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
@@ -170,14 +178,16 @@ static bool adx_find_branch_points(adx_path *path)
     return true;
 }
 
+// Puts a path to the front, in the place of number i.
 static void adx_to_front(ad_traced *t, size_t i, adx_path path)
 {
     memmove(&t->path[1], &t->path[0], i * sizeof *t->path);
     t->path[0] = path;
 }
 
-// A path that was recorded: unless it is known, the first one now. false: no
-// memory, and it is not kept.
+// Puts a path that was recorded to the front. It takes the place of a recording
+// of the same path; else, if there are too many, of the one unused for longest.
+// False: no memory, and it is not kept.
 static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
@@ -198,8 +208,8 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     return true;
 }
 
-// f recorded at x. It may leave its path right there: then it is not kept, and
-// not recorded there again.
+// Records f at x. The recording may fail at its own guards right there: then it
+// is not kept, and f is not recorded at this point again.
 static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 {
     size_t bytes = t->n * sizeof *x;
@@ -223,7 +233,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     return status;
 }
 
-// The guard of a path, by its number; NULL: it has none.
+// The guard of a path with this number, by bisection; NULL: the path does not
+// have it.
 static const adx_branch_point *adx_branch_point_of(const adx_path *path,
                                                    size_t guard)
 {
@@ -240,8 +251,8 @@ static const adx_branch_point *adx_branch_point_of(const adx_path *path,
          ? &path->branch_point[low] : NULL;
 }
 
-// The first path from i on that parts from another one at this guard of it:
-// others, a point that left the path there cannot take.
+// The first path, from number i on, that parts at this guard from the path that
+// was left there. A point that left it there can take no other one.
 static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {

@@ -5,6 +5,15 @@
  * are in function/colour, values in function/plans. (Gebremedhin, Manne &
  * Pothen, What color is your Jacobian?)
  *
+ * Of a Jacobian, row i has the inputs that output i is reached from. Sets of
+ * outputs are propagated back through the program, as the bits of a word, 64
+ * outputs at a time.
+ *
+ * Of a Hessian, an entry comes from a node that is curved in two of its
+ * arguments: then each input of the one is paired with each of the other. So
+ * the sets of inputs of such arguments are propagated forwards, and the pairs
+ * are collected.
+ *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
@@ -13,7 +22,7 @@
 
 /* --- lists --------------------------------------------------------------- */
 
-// Entries are counted in 32 bits. Tests make it less.
+// Entries are counted in 32 bits. Tests set a lower limit.
 #ifndef ADX_ENTRIES_MOST
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
@@ -23,7 +32,7 @@ typedef struct adx_index_list {
     uint32_t *v;
     size_t n;
     size_t room;
-    bool failed;                // no memory, or:
+    bool failed;                // no memory, or full
     bool full;
 } adx_index_list;
 
@@ -38,7 +47,7 @@ static void adx_list_add(adx_index_list *l, uint32_t v)
         l->failed = true;
 }
 
-// Rows of column indices, one behind the other.
+// A pattern by rows: the columns of row i are col[start[i]] up to start[i + 1].
 typedef struct adx_entries {
     size_t rows;
     size_t cols;
@@ -65,7 +74,8 @@ static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
     return g->start != NULL && g->col != NULL;
 }
 
-// Columns as rows, each sorted. Of symmetric use: twice sorts g itself.
+// The transposed pattern, by a counting sort: its rows come out sorted. So to
+// transpose twice sorts a pattern.
 static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
                           adx_entries *t)
 {
@@ -97,14 +107,15 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
-// Whether a node depends on argument i in a way that has a derivative.
+// Whether an operation has a derivative by argument i.
 static bool adx_has_partial(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Inputs that number x depends on, each once: those that are not yet marked.
+// Adds to a list the inputs that number x depends on, by a depth-first search
+// that marks what it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -125,7 +136,7 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
-// What a block of outputs depends on, a bit for each of them.
+// Outputs of a block: each is a bit of a word.
 #define ADX_REACH 64
 
 typedef struct adx_reaching {
@@ -133,12 +144,15 @@ typedef struct adx_reaching {
     uint32_t *mark;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
     adx_index_list stack;
-    adx_index_list order;          // numbers, each behind what it is made from
-    adx_index_list to;             // columns of the graph
+    adx_index_list order;       // numbers, each after those it is made from
+    adx_index_list to;          // columns of the graph
 } adx_reaching;
 
-// What number x is made from goes behind what is in the order already. A mark
-// is now while a number waits for its arguments, and then now + 1.
+// Appends to the order x and all that it is made from, as far as they are not
+// there yet, by a depth-first search with a stack of its own. A number is
+// entered when it is met for the second time, after its arguments. Its mark is
+// below `now` before it is met, `now` while it waits for them, and then now +
+// 1.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -162,8 +176,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph: one pass back through the nodes
-// that any of them needs.
+// Rows first ... first + n - 1 of the graph. Output first + i begins with bit
+// i. The nodes that any of these outputs needs are gone through once, from the
+// last to the first, and each gives its bits to its arguments. Bit r of an
+// input then says whether it has an entry in row first + r.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -205,12 +221,12 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// p: without nodes of many results.
+// The pattern of the Jacobian of a program without nodes of many results.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
-    adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
-                    .to = { .memory = a } };
+    adx_reaching k = { .p = p, .stack = { .memory = a },
+                       .order = { .memory = a }, .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
     k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
@@ -236,8 +252,10 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 
 /* --- the pattern of a Hessian -------------------------------------------- */
 
-// Bit 3i + j: the partial by argument i depends on argument j. Found from the
-// formula of the partial.
+// In which pairs of arguments an operation is curved. Bit 3i + j: the partial
+// by argument i depends on argument j. The partials are emitted into a program
+// of their own, with the arguments as inputs, where it is seen what they depend
+// on.
 static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
                                  ad_status *status)
 {
@@ -269,17 +287,20 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     return bits;
 }
 
-// Sets of inputs, sorted, one behind the other.
+// For each number the set of inputs that it depends on: n[x] of the items from
+// at[x] on, sorted. Numbers with equal sets share the items, where that is
+// seen.
 typedef struct adx_sets {
     const adx_program *p;
     adx_index_list item;
-    uint32_t *at;               // of each number
+    uint32_t *at;
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
     unsigned *curved;           // [op]
 } adx_sets;
 
-// The union of sets a and b, behind all others.
+// Number x gets the union of the sets of a and b, merged behind all items. If
+// one of them turns out to have all of the other, x shares that one.
 static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
 {
     if (k->n[a] == 0 || a == b || k->n[b] == 0) {
@@ -319,7 +340,9 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Only sets of what is curved matter: a sum of n terms has none of its own.
+// Sets that matter: of arguments in which an operation is curved, and of all
+// that these are made from. A sum of n terms that nothing curved uses needs no
+// set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
@@ -337,7 +360,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
     }
 }
 
-// Pairs as a graph: sorted, each once.
+// A list of pairs as a graph of n rows: sorted, each pair once.
 static bool adx_graph_of_pairs(const ad_allocator *a,
                                const adx_index_list *pairs, size_t n,
                                adx_entries *g)
@@ -366,6 +389,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a,
     return true;
 }
 
+// Every input of a with every input of b, in the lower triangle.
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
                           adx_index_list *pairs)
 {
@@ -378,7 +402,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
         }
 }
 
-// The same list with each pair once.
+// Makes each pair of a list be there once.
 static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
@@ -393,6 +417,10 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
+// Goes through the nodes from the first to the last: the set of a result is the
+// union of those of its arguments, and where the operation is curved, pairs are
+// added. Many nodes add the same pairs, so the list is thinned whenever it has
+// doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {
@@ -418,13 +446,15 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
                     || k->curved[s->op] >> (3 * b + a) & 1)
                     adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
                                   pairs);
-        if (pairs->n > most) {          // the same ones, most of them
+        if (pairs->n > most) {
             adx_thin_pairs(pairs, p->inputs);
             most = most > 2 * pairs->n ? most : 2 * pairs->n;
         }
     }
 }
 
+// The pattern of the Hessian's lower triangle, for any weights, of a program
+// without nodes of many results.
 static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;

@@ -1,36 +1,29 @@
 #pragma once
 
 /* === function/places ========================================================
- * A machine is a program made ready for replay: nodes on which no result
- * depends are gone, and a number after its last use gives its place to another.
+ * A machine is a program made ready for replay. It is made in these steps:
+ *
+ *   1  Nodes on which neither a result nor a guard depends are left out.
+ *   2  A product that only one sum uses becomes one node with that sum.
+ *   3  Nodes change places, as far as none of them waits for a later one: those
+ *      of one operation come together, or else each follows what it waits for.
+ *   4  Each number gets a place in memory. After its last use that place is
+ *      free for the next result, so that a replay touches little memory. In
+ *      programs with array nodes every number has a place of its own, so that
+ *      ranges stay ranges.
+ *   5  A node that uses the result of the node before it is marked: it finds
+ *      that result in a register.
  *
  *   needs   tape/memory function/operations function/program function/copy
- *           function/matrices
- *   offers  ADX_LINE adx_align adx_workspace adx_machine adx_free_machine
- *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
- *           adx_make_machine
+ *           function/matrices function/workspace
+ *   offers  adx_machine adx_free_machine ADX_CODE ADX_AFTER_X ADX_AFTER_Y
+ *           ADX_AFTER_Z ADX_CODES ADX_AFTER adx_make_machine
  * ========================================================================== */
 
 typedef struct adx_preset {
     uint32_t at;
     ad_real v;
 } adx_preset;
-
-#define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
-
-// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
-// as long (gmm, bench/).
-static ad_real *adx_align(ad_real *p)
-{
-    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
-}
-
-// Memory of one evaluation at a time.
-typedef struct adx_workspace {
-    size_t lanes;
-    ad_real *w;                 // in `memory`
-    ad_real memory[];
-} adx_workspace;
 
 typedef struct adx_machine {
     const ad_allocator *memory;
@@ -39,14 +32,15 @@ typedef struct adx_machine {
     size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a node's r is the place of its first result
     size_t manys;
-    size_t room;                // numbers behind the places: one external node
+    size_t room;                // numbers behind the places, for the external
+                                // node that needs most
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
     size_t outputs;
     size_t inputs;              // places 0 ... inputs - 1
     size_t places;
-    _Atomic(adx_workspace *) spare;  // kept for the next evaluation
+    adx_spare spare;            // kept for the next evaluation
 } adx_machine;
 
 /* --- places -------------------------------------------------------------- */
@@ -54,13 +48,14 @@ typedef struct adx_machine {
 #define ADX_WINDOW 512          // nodes that may change places
 #define ADX_SLENDER 4           // nodes of a level; see adx_batch
 
-// Nodes that are put into another order.
+// Nodes that are put into another order. A node waits for another one of the
+// window if it reads its result; chains are of nodes that wait so.
 typedef struct adx_window {
     adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // most nodes in a row before it,
+    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it,
     uint16_t height[ADX_WINDOW];    // and after it
-    uint16_t heir[ADX_WINDOW];      // the first of those after it
+    uint16_t heir[ADX_WINDOW];      // the first node of the latter
     uint16_t order[2][ADX_WINDOW];
     uint16_t count[ADX_WINDOW + 1];
 } adx_window;
@@ -69,12 +64,12 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_node *node;             // those of p, fused; then those that are used,
-    size_t nodes;               // so many
-    uint32_t *uses;             // of each number
+    adx_node *node;             // those of p, fused; then only those that are
+    size_t nodes;               // used, in the order of the machine
+    uint32_t *uses;             // of each number: how often it is read
     uint32_t *place;            // of each number
-    uint32_t *last;             // the node that uses it last
-    uint32_t *idle;             // places that are free
+    uint32_t *last;             // of each number: the node that reads it last
+    uint32_t *idle;             // places that are free: a stack
     size_t idle_n;
     adx_window *window;
 } adx_placing;
@@ -83,9 +78,7 @@ static void adx_free_machine(adx_machine *m)
 {
     if (m == NULL)
         return;
-    // relaxed: nobody else has the function any more
-    adx_workspace *work = atomic_load_explicit(&m->spare, memory_order_relaxed);
-    adx_drop(m->memory, work);
+    adx_drop_spare(&m->spare, m->memory);
     for (size_t i = 0; m->many != NULL && i < m->manys; i++)
         adx_drop_many(m->memory, &m->many[i]);
     adx_drop(m->memory, m->many);
@@ -107,7 +100,7 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->window);
 }
 
-// Their lists are the machine's own.
+// Copies what array nodes need. Lists are the machine's own; rules are shared.
 static bool adx_copy_manys(adx_machine *m, const adx_program *p)
 {
     m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
@@ -135,6 +128,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
     return true;
 }
 
+// Memory for all of it. False: there is none, and what was taken is still to be
+// freed.
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
 {
     const ad_allocator *a = p->memory;
@@ -167,6 +162,7 @@ static void adx_count_use(void *user, uint32_t number)
     ((uint32_t *)user)[number]++;
 }
 
+// Counts how often each number is read, and copies the nodes.
 static void adx_count_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -186,7 +182,7 @@ static void adx_count_uses(adx_placing *k)
     }
 }
 
-// The product that is used by this sum only; NULL: x is none.
+// The node of x, if it is a product and its result is read once; else NULL.
 static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
@@ -199,7 +195,8 @@ static adx_node *adx_single_product(adx_placing *k, uint32_t x)
     return product ? s : NULL;
 }
 
-// A product and the sum or difference it goes into become one node.
+// A product and the sum or difference that alone reads it become one node. Of a
+// difference only the second argument can be such a product.
 static void adx_fuse(adx_placing *k)
 {
     for (size_t i = 0; i < k->p->nodes; i++) {
@@ -227,7 +224,8 @@ static void adx_drop_unused(adx_placing *k)
             k->node[k->nodes++] = k->node[i];
 }
 
-// Stable: the indices in `from` by their keys, which are below `keys`.
+// A stable counting sort of the indices in `from` by their keys, which are
+// below `keys`.
 static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
                         size_t keys, const uint16_t from[], uint16_t to[])
 {
@@ -240,13 +238,15 @@ static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
         to[w->count[key[from[i]]]++] = from[i];
 }
 
-// Level by level, operation by operation.
+// Level by level, and within a level operation by operation. A node waits only
+// for nodes of lower levels.
 static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 {
     adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
     adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
 }
 
+// Node i waits for `maker` (1 + its index; 0: it is not in the window).
 static void adx_raise(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
@@ -255,9 +255,11 @@ static void adx_raise(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// Those first after which most nodes come in a row, each followed by its heir
-// as long as that need not wait for anything else. made[] of numbers: 1 + the
-// node that will make them; 0: they are there.
+// The nodes with the longest chains after them come first. Each is followed by
+// its heir, as long as that waits for nothing else, so that a result is used at
+// once. A node has a lower height than all that it waits for: when its turn
+// comes by height, at the latest, it need not wait any more. made[] of each
+// number: 1 + the node that will make it; 0: it is there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
@@ -284,7 +286,10 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         }
 }
 
-// n nodes, none of them a guard or with many results. of[] each number: 0.
+// Puts n nodes into another order; none of them is a guard or has many results.
+// Where a level has ADX_SLENDER nodes or more on average, they go by level,
+// else by height. of[] is room for something of each number, and is 0 before
+// and after.
 static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
@@ -310,12 +315,11 @@ static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
         node[i] = w->node[w->order[0][i]];
 }
 
-// Nodes of one operation come next to one another, as far as they do not wait
-// for each other: where a point is evaluated this saves jumps, and the processor
-// finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
-// the plain program). Where there are few such nodes, each comes after the one
-// it waits for, which then hands it its result in a register (sir as a scan:
-// 4.7 instead of 5.1 times).
+// Orders the nodes, window by window; guards and nodes with many results stay
+// where they are, and end a window. Nodes of one operation next to one another
+// save jumps, and the processor finds more to do at a time. Where a program has
+// few such nodes, each follows the one that it waits for, which hands its
+// result on in a register. (BENCHMARKS.md says what both are worth.)
 static void adx_batch(adx_placing *k)
 {
     size_t n = 0;               // nodes of the window
@@ -332,13 +336,20 @@ static void adx_batch(adx_placing *k)
     }
 }
 
+// The last node that reads each number. Outputs are read when all nodes are
+// done.
 static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
     memset(k->last, 0, p->numbers * sizeof *k->last);
     for (size_t i = 0; i < k->nodes; i++) {
         const adx_node *s = &k->node[i];
+        const adx_many *many = adx_many_of(p, s);
         k->last[s->r] = (uint32_t)i;
+        for (size_t j = 0; many != NULL && j < adx_listed(many); j++)
+            k->last[many->list[j]] = (uint32_t)i;
+        if (many != NULL)
+            continue;
         k->last[s->a] = (uint32_t)i;
         k->last[s->b] = (uint32_t)i;
         if (s->op != ADX_OP_guard)
@@ -348,26 +359,48 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// Inputs and constants keep their places; where there are arrays all numbers do,
-// so that ranges remain ranges.
+// The spans of numbers that array nodes read and make.
+static void adx_find_spans(const adx_placing *k, uint32_t begin[])
+{
+    const adx_program *p = k->p;
+    memset(begin, 0, p->numbers * sizeof *begin);
+    for (size_t i = 0; i < k->nodes; i++) {
+        const adx_many *many = adx_many_of(p, &k->node[i]);
+        for (int a = 0; many != NULL && a < 3; a++) {
+            size_t rows;
+            size_t cols;
+            adx_extent(many, a, &rows, &cols);
+            adx_add_span(begin, p->numbers, &many->arg[a], rows, cols);
+        }
+        if (many != NULL)
+            adx_add_results_span(begin, p->numbers, k->node[i].r, many);
+    }
+}
+
+// Inputs, constants and the spans of array nodes have places of their own, in
+// the order of their numbers: so ranges remain ranges.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
     adx_machine *m = k->machine;
-    bool fixed = p->manys > 0;
+    uint32_t *begin = k->idle;          // not needed yet
+    uint32_t spans = 0;
+    adx_find_spans(k, begin);
     m->inputs = p->inputs;
-    m->places = fixed ? p->numbers : p->inputs;
     for (size_t i = 0; i < p->numbers; i++) {
-        k->place[i] = (uint32_t)i;
-        if (!adx_is_constant_number(p, i) || !k->used[i])
-            continue;
-        if (!fixed)
-            k->place[i] = (uint32_t)m->places++;
-        m->preset[m->presets++] =
-            (adx_preset){ k->place[i], *adx_constant_of(p, i) };
+        bool preset = adx_is_constant_number(p, i) && k->used[i];
+        spans += begin[i];
+        if (spans > 0)
+            k->last[i] = UINT32_MAX;
+        k->place[i] = i < p->inputs || spans > 0 || preset
+                    ? (uint32_t)m->places++ : ADX_NOWHERE;
+        if (preset)
+            m->preset[m->presets++] =
+                (adx_preset){ k->place[i], *adx_constant_of(p, i) };
     }
 }
 
+// Frees the place of x if node `node` was the last to read it.
 static void adx_release(adx_placing *k, uint32_t x, size_t node)
 {
     if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == node) {
@@ -376,22 +409,45 @@ static void adx_release(adx_placing *k, uint32_t x, size_t node)
     }
 }
 
+// The same for an array node, whose operands are ranges and a list.
+static void adx_place_many(adx_placing *k, size_t i)
+{
+    const adx_node *s = &k->node[i];
+    adx_many *many = &k->machine->many[s->a];
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(many, a, &rows, &cols);
+        if (rows > 0)
+            many->arg[a].base = k->place[many->arg[a].base];
+        else                    // loops may read those that there are not
+            many->arg[a] = many->arg[0];
+    }
+    for (size_t j = 0; j < adx_listed(many); j++) {
+        uint32_t x = many->list[j];
+        many->list[j] = k->place[x];
+        adx_release(k, x, i);
+    }
+    *k->machine->node++ = (adx_node){ s->op, k->place[s->r], s->a, s->b, s->c };
+}
+
+// Writes node i into the machine, with places in place of numbers.
 static void adx_place_node(adx_placing *k, size_t i)
 {
     const adx_node *s = &k->node[i];
     bool guard = s->op == ADX_OP_guard;
-    if (k->p->manys > 0) {
-        *k->machine->node++ = *s;
+    if (s->op == ADX_OP_many) {
+        adx_place_many(k, i);
         return;
     }
     adx_node to = { s->op, 0, k->place[s->a], k->place[s->b],
                     guard ? s->c : k->place[s->c] };
-    if (!guard) {
-        to.r = k->idle_n > 0 ? k->idle[--k->idle_n]
-                             : (uint32_t)k->machine->places++;
-        k->place[s->r] = to.r;
-    }
-    // Only now: the result must not lie where an argument does.
+    if (!guard && k->place[s->r] == ADX_NOWHERE)
+        k->place[s->r] = k->idle_n > 0 ? k->idle[--k->idle_n]
+                                       : (uint32_t)k->machine->places++;
+    if (!guard)
+        to.r = k->place[s->r];
+    // Only now: a result may not overlap an argument (function/arrays).
     adx_release(k, s->a, i);
     adx_release(k, s->b, i);
     if (!guard)
@@ -399,10 +455,10 @@ static void adx_place_node(adx_placing *k, size_t i)
     *k->machine->node++ = to;
 }
 
-// A node that takes the result of the one before finds that in a register: it
-// has a code of its own, beyond its operation's, that says which argument it is.
-// By way of memory it would wait longer than most operations take. (Twenty times
-// x = x a + b: 69 instead of 128 ns.)
+// A node that uses the result of the node before it has a code of its own: its
+// operation and which argument that is. It finds the argument in a register; by
+// way of memory it would wait longer than most operations take. (Twenty times x
+// = x a + b: 69 instead of 128 ns.)
 enum {
     ADX_CODE = 0xff,            // of the operation
     ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
@@ -422,6 +478,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
+// Gives such codes to the nodes that have one.
 static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
@@ -442,7 +499,8 @@ static void adx_mark_after(adx_node *s)
     }
 }
 
-// NULL: no memory.
+// Makes the machine of a program, in the steps that the opening names. NULL: no
+// memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
     adx_placing k;

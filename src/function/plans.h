@@ -1,12 +1,17 @@
 #pragma once
 
 /* === function/plans =========================================================
- * For each entry of a sparse matrix, the direction in which it is found, and
- * the result of that direction that holds it.
+ * A plan says of each entry of a sparse matrix in which direction it is found,
+ * and which result of that direction it is. First come the directions of the
+ * colours; each is the sum of the unit vectors of the columns (or rows) that
+ * have that colour. Behind them are the directions of full rows (or columns),
+ * which are computed by themselves, the other way round. To fill a matrix, all
+ * directions are run in lanes, and the entries of each are picked up in turn.
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/places function/functions function/evaluate
- *           function/directions function/pattern function/colour
+ *           function/places function/functions function/evaluation
+ *           function/evaluate function/directions function/pattern
+ *           function/colour
  *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
  *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
  *           adx_jacobian_entries adx_hessian_entries
@@ -14,16 +19,16 @@
 
 struct adx_pattern {
     const ad_allocator *memory;
-    adx_entries g;                // the entries that are asked for
+    adx_entries g;              // the entries that are asked for
     bool by_rows;               // the colours are those of rows: reverse sweeps
     uint32_t *group;            // colour of each column (row, if by_rows)
     uint32_t groups;
-    uint32_t *apart;            // of each row (column): its place among the
-    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not
+    uint32_t *apart;            // of each row (column): which of the full ones
+    uint32_t aparts;            // it is; ADX_UNCOLOURED: it is not full
     uint32_t *direction;        // of each entry; full ones behind the colours
-    uint32_t *at;               // which result of it
+    uint32_t *at;               // of each entry: which result of its direction
     uint32_t *entry;            // entries in the order of their directions
-    uint32_t *first;            // [groups + aparts + 1]: where each begins
+    uint32_t *first;            // [groups + aparts + 1]: where they begin
 };
 
 static void adx_free_pattern(adx_pattern *s)
@@ -50,7 +55,7 @@ static adx_pattern *adx_new_pattern(const ad_allocator *a)
     return s;
 }
 
-// Room for what belongs to entries.
+// Makes room for what belongs to entries, rows and columns.
 static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
 {
     const ad_allocator *a = s->memory;
@@ -64,7 +69,7 @@ static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
         && s->at != NULL && s->entry != NULL;
 }
 
-// Entries in the order of their directions.
+// Lists the entries in the order of their directions, by a counting sort.
 static bool adx_sort_entries(adx_pattern *s)
 {
     uint32_t directions = s->groups + s->aparts;
@@ -83,7 +88,8 @@ static bool adx_sort_entries(adx_pattern *s)
     return true;
 }
 
-// One way to compute a Jacobian: columns of g (rows: major) coloured.
+// One way to compute a Jacobian. What is coloured are the columns of a pattern,
+// whose rows are `major`; for reverse sweeps that is the transposed pattern.
 typedef struct adx_plan {
     uint32_t *colour;
     uint32_t colours;
@@ -91,7 +97,8 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
-// Rows with more than `full` entries are left to themselves.
+// Colours the columns of g, whose transpose is t. Rows with more than `full`
+// entries are left out.
 static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
                           const adx_entries *t, uint32_t full, adx_plan *plan)
 {
@@ -106,6 +113,9 @@ static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
     return plan->colours != UINT32_MAX;
 }
 
+// The direction of each entry: that of its row (column), if that is full, else
+// that of the colour of its column (row). In a forward sweep the results are
+// those of the rows, in a reverse sweep those of the columns.
 static void adx_place_entries(adx_pattern *s)
 {
     for (uint32_t i = 0; i < s->g.rows; i++)
@@ -119,7 +129,7 @@ static void adx_place_entries(adx_pattern *s)
         }
 }
 
-// The chosen plan: major are the rows of what was coloured.
+// Follows the plan that was chosen; major: the rows of what was coloured.
 static bool adx_follow(adx_pattern *s, const adx_plan *plan,
                        const adx_entries *major)
 {
@@ -135,8 +145,8 @@ static bool adx_follow(adx_pattern *s, const adx_plan *plan,
     return adx_sort_entries(s);
 }
 
-// Columns forward or rows in reverse, whichever is less work; a reverse sweep
-// counts twice.
+// Columns by forward sweeps or rows by reverse sweeps, whichever is less work.
+// A reverse sweep counts twice, and full rows or columns take the other kind.
 static bool adx_plan_jacobian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -158,7 +168,7 @@ static bool adx_plan_jacobian(adx_pattern *s)
     return ok;
 }
 
-// Both triangles.
+// Both triangles, from the lower one.
 static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
                           adx_entries *both)
 {
@@ -179,7 +189,7 @@ static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
     return ok;
 }
 
-// Whether row i has no other entry with the colour of column j.
+// Whether no other column of row i has the colour of column j.
 static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
                             uint32_t i, uint32_t j)
 {
@@ -189,9 +199,10 @@ static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
     return true;
 }
 
-// Entry (i, j) is read in row i of the direction of column j if it is alone
-// there, else in row j of that of column i. A full vertex has a colour of its
-// own.
+// Entry (i, j) is read in row i of the direction of column j, if no other
+// column of that row is in it; else in row j of the direction of column i. One
+// of the two works in a star colouring. A full vertex has a colour of its own,
+// and its entries are read in that direction.
 static bool adx_plan_hessian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -239,14 +250,15 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
-// Made once, as machines are: NULL until somebody has published one. The acquire
-// of the one pairs with the release of the other.
+// Patterns are made once, as machines are: NULL until a thread has published
+// one. The acquire here pairs with the release in adx_publish_pattern.
 static adx_pattern *adx_published(_Atomic(adx_pattern *) *at)
 {
     return atomic_load_explicit(at, memory_order_acquire);
 }
 
-// The one that was there first stays, and is returned.
+// Publishes a pattern. If another thread was first, its pattern stays, and is
+// returned.
 static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
                                         adx_pattern *s)
 {
@@ -272,6 +284,7 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+// Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
                                   size_t column[])
@@ -312,7 +325,8 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where entries go whose directions begin with this one.
+// Where entries go: those of the directions from `base` on, which end before
+// `end`.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
@@ -320,6 +334,8 @@ typedef struct adx_sparse {
     uint32_t end;
 } adx_sparse;
 
+// Picks up the entries of the directions that have been run: lane l has
+// direction base + first + l.
 static void adx_take_sparse(void *user, const adx_machine *m,
                             const ad_real r[], size_t lanes, size_t first)
 {
@@ -333,7 +349,7 @@ static void adx_take_sparse(void *user, const adx_machine *m,
     }
 }
 
-// The columns or rows of a colour, or the full ones by themselves.
+// Runs all directions of colours, or (apart) those of full rows or columns.
 static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                                  const ad_real x[], bool apart,
                                  ad_real value[])
@@ -355,7 +371,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
                                       const ad_real x[], ad_real value[])
 {
     size_t entries = s->g.start[s->g.rows];
-    // The second sweep may fail when the first has written its entries.
+    // The second call may fail when the first has written its entries.
     bool twice = (s->groups > 0 && s->aparts > 0)
               || (entries > 0 && adx_has_external(&fn->program));
     ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
@@ -372,7 +388,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// The same of the Hessian's lower triangle.
+// All entries of the Hessian's lower triangle; none is written if that fails.
 static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
                                      const ad_real x[], const ad_real w[],
                                      ad_real value[])
@@ -395,14 +411,17 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// By machine code, if there is any; see adx_run_compiled.
+// Computes the entries by machine code. *again: there is none, or the point is
+// left to the replay; see adx_run_code.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
 {
     const adx_wanted wanted[] = { { 0, entries, value } };
-    return adx_run_compiled(fn, &fn->compiled[kind], parts, given, 1, wanted,
-                            again);
+    adx_evaluation e = { .fn = fn, .kind = kind };
+    ad_status status = adx_run_code(&e, false, parts, given, 1, wanted, again);
+    adx_end_evaluation(&e);
+    return status;
 }
 
 ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],

@@ -1,14 +1,18 @@
 #pragma once
 
 /* === function/points ========================================================
- * Points are done block by block: either by machine code, or by a replay of as
- * many lanes as it has. Adjoints wait until their block is done or, where
- * blocks run in parallel, until all blocks of a batch are done; then one thread
- * adds them, block by block. If machine code gives a result that is not finite,
- * the block is done in smaller pieces, and replayed where that does not help.
+ * Points are done block by block, by machine code or by a replay in lanes. If a
+ * block of machine code has a result that is not finite, it is done again in
+ * pieces of as many points as a replay has lanes; a piece that still has one is
+ * replayed, and those of its lanes that have one are replayed with care.
  *
- *   needs   tape/memory parallel/api function/api function/places
- *           function/arrays function/run function/functions
+ * Where adjoints are added, so that the order of additions does not depend on
+ * threads, they wait until their block is done; where blocks run in parallel,
+ * until all blocks of a batch are done. Then one thread adds them, block by
+ * block.
+ *
+ *   needs   tape/memory parallel/api function/api function/workspace
+ *           function/places function/arrays function/run function/functions
  * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
@@ -27,18 +31,20 @@ typedef struct adx_mapping {
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of its blocks (at most so many), in parallel
+    bool done[ADX_BATCH];       // of each block of the batch, in parallel
     atomic_int status;
 } adx_mapping;
 
-// They do not overlap; gcc 12 makes `rep movs` of a memcpy that it knows to be
-// short (burgers replayed, bench/: 1.3 times as long).
+// Copies numbers of lanes. They do not overlap, but gcc 12 turns a memcpy that
+// it knows to be short into `rep movs` (burgers replayed, bench/: 1.3 times as
+// long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
     memmove(to, from, n * sizeof *to);
 }
 
-// Lanes behind the last of n points are that point again.
+// Fills in an input of n points; lanes behind the last point are that point
+// again.
 static void adx_fill_column(const ad_column *c, size_t point, size_t n,
                             size_t lanes, ad_real *w)
 {
@@ -58,20 +64,22 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
         w[l] = w[n - 1];
 }
 
-// Memory for one block after the other. Parameters, which all points share, are
-// filled in for the first of them (gmm, bench/: half of the time else).
+// Memory for one block after another. Parameters, which all points share, are
+// filled in for the first block only (gmm, bench/: else they take half of the
+// time).
 typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
     bool in_work;               // parameters are there
-    ad_real *room;
+    adx_workspace *room;
     // For machine code: pointers to the columns of inputs, and in the room
     // those that are not read in place.
     const ad_real **at;
     ad_real *filled;            // [inputs][lanes]
     bool in_room;               // parameters are there
-    ad_real *y;                 // [results][lanes]; NULL: nothing waits there
+    ad_real *y;                 // [results][lanes]; NULL: not needed
 } adx_block_memory;
 
+// Fills in the inputs of a piece, for a replay.
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
@@ -84,7 +92,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
     own->in_work = true;
 }
 
-// The sum of n lanes, in an order that only depends on n.
+// The sum of n lanes, in an order that depends on n only.
 static ad_real adx_sum_lanes(size_t n, const ad_real from[])
 {
     ad_real sum[8] = {0};
@@ -98,7 +106,7 @@ static ad_real adx_sum_lanes(size_t n, const ad_real from[])
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Contributions to adjoints, one lane after the other.
+// Adds contributions to a column of adjoints, lane by lane.
 static void adx_add_column(const ad_column *to, size_t point, size_t n,
                            const ad_real from[])
 {
@@ -115,6 +123,7 @@ static void adx_add_column(const ad_column *to, size_t point, size_t n,
             v[(ptrdiff_t)l * to->step] += from[l];
 }
 
+// Writes a column of results, of the lanes in `take`; NULL: of all.
 static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
@@ -127,7 +136,7 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Results that are not adjoints: from[result][k->lanes].
+// Writes the results of a block that are not adjoints: from[result][k->lanes].
 static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                             const ad_real from[])
 {
@@ -137,7 +146,7 @@ static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                 adx_store_column(&k->wanted[g][i], point, n, from, NULL);
 }
 
-// Adjoints of a block.
+// Adds the adjoints of a block.
 static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
                              const ad_real y[])
 {
@@ -145,8 +154,8 @@ static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
         adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
 }
 
-// Results of a replay, of the lanes in `take`; NULL: of all. Adjoints go to y;
-// NULL: they are added.
+// Takes the results of a replay, of the lanes in `take`; NULL: of all. Adjoints
+// go to y, where they wait; NULL: they are added at once.
 static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
                            const ad_real w[], const bool take[], ad_real y[])
 {
@@ -181,7 +190,7 @@ static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
     return any;
 }
 
-// Lanes that did not pass a guard.
+// Notes lanes that did not pass a guard. Returns whether there are any.
 static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
                           const uint32_t flipped[])
 {
@@ -192,15 +201,15 @@ static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
             k->left[point + l] = flipped[l];
     }
     int none = ADREV_OK;
-    if (any)            // relaxed: read when all is joined. Not over a failure
+    if (any)    // relaxed: it is read when all is joined. A failure stays
         atomic_compare_exchange_strong_explicit(&k->status, &none, ADREV_EPATH,
                                                 memory_order_relaxed,
                                                 memory_order_relaxed);
     return any;
 }
 
-// Lanes of `of` in which a replay failed though it was asked with care: they
-// are not of it any more.
+// Lanes of `of` in which an external node failed though all was done with care:
+// they are noted, and taken out of `of`.
 static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
                             const uint32_t flipped[], bool of[])
 {
@@ -215,7 +224,8 @@ static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
     }
 }
 
-// Where a replay failed, all may be different with care: like NaN.
+// Lanes in which an external node failed may not fail if all is done with care:
+// they count as lanes with a NaN.
 static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 {
     bool any = false;
@@ -229,8 +239,9 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
     return any;
 }
 
-// The lanes that have a result go first; those with NaN are done again, with
-// care (see adx_run_point). Adjoints of lanes that are left are 0.
+// A piece in which some lanes are left, or have a NaN. The lanes that are done
+// give their results first; then those with a NaN are done again with care (see
+// adx_run_point). Adjoints of lanes that are left are 0.
 static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
@@ -249,8 +260,8 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
     adx_take_lanes(k, point, n, w, nan, y);
 }
 
-// Columns whose numbers lie side by side are read in place (burgers, bench/:
-// copies took half of the time).
+// Where machine code finds its inputs. Columns whose numbers are side by side
+// are read in place (burgers, bench/: copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                               adx_block_memory *own)
 {
@@ -271,7 +282,7 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
     own->in_room = true;
 }
 
-// By machine code; false: there is none, or a result is not finite.
+// n points by machine code. False: there is none, or a result is not finite.
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
@@ -286,9 +297,10 @@ static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
     return true;
 }
 
-// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
-// added, for these are all of the block, and no other one waits (gmm replayed,
-// bench/: 1.25 times as long by way of y).
+// A piece of a block, of up to ADREV_LANES_MOST points. True: its adjoints have
+// been added at once. That is done if the piece is the whole block and blocks
+// do not wait for one another (gmm replayed, bench/: 1.25 times as long by way
+// of y).
 static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
@@ -316,13 +328,14 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
     return left < k->lanes ? left : k->lanes;
 }
 
-// y: [results][lanes], where adjoints stay if they wait for other blocks.
+// A block. Adjoints stay in y[results][lanes] if they wait for other blocks;
+// else they are added.
 static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
-    bool added = false;         // then there is only one piece
+    bool added = false;         // true: there is only one piece
     if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
             added = adx_map_lanes(k, own, point + l,
@@ -336,13 +349,12 @@ static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
 static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_give_work(k->machine, own->work);
-    if (own->room != NULL)     // acq_rel: as in adx_open_block_memory
-        adx_drop(&k->fn->memory,
-                 atomic_exchange_explicit(&k->compiled->spare_block, own->room,
-                                          memory_order_acq_rel));
+    if (own->room != NULL)
+        adx_give_workspace(&k->compiled->spare_block, &k->fn->memory,
+                           own->room);
 }
 
-// false: no memory.
+// Takes the memory of a thread. False: there is none.
 static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;
@@ -353,18 +365,15 @@ static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
         return false;
     if (k->compiled->block == NULL && !k->adds)
         return true;            // a replay has its results in its workspace
-    // acq_rel: who takes it comes after who gave it back.
-    own->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
-                                          memory_order_acq_rel);
-    if (own->room == NULL)
-        own->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
-            + (m->inputs + m->outputs) * k->lanes, sizeof *own->room);
+    own->room = adx_take_workspace(&k->compiled->spare_block, &k->fn->memory,
+                                   (m->inputs + m->outputs) * k->lanes
+                                   + pointers + ADX_LINE);
     if (own->room == NULL) {
         adx_give_work(m, own->work);
         return false;
     }
-    own->at = (const ad_real **)(void *)own->room;
-    own->y = adx_align(own->room + pointers);
+    own->at = (const ad_real **)(void *)own->room->w;
+    own->y = adx_align(own->room->w + pointers);
     own->filled = own->y + m->outputs * k->lanes;
     return true;
 }
@@ -375,7 +384,7 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
     return k->waiting + block * k->machine->outputs * k->lanes;
 }
 
-// Blocks of the batch; those that were done before are left out.
+// Does blocks of a batch, except those that are done.
 static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
@@ -387,7 +396,8 @@ static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
     }
 }
 
-// The same with memory of this thread; where there is none, they are left.
+// The same with memory of this thread's own; without memory the blocks stay
+// undone.
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
@@ -398,6 +408,8 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
+// Does a batch in parallel. Blocks for which a thread had no memory are done
+// after that with `own`, and then all adjoints are added in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
@@ -411,7 +423,7 @@ static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
                          adx_points_of(k, k->first + b), adx_waiting_of(k, b));
 }
 
-// On the pool, a batch after the other.
+// Does all blocks on the pool, batch after batch.
 static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
                                  size_t blocks)
 {

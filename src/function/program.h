@@ -1,30 +1,38 @@
 #pragma once
 
 /* === function/program =======================================================
- * A program in memory: nodes, numbers, inputs, outputs, guards.
+ * A program in memory. Its numbers are counted in the order in which they are
+ * made: first the inputs, then constants and results of nodes. So the arguments
+ * of a node are smaller numbers than its result, and who goes through the nodes
+ * in order meets every number before its uses. `from` tells for each number
+ * whether it is an input, which constant it is, or which node makes it. A node
+ * of an array statement or an external statement makes several numbers that
+ * follow one another; what such a node needs beyond a node's fields is in
+ * `many`.
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
- *           adx_release_rule adx_node adx_numbers adx_many_kind ADX_MANY_each
- *           ADX_MANY_sum ADX_MANY_most ADX_MANY_norm ADX_MANY_product
- *           ADX_MANY_gather ADX_MANY_external ADX_EXTERNAL_value
- *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
- *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
- *           adx_term adx_known_cell adx_cells adx_program adx_begin_program
- *           adx_drop_many adx_end_program adx_free_program adx_spoil
- *           adx_has_room_for_number adx_new_number adx_new_constant
+ *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
+ *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
+ *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
+ *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
+ *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
+ *           adx_begin_program adx_drop_many adx_end_program adx_free_program
+ *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
- *           adx_listed adx_results_of adx_extent adx_in_range adx_visit_reads
+ *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
+ *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved, for all programs that it is a node of.
+// What an external statement saved. All programs and machines that have it as a
+// node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
-    bool destroys;              // the rule's destroy is due
+    bool destroys;              // then the rule's destroy is due
     _Alignas(16) char saved[];
 } adx_shared_rule;
 
@@ -44,14 +52,14 @@ static adx_shared_rule *adx_new_shared_rule(const ad_allocator *a,
 
 static adx_shared_rule *adx_share_rule(adx_shared_rule *shared)
 {
-    // relaxed: who holds it gives it on
+    // relaxed: the caller holds it, so that it cannot go meanwhile.
     atomic_fetch_add_explicit(&shared->holders, 1, memory_order_relaxed);
     return shared;
 }
 
 static void adx_release_rule(adx_shared_rule *shared)
 {
-    // acq_rel: what the other holders did comes before the end.
+    // acq_rel: what the other holders did with it comes before its end.
     if (shared == NULL || atomic_fetch_sub_explicit(&shared->holders, 1,
                                                   memory_order_acq_rel) > 1)
         return;
@@ -64,30 +72,62 @@ static void adx_release_rule(adx_shared_rule *shared)
 typedef struct adx_node {
     uint32_t op;
     uint32_t r;                 // the result; of arrays the first
-    uint32_t a, b, c;           // arguments; those that there are not: a
+    uint32_t a, b, c;           // arguments; beyond the arity: a
 } adx_node;
 
-// Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
+// A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
+// one row, with step cs. Where cs is 0, one number stands for all of a row.
 typedef struct adx_numbers {
     uint32_t base;
     int32_t rs;
     int32_t cs;
 } adx_numbers;
 
-// A node whose results are several numbers, one behind the other.
-typedef enum adx_many_kind {
-    ADX_MANY_each,              // [n] of an operation on up to 3 vectors
-    ADX_MANY_sum,               // of [k]
-    ADX_MANY_most,              // the largest of [k]; no derivative
-    ADX_MANY_norm,              // the length of [k]
-    ADX_MANY_product,           // [m x n] of [m x k] and [k x n]; op: mul, or
-                                // chain, in which a zero absorbs
-    ADX_MANY_gather,            // [n] numbers of a list
-    ADX_MANY_external           // of n inputs and m results; op: what of it
-} adx_many_kind;
+// The kinds of nodes with many results: what an array statement computes, as
+// one node. The table says which of the counts m, k and n a kind has, and how
+// many arguments: those of a product are matrices [m x k] and [k x n], all
+// others are vectors of k numbers, or of n if there is no k.
+#define ADX_MANY_KINDS(ROW)                                                 \
+    /*  kind      m  k  n  arguments         list  operation             */ \
+    ROW(each,     0, 0, 1, ADX_AS_OPERATION, 0, 1)  /* of vectors        */ \
+    ROW(sum,      0, 1, 0, 1,                0, 0)                          \
+    ROW(most,     0, 1, 0, 1,                0, 0)  /* no derivative     */ \
+    ROW(norm,     0, 1, 0, 1,                0, 0)  /* the length        */ \
+    ROW(product,  1, 1, 1, 2,                0, 1)  /* mul, or chain, in    \
+                                                       which 0 absorbs   */ \
+    ROW(gather,   0, 0, 1, 0,                1, 0)  /* [n] of the list   */ \
+    ROW(external, 1, 0, 1, 0,                1, 0)  /* of n inputs: m    */
 
-// What of an external statement. Its list is x[n], of an adjoint then yb[m]; in
-// one direction then the tangents of these, and results are followed by theirs.
+// Where kinds have rules, there is a function for each kind, and a switch that
+// is made from the table: with a new kind nothing compiles until it has all of
+// its rules.
+#define ADX_MANY_ENUM(kind, m, k, n, arguments, list, operation)            \
+    ADX_MANY_##kind,
+typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
+    adx_many_kind;
+#undef ADX_MANY_ENUM
+
+#define ADX_AS_OPERATION (-1)
+
+typedef struct adx_many_facts {
+    bool m, k, n;               // whether it has that count
+    int8_t arguments;
+    bool list;                  // it reads the numbers in `list`
+    bool operation;             // `op` is an operation
+} adx_many_facts;
+
+static const adx_many_facts *adx_facts_of(adx_many_kind kind)
+{
+#define ADX_MANY_FACTS(kind, m, k, n, arguments, list, operation)           \
+    { m, k, n, arguments, list, operation },
+    static const adx_many_facts facts[] = { ADX_MANY_KINDS(ADX_MANY_FACTS) };
+#undef ADX_MANY_FACTS
+    return &facts[kind];
+}
+
+// Which part of an external statement a node computes (its op). The operands in
+// its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
+// of all these follow, too, and those of the results follow the results.
 enum {
     ADX_EXTERNAL_value = 0,     // y[m]
     ADX_EXTERNAL_adjoint = 1,   // xb[n]
@@ -108,25 +148,25 @@ typedef struct adx_many {
 #define ADX_FROM_INPUT    0x7fffffffu       // below: which node
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
-// A set of the table of what is known: numbers whose keys have these hashes.
-// (With 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
+// A set of the table of known numbers (function/unique): the hashes of their
+// keys, and the numbers. (With sets of 8, the table of 10^3 operations has 32
+// kB; with sets of 4 it had 128.)
 #define ADX_WAYS 8
 typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
 
-// What a cell computes, one operation after the other. Their arguments: 0 to 2,
-// those of the operation whose partial it is; 3, its result; and from 4 on, what
-// was computed before.
+// One operation of a cell of the operator table. Its arguments are indices: 0
+// to 2 are the arguments of the operation whose partial the cell is, 3 is the
+// result of that operation, and from 4 on they are the terms before this one.
 typedef struct adx_term {
     uint16_t op;                // or ADX_TERM_NUMBER
     uint8_t arg[3];
     ad_real v;
 } adx_term;
 
-// Cells that were read, so that each is read once for a program. (The first
-// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
+// Cells that have been read: each is read once for a program.
 typedef struct adx_known_cell {
     uint16_t first;             // of its terms
     uint8_t terms;
@@ -147,9 +187,8 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
     adx_drop(a, cells);
 }
 
-// A program that grows. Constants are apart from the numbers, for the memory of
-// a recording is new, and takes a fifth of its time. (10^5 operations: 42
-// instead of 50 ns each when every number had 16 bytes.)
+// Values of constants are apart from the numbers, which so have 4 bytes each: a
+// recording writes to new memory, and the less of that, the faster.
 typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
@@ -164,7 +203,7 @@ typedef struct adx_program {
     size_t outputs, output_room;
     size_t inputs;
     adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers in each set: where the next one goes
+    uint8_t *entered;           // numbers that each set was given so far
     size_t seen_sets;
     adx_cells *cells;           // partials that were read (formulas)
     bool plain;                 // do not simplify
@@ -173,10 +212,10 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from `ahead` to `back`
-    // A step of a loop (loop/replay): the first `carried` results are the
-    // first inputs of the next one, and at the end come parameters and the
-    // number of the step. 0, 0: something else.
+    size_t hands_on;            // numbers at most, from primal to pullback
+    // Of a step of a loop (loop/replay): its first `carried` results are the
+    // first inputs of the next step; its last inputs are the parameters and
+    // the number of the step. 0, 0: this is no such step.
     size_t carried, parameters;
 } adx_program;
 
@@ -194,7 +233,7 @@ static void adx_drop_many(const ad_allocator *a, const adx_many *k)
     adx_release_rule(k->shared);
 }
 
-// What is there only while nodes are added.
+// Frees what is needed only while nodes are added.
 static void adx_end_program(adx_program *p)
 {
     adx_drop(p->memory, p->seen);
@@ -218,6 +257,9 @@ static void adx_free_program(adx_program *p)
     memset(p, 0, sizeof *p);
 }
 
+// A program that has failed grows no more, and the first status stays. What
+// adds to it still returns numbers that are good as indices, so that only the
+// end of a longer piece of work needs to look at the status.
 static void adx_spoil(adx_program *p, ad_status status)
 {
     if (p->status == ADREV_OK)
@@ -232,12 +274,13 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that nodes
-        p->number_room = ADX_FROM_INPUT;    // have to ask for
+    if (p->number_room > ADX_FROM_INPUT)    // so that who has room need not
+        p->number_room = ADX_FROM_INPUT;    // look at the limit
     return p->status == ADREV_OK;
 }
 
-// Every node makes one (but see adx_append_many), and so does every constant.
+// Each input and each constant is a number, and each node makes one, or several
+// (adx_append_many).
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -281,7 +324,7 @@ static bool adx_is_constant_number(const adx_program *p, size_t x)
     return p->from[x] >= ADX_FROM_CONSTANT;
 }
 
-// Of a number that is one.
+// The value of a number that is a constant.
 static const ad_real *adx_constant_of(const adx_program *p, size_t x)
 {
     return &p->constant[p->from[x] - ADX_FROM_CONSTANT];
@@ -292,7 +335,7 @@ static bool adx_is_fixed(const adx_program *p, uint32_t x)
     return p->status == ADREV_OK && adx_is_constant_number(p, x);
 }
 
-// Whether x is that constant, its sign included.
+// Whether x is the constant v, with its sign.
 static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
 {
     return adx_is_fixed(p, x)
@@ -314,7 +357,7 @@ static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Of an external node without the tangents behind them.
+// Operands and results of an external node, without the tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -325,22 +368,27 @@ static size_t adx_external_results(const adx_many *k)
     return k->op & ADX_EXTERNAL_adjoint ? k->n : k->m;
 }
 
+// How many numbers a node makes.
 static size_t adx_many_results(const adx_many *k)
 {
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
-         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_results(k) * (moving ? 2 : 1) : 1;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    if (k->kind == ADX_MANY_external)
+        return adx_external_results(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return (size_t)(f->m ? k->m : 1) * (f->n ? k->n : 1);
 }
 
-// How many numbers its list has.
+// How many numbers are in its list.
 static size_t adx_listed(const adx_many *k)
 {
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
+    if (k->kind == ADX_MANY_external)
+        return adx_external_operands(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return adx_facts_of(k->kind)->list ? k->n : 0;
+}
+
+static int adx_many_arity(const adx_many *k)
+{
+    int arguments = adx_facts_of(k->kind)->arguments;
+    return arguments == ADX_AS_OPERATION ? adx_row_of(k->op)->arity : arguments;
 }
 
 static size_t adx_results_of(const adx_program *p, const adx_node *s)
@@ -352,12 +400,10 @@ static size_t adx_results_of(const adx_program *p, const adx_node *s)
 // Rows and columns of argument i; rows 0: there is none.
 static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
-    bool product = k->kind == ADX_MANY_product;
-    bool each = k->kind == ADX_MANY_each;
-    bool listed = k->kind == ADX_MANY_gather || k->kind == ADX_MANY_external;
-    int arity = each ? adx_row_of(k->op)->arity : product ? 2 : 1;
-    *rows = i >= arity || listed ? 0 : !product ? 1 : i == 0 ? k->m : k->k;
-    *cols = each || (product && i == 1) ? k->n : k->k;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    bool second = f->k && i > 0;
+    *rows = i >= adx_many_arity(k) ? 0 : second ? k->k : f->m ? k->m : 1;
+    *cols = f->k && !second ? k->k : k->n;
 }
 
 static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
@@ -366,7 +412,44 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// Visits every number that a node reads.
+// The corners of a range are its extremes.
+static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
+                           uint32_t *low, uint32_t *high)
+{
+    *low = UINT32_MAX;
+    *high = 0;
+    for (size_t corner = 0; corner < 4; corner++) {
+        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
+                                   corner & 2 ? cols - 1 : 0);
+        *low = x < *low ? x : *low;
+        *high = x > *high ? x : *high;
+    }
+}
+
+// Numbers from the first to the last of a range keep their distances wherever
+// they are stored. begin[n]: of each number, how many such spans begin at it,
+// minus those that end before it.
+static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
+                         size_t rows, size_t cols)
+{
+    uint32_t low;
+    uint32_t high;
+    if (rows * cols == 0)
+        return;
+    adx_range_ends(r, rows, cols, &low, &high);
+    begin[low]++;
+    if (high + 1 < n)
+        begin[high + 1]--;
+}
+
+static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
+                                 const adx_many *k)
+{
+    const adx_numbers results = { first, 0, 1 };
+    adx_add_span(begin, n, &results, 1, adx_many_results(k));
+}
+
+// Visits every number that a node reads; a guard has no third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,

@@ -2,15 +2,16 @@
 
 /* === function/record ========================================================
  * The function to be recorded runs on a tape of its own. The trace hook of that
- * tape writes the program.
+ * tape is told of every operation, and writes the program: number[id] is the
+ * number of the program that the tape's value `id` became. Comparisons become
+ * guards. Array statements become array nodes, several for some of them.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
  *           function/operations function/program function/unique function/emit
  *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
- *           adx_record_operation adx_record_array adx_record_inputs
- *           adx_refuse_recording adx_record_outputs
- *   later   adx_called
+ *           adx_record_operation adx_saved_call adx_call_rule adx_record_array
+ *           adx_record_inputs adx_refuse_recording adx_record_outputs
  * ========================================================================== */
 
 typedef struct adx_code_place {
@@ -18,7 +19,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// A file's name that belongs to the function, and the next one.
+// A list of names of files, copies of which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -27,10 +28,10 @@ typedef struct adx_file_name {
 typedef struct adx_recorder {
     adx_program *p;
     const ad_tape *tape;
-    uint32_t *number;           // [id] of the tape: the program's number
+    uint32_t *number;           // [ids] of each value of the tape
     size_t ids, room;
-    adx_segment segment[ADREV_MARKS + 1];   // those that these ids are of
-    size_t segments;
+    adx_segment segment[ADREV_MARKS + 1];   // the tape's, as these ids were
+    size_t segments;                        // given out
     uint32_t job;               // of the last of them
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
@@ -38,8 +39,9 @@ typedef struct adx_recorder {
     const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
-// Where f has rewound the tape, itself or by ad_grad, ids are given out again:
-// of segments that have gone, and of those that came in their place.
+// When f rewinds the tape, itself or by ad_grad, the tape's last segments go,
+// and their ids are given out again. So numbers are forgotten from the first
+// segment on that is not as it was: what went, and what came in its place.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;
@@ -56,6 +58,8 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
     r->job = t->segment[t->segments - 1].job;
 }
 
+// The number of a value of an earlier segment; ADX_NOWHERE: it is not this
+// tape's.
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                   ad_rev x)
 {
@@ -64,7 +68,8 @@ ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                     : ADX_NOWHERE;
 }
 
-// What f brings along, an input of its own among it, is a constant.
+// The number of what f computes with. What f brings along is a constant, and so
+// is an input that f makes itself.
 static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
     uint32_t number = x.job == r->job
@@ -73,8 +78,8 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
-// The tape's value `id` is that number, wherever it stands. Ids that were left
-// out are of inputs, say, that f makes itself.
+// The tape's value `id` is this number of the program. Ids that are passed over
+// have no number: they are those of inputs, say, that f makes itself.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -90,6 +95,9 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     r->ids = id + 1;
 }
 
+// A comparison, or a step such as floor: its result becomes a node, and a guard
+// says that it must have this value. Neither counts in the report as an
+// operation that f made.
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
                                           const ad_operation *o)
 {
@@ -111,7 +119,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->conditions += p->nodes - nodes;
     p->report = before;
     adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
-    p->report = before;         // of what f computes, not of this
+    p->report = before;
 }
 
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
@@ -129,8 +137,8 @@ ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
     return made;
 }
 
-// The same for nearly all: the next value of the tape, of others that have
-// numbers.
+// The same, quickly, for nearly all operations: their value is the next one of
+// the tape, and all of their arguments have numbers.
 static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
                               ad_rev c, ad_real v, uint32_t id)
 {
@@ -140,7 +148,7 @@ static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
     uint32_t x = r->number[a.seq];
     uint32_t y = r->number[b.seq];
     uint32_t z = r->number[c.seq];
-    if ((x | y | z) == ADX_NOWHERE)     // one of them
+    if ((x | y | z) == ADX_NOWHERE)     // then one of them is
         return adx_record_any(user, code, a, b, c, v, id);
     ad_rev made = { v, id, r->job };
     r->p->report.recorded++;
@@ -160,6 +168,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
 
 /* --- arrays -------------------------------------------------------------- */
 
+// The operands of an array statement as a range.
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
     adx_program *p = r->p;
@@ -214,7 +223,8 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
-// Sums of one term, as a tape makes them: they start at 0, and 0 + -0 is 0.
+// Sums of one term, as a tape makes them: they start at 0, so that -0 becomes
+// 0.
 static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
 {
     adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
@@ -244,14 +254,16 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
 }
 
+// The range without its first n numbers.
 static adx_numbers adx_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
 }
 
-// Column by column, as ad_trimatvec does it; the first result of a column is
-// one of y.
+// A triangle times a vector, column by column as ad_trimatvec does it. y begins
+// as the diagonal times x. Column i, below the diagonal, adds its product with
+// x[i] to the rest of y, after which the first number of y is result i + 1.
 static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
                                 adx_numbers d, adx_numbers l, adx_numbers x)
 {
@@ -270,8 +282,9 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
-// What it saved is copied, for the tape goes when the recording is done; once
-// that cannot fail any more, it is ours.
+// What an external statement saved is copied, for the tape goes when the
+// recording is done. Once nothing can fail any more, the statement on the tape
+// no longer has to destroy it (kept), and the program has.
 static adx_numbers adx_record_external(adx_recorder *r,
                                        const ad_array_operation *o)
 {
@@ -300,12 +313,14 @@ static adx_numbers adx_record_external(adx_recorder *r,
     return y;
 }
 
+// The nodes of an array statement. Returns its results; ADX_NOWHERE: they have
+// been named already.
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
     const size_t n = o->arg[0].cols;
     adx_numbers arg[3] = { adx_single(0), adx_single(0), adx_single(0) };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++)         // those that the statement has
         if (o->arg[i].rows * o->arg[i].cols > 0)
             arg[i] = adx_view_range(r, &o->arg[i]);
     switch (o->kind) {
@@ -340,12 +355,54 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its nodes: function/calls.
-static const ad_external_rule adx_call_rule;
-static const adx_program *adx_called(const void *saved,
-                                     const adx_code_place **guards);
+/* --- calls of recorded functions ----------------------------------------- */
 
-// The function that is called may be freed, and with it the names of files.
+// What a statement on the tape saves: the function, and where it was called.
+typedef struct adx_saved_call {
+    ad_fn *fn;
+    const adx_program *program; // of the function
+    const adx_code_place *guard;
+    const ad_allocator *memory;
+    ad_real x[];
+} adx_saved_call;
+
+static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    ad_real few[16];
+    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(call->memory, n,
+                                                     sizeof *g);
+    (void)m;
+    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        dx[i] += g[i];
+    if (g != few)
+        adx_drop(call->memory, g);
+    return ok;
+}
+
+static bool adx_call_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    (void)n;
+    (void)m;
+    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
+}
+
+static void adx_call_destroy(const void *saved)
+{
+    ad_fn_free(((const adx_saved_call *)saved)->fn);
+}
+
+static const ad_external_rule adx_call_rule = {
+    .name = "call", .pullback = adx_call_pullback,
+    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
+};
+
+// The name of a file that belongs to a function that is called: that function
+// may be freed, so the name is copied, once.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
 {
     adx_file_name *own = r->files;
@@ -367,6 +424,8 @@ static const char *adx_keep_file(adx_recorder *r, const char *file)
     return own->text;
 }
 
+// Places of the guards of a function that is called, behind those that are
+// there.
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -383,13 +442,15 @@ static void adx_record_guards(adx_recorder *r, size_t n,
     }
 }
 
+// A call of a recorded function becomes a copy of its nodes; its guards are
+// counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
-    const adx_code_place *place;
-    const adx_program *called = adx_called(o->saved, &place);
+    const adx_saved_call *call = (const adx_saved_call *)o->saved;
+    const adx_program *called = call->program;
     adx_making k;
     uint32_t first = (uint32_t)r->p->report.guards;
-    adx_record_guards(r, called->report.guards, place);
+    adx_record_guards(r, called->report.guards, call->guard);
     if (r->p->status != ADREV_OK || !adx_start_making(&k, called, r->p))
         return;
     k.guards = first;
@@ -440,7 +501,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The first reason stays.
+// The recording fails for this reason, unless there is one already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {

@@ -3,25 +3,27 @@
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/places function/arrays
+ *   needs   function/api function/operations function/program
+ *           function/workspace function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
  * ========================================================================== */
 
 /* --- one point ----------------------------------------------------------- */
 
-// To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
+// Whether a guard is passed. The bits must be equal, for f may do different
+// things with 0 and -0; but every NaN is the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for
-//   compilers that have none and for tests. Processors foresee these jumps better
-//   than those of a switch, which all come from one place (particles replayed,
-//   bench/, gcc: a tenth). Nodes of one operation follow one another often enough
-//   that a loop over them saves half of the jumps.
+// ADX_GOTO   1: the code of each node jumps to that of the next one; 0: a
+//   switch, for compilers without computed goto, and for tests. Processors
+//   foresee these jumps better than those of a switch, which all come from one
+//   place (a tenth of particles replayed, bench/, gcc). Nodes of one operation
+//   follow one another often enough that a loop over them saves half of the
+//   jumps.
 #ifndef ADX_GOTO
 #ifdef __GNUC__
 #define ADX_GOTO 1
@@ -36,8 +38,8 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_BEGIN goto *to[s->op];
 #define ADX_GO_AT(label, code) label:
 #ifdef __clang__
-// clang 14 makes one jump of all that follow a condition. (sir as a scan,
-// replayed, bench/: 5.4 instead of 7.4 times the plain program.)
+// clang 14 would merge all jumps that follow a condition into one. (sir as a
+// scan, replayed, bench/: 5.4 instead of 7.4 times the plain program.)
 #define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
 #else
 #define ADX_GO_NEXT goto *to[s->op]
@@ -48,7 +50,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_NEXT break
 #endif
 
-// Returns the guard or external node that stopped it, or NULL.
+// Runs the nodes at one point. `last` is the result of the node before, for
+// nodes that adx_mark_after has marked. Chain is a plain product here, which is
+// right as long as all results turn out finite. Returns the guard or external
+// node that stopped it, or NULL.
 static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
     const adx_node *s = m->node;
@@ -71,6 +76,8 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_Z
 #endif
     ADX_GO_BEGIN {
+    // The code of an operation, with its arguments: a loop over the nodes that
+    // have this code, and a jump to that of the node after them.
 #define ADX_DO_STEP(label, code, first, second, third, value)               \
         ADX_GO_AT(label, code)                                              \
             do {                                                            \
@@ -123,7 +130,9 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_AT
 #undef ADX_GO_NEXT
 
-// The same with zeros that absorb: rare, so not compiled twice.
+// The same with zeros that absorb in the chain rule. Since this is rare, each
+// node is a call of the loop for lanes, with one lane, and no second
+// interpreter.
 static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
@@ -142,42 +151,33 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Takes the memory that is kept, if it fits, or new memory; NULL: none.
+// Memory for so many lanes, with the constants filled in; NULL: there is none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
-    // acquire: pairs with the release in adx_give_work, which makes the
-    // constants in it visible.
-    adx_workspace *work = atomic_exchange_explicit(&m->spare, NULL,
-                                              memory_order_acquire);
-    if (work != NULL && work->lanes == lanes)
+    if (m->places + m->room > SIZE_MAX / 16 / lanes)
+        return NULL;
+    adx_workspace *work = adx_take_workspace(&m->spare, m->memory,
+                                             m->places * lanes + m->room);
+    if (work == NULL || work->lanes == lanes)
         return work;
-    adx_drop(m->memory, work);
-    if (m->places + m->room > SIZE_MAX / 16 / lanes / sizeof *work->w)
-        return NULL;
-    work = (adx_workspace *)adx_take(m->memory,
-        sizeof *work
-        + (m->places * lanes + m->room + ADX_LINE) * sizeof *work->w, 1);
-    if (work == NULL)
-        return NULL;
     work->lanes = lanes;
-    work->w = adx_align(work->memory);
     for (size_t i = 0; i < m->presets; i++)
         for (size_t l = 0; l < lanes; l++)
             work->w[m->preset[i].at * lanes + l] = m->preset[i].v;
     return work;
 }
 
+// Leaves the memory for the next evaluation, in place of what was left before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
-    // release: pairs with the acquire in adx_take_work.
-    adx_drop(m->memory, atomic_exchange_explicit(&m->spare, work,
-                                                 memory_order_acq_rel));
+    adx_give_workspace(&m->spare, m->memory, work);
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes lie side by side; a node is a loop over them.      */
+ * The numbers of all lanes are side by side. Each node is a loop over
+ * lanes.                                                                    */
 
-// The lanes whose guard this is the first to come out differently.
+// Marks the lanes that fail at this guard, and have failed at none before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -187,7 +187,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
             flipped[l] = s->c + 1;
 }
 
-// gcc -O2 makes vectors only where it need not ask whether arrays overlap.
+// gcc -O2 makes vectors only where it need not test whether arrays overlap.
 // (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
 #if defined __GNUC__ && !defined __clang__
 #define ADX_NO_OVERLAP _Pragma("GCC ivdep")
@@ -195,8 +195,8 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// Full blocks: the loops have a constant length. (burgers, bench/: 1.5 times as
-// fast as calls of adx_map_of.)
+// A full block of lanes: all loops have the same constant length. (burgers,
+// bench/: 1.5 times as fast as calls of adx_map_of.)
 static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
@@ -225,8 +225,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_FUSED_CHAIN(ADX_DO)
-        // Two loops: the product is in memory before it is used, so that it is
-        // not contracted; an asm within a loop would prevent vectors.
+        // Two loops: a product is in memory before it is used, so that it is
+        // not contracted. An asm within a loop would prevent vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
@@ -252,7 +252,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
-// flipped[lanes]: 1 + the guard that a lane did not pass; 0: none; ADX_FAILED.
+// Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
+// which the lane failed; or ADX_FAILED: an external node failed.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {

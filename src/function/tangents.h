@@ -1,7 +1,12 @@
 #pragma once
 
 /* === function/tangents ======================================================
- * The tangent of a program (jvp).
+ * The tangent of a program (jvp) is a forward sweep that is written down
+ * instead of done. Each node is copied, and nodes for its tangent are added:
+ * the sum of its partials, each times the tangent of that argument. A number
+ * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
+ * it. Array nodes are treated the same way, range by range: their tangents are
+ * array nodes.
  *
  *   needs   function/operations function/program function/emit function/copy
  *   offers  adx_tangent_node adx_make_tangent
@@ -25,6 +30,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
+// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
+// sides that have a tangent count.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -41,7 +48,7 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
                                            e->n, a, x);
         size_t results = adx_many_results(e);
-        if (left) {             // one side alone lies where it lies
+        if (left) {             // else there is nothing to add
             other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
             other.rs = other.cs * (int32_t)e->n;
         }
@@ -51,27 +58,37 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, e->m, e->n, y);
 }
 
-static void adx_tangent_many(adx_making *k, const adx_node *s,
+static void adx_tangent_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        k->derived[s->r + i] = k->derived[e->list[i]];
+}
+
+static void adx_tangent_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e)
+{
+    adx_numbers x;
+    if (adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
-    adx_program *p = k->to;
+    (void)k; (void)s; (void)e;
+}
+
+static void adx_tangent_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
     adx_numbers x;
-    if (e->kind == ADX_MANY_each)
-        adx_tangent_each(k, s, e);
-    else if (e->kind == ADX_MANY_product)
-        adx_tangent_product(k, s, e);
-    else if (e->kind == ADX_MANY_gather)
-        for (size_t i = 0; i < e->n; i++)
-            k->derived[s->r + i] = k->derived[e->list[i]];
-    else if (e->kind == ADX_MANY_sum
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
-        k->derived[s->r] = adx_emit_fold(p, ADX_MANY_sum, e->k, x);
-    else if (e->kind == ADX_MANY_norm
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x)) {
-        x.rs = x.cs;            // a column
-        k->derived[s->r] = adx_emit_product(p, ADX_OP_chain, 1, e->k, 1,
-                                            adx_cosines_in(k, s, e), x).base;
-    }
+    if (!adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        return;
+    x.rs = x.cs;                // a column
+    k->derived[s->r] = adx_emit_product(k->to, ADX_OP_chain, 1, e->k, 1,
+                                        adx_cosines_in(k, s, e), x).base;
 }
 
 static bool adx_any_derived(const adx_making *k, const uint32_t list[],
@@ -83,12 +100,15 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node; a second tangent no rule has.
+// An external node and its tangent are one node, which takes the place of the
+// copy: a rule computes both at once. No rule has a second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
     size_t n = adx_listed(e);
     size_t results = adx_many_results(e);
+    if (!adx_any_derived(k, e->list, n))
+        return;
     if (e->op & ADX_EXTERNAL_moving) {
         adx_spoil(k->to, ADREV_EEXTERNAL);
         return;
@@ -104,18 +124,28 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
-// Of a node that has been copied.
+static void adx_tangent_many(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_tangent_##kind(k, s, e);                                        \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
+// The tangent of a node that has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
     const adx_many *many = adx_many_of(k->from, s);
     if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
         return;
-    if (many != NULL && many->kind == ADX_MANY_external
-        && adx_any_derived(k, many->list, adx_listed(many))) {
-        adx_tangent_external(k, s, many);
-        return;
-    }
     if (many != NULL) {
         adx_tangent_many(k, s, many);
         return;

@@ -13,8 +13,9 @@
  *           function/run function/functions
  * ========================================================================== */
 
+// A program with its partials, and the coefficients of all its numbers.
 typedef struct adx_series {
-    adx_program *p;             // scalar nodes only
+    adx_program *p;             // nodes of one result only
     size_t order;
     uint32_t (*partial)[3];     // [node], of those that have no recurrence;
                                 // ADX_NOWHERE: zero
@@ -22,6 +23,7 @@ typedef struct adx_series {
     ad_real *c;                 // [number][order + 1]
 } adx_series;
 
+// Whether the coefficients of an operation need no partials.
 static bool adx_has_recurrence(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub || op == ADREV_OP_neg
@@ -30,7 +32,9 @@ static bool adx_has_recurrence(uint32_t op)
         || op == ADREV_OP_detach;
 }
 
-// Partials of the nodes up to here, whose nodes go behind them.
+// Extends the program by the partials of its nodes, level by level. The nodes
+// that a partial adds come at the end of the program: they are the next level,
+// and get partials in the next round. There are `order` rounds.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
@@ -59,11 +63,13 @@ static void adx_continue_series(adx_series *t)
         }
 }
 
+// The coefficients of number x.
 static ad_real *adx_series_of(const adx_series *t, uint32_t x)
 {
     return t->c + x * (t->order + 1);
 }
 
+// The part of coefficient k of x y that terms `from` and later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {
@@ -73,7 +79,10 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
     return sum;
 }
 
-// Coefficient k > 0 of v' = sum of p x', divided by k.
+// Coefficient k > 0 of a v without recurrence: v' is the sum of p x' over the
+// arguments x, and k times the coefficient of v is coefficient k - 1 of v'.
+// Nodes of the last level have no partials: their coefficients beyond the first
+// are not needed.
 static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -89,6 +98,8 @@ static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
     return sum / (ad_real)k;
 }
 
+// Coefficient k of the result of a node, when all before it are known, and
+// those up to k of its arguments.
 static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -112,7 +123,8 @@ static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
     }
 }
 
-// The guard that is not passed, or NULL.
+// All coefficients at x in the direction v: k by k, and for each k node by
+// node. Returns the guard that is not passed, or NULL.
 static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {

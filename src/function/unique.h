@@ -1,21 +1,26 @@
 #pragma once
 
 /* === function/unique ========================================================
- * Each number is made once: a hash of what a node computes finds an earlier
- * node that computes the same.
+ * Hash-consing: each number is made once. A number has a key: the bits of a
+ * constant, or the operation of a node and its arguments. The arguments have
+ * been looked up themselves, so equal keys mean that equal things are computed.
+ * Before a node is added, a table is asked for a number with the same key.
+ *
+ * The table is divided into sets. The hash of a key says in which set its
+ * number is, if it is in any; a set that is full gives up the number that it
+ * has had for longest. So the table may forget a number, which is then made a
+ * second time, but it never gives a wrong one: a hash that agrees is not
+ * believed until the key of that number, as its node has it, agrees, too.
  *
  *   needs   tape/memory function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// The table of what is known has so many entries at most: 128 kB, which the cache
-// holds. (With all that is known recording took 120 instead of 76 ns for each of
-// 10^5 operations, 306 instead of 115 ns for each of 10^7.) What had to leave the
-// table is recorded a second time when it comes again.
+// Entries of the table at most: 128 kB, which the cache holds. (With a table of
+// all numbers, each of 10^7 operations took 2.7 times as long to record.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
-// What a number is, as a key: a constant's bits, or operation and arguments.
 typedef struct adx_key {
     uint64_t word[2];
 } adx_key;
@@ -25,7 +30,8 @@ static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
-// Without its number: a comparison that comes again is the same guard.
+// Which guard it is does not belong to its key: a comparison that comes again
+// needs no second guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
     return adx_node_key(ADX_OP_guard, x, was, 0);
@@ -38,6 +44,7 @@ static adx_key adx_constant_key(ad_real v)
     return key;
 }
 
+// The key of a number in the table; results of array nodes are never there.
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
@@ -57,8 +64,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether one of a set has this hash; nearly always none. (10^5 operations
-// recorded: 17 instead of 19 ns for each, by vectors.)
+// Whether any number of a set has this hash; mostly none has. (By vectors, as
+// 10^5 operations take 17 instead of 19 ns each to record.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -77,8 +84,8 @@ ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 #endif
 }
 
-// The number with this key, if the table still has it; ADX_NOWHERE. Only where
-// the hash is the same the numbers are looked at, far away.
+// The number with this key; ADX_NOWHERE: the table does not have it. Nodes,
+// which are far away in memory, are looked at only where the hash agrees.
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
@@ -95,8 +102,8 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// In its set, in place of the oldest one. (A counter that overflows begins
-// anew: 256 is a multiple of ADX_WAYS.)
+// Enters 1 + a number in its set, in place of the oldest one. The counter may
+// overflow: 256 is a multiple of ADX_WAYS.
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
     size_t at = adx_set_of(p, hash);
@@ -105,8 +112,8 @@ ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
     p->seen[at].number[way] = number;
 }
 
-// By eight. (By four, to widen it took a tenth of the time in which 10^3
-// operations are recorded.)
+// Makes the table, or makes it eight times as large. Its numbers enter their
+// new sets by the hashes that it has: keys are not computed again.
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_sets = p->seen_sets;
@@ -131,8 +138,8 @@ ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
     return true;
 }
 
-// The same, in a table that there may not be yet; not found if there is no
-// memory for one.
+// Like adx_find_key, but makes the table if there is none yet. *hash is what
+// the number is to be entered with if it is not found.
 ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
     if (p->status != ADREV_OK || (p->seen_sets == 0 && !adx_widen_seen(p)))
@@ -141,7 +148,8 @@ ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
     return adx_find_key(p, key, *hash);
 }
 
-// Rather a larger table than one number less.
+// A set becomes full: the table is made larger, if it may be, before a number
+// is given up.
 ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
                                                uint32_t number)
 {
@@ -174,6 +182,7 @@ static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
     return x;
 }
 
+// The number of a constant, which is made if it is not known.
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);

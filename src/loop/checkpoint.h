@@ -1,14 +1,18 @@
 #pragma once
 
 /* === loop/checkpoint ========================================================
- * A checkpoint keeps the inputs of a call, and perhaps its recording. A sweep
- * that finds no recording runs the call again on a stage and sweeps that.
+ * A checkpoint is one external statement in place of what a call records. It
+ * keeps the inputs of the call, and perhaps its recording, on a stage of its
+ * own. A sweep that finds no recording runs the call again on a stage that is
+ * shared, and sweeps that.
  *
- *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
- *           bulk/passes loop/api loop/stage
+ * The first run finds out which numbers the function brings along (captured).
+ * They become operands of the statement, behind the inputs.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           sweep/session bulk/folds bulk/captured loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
- *           adx_list_captured adx_loop_memory
- *   later   adx_unrolled_memory
+ *           adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {
@@ -18,17 +22,18 @@ typedef struct adx_checkpoint {
     size_t n, m;
     adx_captured captured;
     size_t *evaluations;
-    adx_stage *kept;            // with the recording; NULL: only inputs
-    ad_rev *in, *out;           // [n + captured], [m] of the recording, or room
+    adx_stage *kept;            // has the recording; NULL: inputs only
+    ad_rev *in, *out;           // [n + captured], [m] of the latest run
     ad_real *x;                 // [n]
-    size_t context;             // bytes of
-    void *copy;                 // *ctx, which stays as it was, and
-    void *given;                // of what f is given, which it may change
-    size_t counted;             // bytes of `kept` that count
+    size_t context;             // bytes of *ctx, of which there are
+    void *copy;                 // a copy that stays as it was, and
+    void *given;                // one that f is given, and may change
+    size_t counted;             // bytes of `kept` that the budget has lost
 } adx_checkpoint;
 
-static void adx_free_call(adx_checkpoint *c)
+static void adx_free_call(adx_staged *of)
 {
+    adx_checkpoint *c = (adx_checkpoint *)of;
     ad_allocator memory = c->of.memory;
     if (c->of.stage != NULL)
         c->of.stage->kept -= c->counted;
@@ -43,12 +48,8 @@ static void adx_free_call(adx_checkpoint *c)
     adx_drop(&memory, c);
 }
 
-static void adx_destroy_checkpoint(const void *saved)
-{
-    adx_free_call(*(adx_checkpoint *const *)saved);
-}
-
-// Runs f on a stage; recorded, its inputs and results are c->in and c->out.
+// Runs f at c->x on a stage, with inputs if it is to be recorded, else with
+// constants. c->in and c->out are then its inputs and results.
 static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                               bool complete, void *ctx)
 {
@@ -60,13 +61,14 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
     if (c->evaluations != NULL)
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
-    ad_status status = adx_end_run(s, c->m, c->out);
+    ad_status status = adx_end_apart(s->tape, c->m, c->out);
     ad_use(before);
     return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
                                                             : status;
 }
 
-// The stage with a recording of f at x. NULL: there is none.
+// A stage with a recording of f at x: the one that was kept, or a new one.
+// NULL: f failed, or no memory.
 static adx_stage *adx_call_again(adx_checkpoint *c)
 {
     if (c->kept != NULL)
@@ -122,10 +124,10 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
 static const ad_external_rule adx_checkpoint_rule = {
     .name = "checkpoint", .pullback = adx_checkpoint_pullback,
     .pushforward = adx_checkpoint_pushforward,
-    .destroy = adx_destroy_checkpoint
+    .destroy = adx_destroy_staged
 };
 
-// NULL: no memory.
+// A checkpoint with copies of all that it needs of the call. NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                                     const ad_allocator *a, ad_vector_fn *f,
                                     void *ctx, size_t n, const ad_rev x[],
@@ -134,7 +136,8 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     adx_checkpoint *c = (adx_checkpoint *)adx_take(a, 1, sizeof *c);
     if (c == NULL)
         return NULL;
-    *c = (adx_checkpoint){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
+    *c = (adx_checkpoint){ .of = { .memory = *a, .free = adx_free_call },
+                           .f = f, .ctx = ctx, .n = n,
                            .m = m, .evaluations = o->evaluations };
     c->x = (ad_real *)adx_take(a, n, sizeof *c->x);
     c->in = (ad_rev *)adx_take(a, n, sizeof *c->in);
@@ -146,7 +149,7 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     }
     if (c->x == NULL || c->in == NULL || c->out == NULL
         || (o->context > 0 && (c->copy == NULL || c->given == NULL))) {
-        adx_free_call(c);
+        adx_free_call(&c->of);
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
@@ -156,7 +159,9 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     return c;
 }
 
-// The first run: recorded and kept if that is wanted and there is room.
+// The first run. Its recording is kept if that is wanted. With
+// ADREV_KEEP_AUTOMATIC it is made while the budget is not used up, and given up
+// again if it is more than what is left; from then on nothing is recorded.
 static ad_status adx_first_run(adx_checkpoint *c,
                                const ad_checkpoint_options *o)
 {
@@ -193,7 +198,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
     return status;
 }
 
-// Room behind the inputs for what was captured, which is known now.
+// Makes room behind the inputs for what was captured, which is known now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
@@ -201,13 +206,8 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
-// What was captured, as operands: known by its id alone.
-static void adx_list_captured(const adx_captured *k, ad_rev to[])
-{
-    for (size_t i = 0; i < k->n; i++)
-        to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
-}
-
+// The statement, to which the checkpoint belongs from now on; it is freed on
+// failure.
 static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
                                        ad_rev y[])
 {
@@ -220,7 +220,7 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || out == NULL || v == NULL
         || !adx_extend_by_captured(&memory, &c->in, c->n, &c->captured))
-        adx_free_call(c);
+        adx_free_call(&c->of);
     else {
         if (c->n > 0)
             memcpy(all, x, c->n * sizeof *all);
@@ -238,7 +238,37 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
-// Of what is recorded now: NULL if there is no tape, or no memory beside it.
+// Memory of the current tape, which is fixed. It is not given back before the
+// tape is cleared.
+static void *adx_tape_room(size_t bytes, void *user)
+{
+    (void)user;
+    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
+}
+
+static void adx_keep_room(void *block, void *user)
+{
+    (void)block;
+    (void)user;
+}
+
+// Memory for what is unrolled. NULL: there is none.
+static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
+{
+    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
+    const ad_tape *t = adx_now.tape;
+    if (given != NULL && given->alloc != NULL && given->free != NULL)
+        return given;
+#ifndef ADREV_NO_STDLIB
+    if (t == NULL)
+        return &adx_libc;
+#endif
+    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
+                                                         : &room;
+}
+
+// Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
+// could have such a statement, or no memory beside it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 {
     const ad_tape *t = adx_now.tape;
@@ -248,9 +278,8 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
-
-// Where nothing is to be kept apart. f must not see its results among x.
+// Calls f on the numbers themselves. It must not find its results among x, so x
+// is copied if the two overlap.
 static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                    const ad_rev x[], size_t m, ad_rev y[],
                                    const ad_allocator *given)
@@ -271,6 +300,7 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
+// Where no statement can be recorded (adx_loop_memory), f is just called.
 static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
@@ -296,7 +326,7 @@ static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                                : ADREV_ENOMEM;
     if (status == ADREV_OK && m > 0)
         return adx_failed(adx_record_checkpoint(c, x, y));
-    adx_free_call(c);
+    adx_free_call(&c->of);
     return adx_failed(status);
 }
 

@@ -2,14 +2,17 @@
 
 /* === loop/connections =======================================================
  * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
- * value, whatever the partials are, and else 0. A statement that runs again in
- * a sweep marks what its run connects.
+ * value, whatever the partials are, and else 0. Each statement with a marked
+ * result marks its operands; for each kind of array statement a function says
+ * which. A scan or a checkpoint runs again, as in a sweep, and marks what its
+ * run connects. Statements whose rule the user gives connect all results with
+ * all operands.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
- *           array/products array/external bulk/folds bulk/passes
+ *           array/products array/external bulk/folds bulk/captured bulk/passes
  *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
- *           loop/sweep
+ *           loop/sweep loop/recorded
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -46,6 +49,8 @@ static void adx_mark_product(const adx_product *s, ad_real mark[])
             }
 }
 
+// Result j depends on x[i] and on the entry in row j and column i, for all i <=
+// j; `at` counts the entries below the diagonal, column by column.
 static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
 {
     size_t at = 0;
@@ -62,14 +67,15 @@ static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
         }
 }
 
-// All inputs of a statement with marked results.
+// All operands of a statement with marked results.
 static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
 {
     for (size_t i = 0; i < n; i++)
         adx_mark_id(mark, ids, i);
 }
 
-// Results behind the last marked one do not matter.
+// How many results there are up to the last marked one: prefixes depend on what
+// is before them.
 static size_t adx_marked_until(const ad_real mark[], size_t n)
 {
     while (n > 0 && mark[n - 1] == 0)
@@ -115,7 +121,8 @@ static void adx_mark_elements(const adx_external *s, ad_real mark[])
 
 static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
 
-// Marks of what a recorded run has on its stage, from those of its results.
+// Continues the marks on a stage: dx and da are those of the inputs of a run
+// and of what it captured, from the marks dy of its results.
 static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const ad_rev y[], const ad_real dy[],
                                  size_t n, const ad_rev x[], ad_real dx[],
@@ -151,7 +158,8 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     return ok;
 }
 
-// Results, of which some are marked, to the inputs.
+// The operands of an external statement. Scans and checkpoints need memory for
+// marks in the place of adjoints; `a` is where it comes from.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
 {
     const ad_allocator *a = s->rule == &adx_scan_rule
@@ -171,7 +179,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     memset(dx, 0, n * sizeof *dx);
     const ad_real *dy = &mark[s->e.first];
     if (s->rule == &adx_scan_rule)
-        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx, true);
+        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx,
+                            adx_connect_run);
     else
         ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
     for (size_t i = 0; i < n; i++)
@@ -181,6 +190,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
+// The operands of an array statement or an external statement. Every rule of
+// the library is known here; a rule of another header would not be.
 static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
 {
     if (adx_zeros(e->values, &mark[e->first]))
@@ -204,7 +215,7 @@ static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
     return ADREV_OK;
 }
 
-// One statement, whose operands end before `end`.
+// One entry, whose n operands begin at `op`, and whose value is `seq`.
 static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
                                    size_t n, size_t seq, ad_real mark[])
 {
@@ -221,7 +232,8 @@ static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
     return ADREV_OK;
 }
 
-// From the marked values to all that they depend on.
+// Marks all that the marked values depend on: goes through the entries once,
+// from the last to the first, as a sweep does.
 static ad_status adx_connect(const ad_tape *t, ad_real mark[])
 {
     const adx_context *now = adx_live(t);

@@ -1,15 +1,22 @@
 #pragma once
 
 /* === loop/first =============================================================
- * The first run of a scan, and the statement that it leaves on the tape.
+ * The first run of a scan, and the statement that it leaves on the tape. The
+ * run calls the steps with constants, or replays them by functions that an
+ * earlier scan has left; states are kept as the schedule says (loop/schedule).
+ * The values of all results are collected in a list, and the statement is
+ * recorded when the run is complete: only then is it known how many steps there
+ * were and what they captured.
  *
- *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/replay loop/sweep
+ *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
 /* --- the first run ------------------------------------------------------- */
 
+// Values of the sequences, then of the parameters.
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
     ad_real *to = c->value;
@@ -31,6 +38,7 @@ static size_t adx_count_pieces(const ad_scan_desc *d)
     return n;
 }
 
+// A timetable without levels, as far as it is known before the first run.
 static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
@@ -44,7 +52,29 @@ static void adx_begin_timetable(adx_scan *c)
     };
 }
 
-// NULL: no memory.
+// Memory for what a description describes. False: there is none.
+static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
+{
+    const ad_allocator *a = &c->of.memory;
+    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *c->slice);
+    c->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *c->given);
+    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
+                                     sizeof *c->piece);
+    if (c->slice == NULL || c->given == NULL || c->piece == NULL)
+        return false;
+    adx_describe(c, d);
+    c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+                                   sizeof *c->value);
+    if (c->untraced > 0)
+        c->untraced_first = adx_take(a, c->untraced, 1);
+    return c->value != NULL
+        && (c->untraced == 0 || c->untraced_first != NULL);
+}
+
+// A scan by its description, with copies of all values that it reads. NULL: no
+// memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
 {
@@ -52,7 +82,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     if (c == NULL)
         return NULL;
     *c = (adx_scan){
-        .of = { .memory = *a }, .step = d->step, .ctx = d->ctx,
+        .of = { .memory = *a, .free = adx_free_scan },
+        .step = d->step, .ctx = d->ctx,
         .states = d->states, .sequences = d->sequences,
         .outputs = d->outputs, .parameters = d->parameters,
         .untraced = d->untraced_bytes, .compiled = d->compiled,
@@ -62,21 +93,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     };
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
-    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                     sizeof *c->slice);
-    c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                  sizeof *c->given);
-    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                     sizeof *c->piece);
-    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
-        adx_describe(c, d);
-        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
-                                       sizeof *c->value);
-    }
-    if (c->untraced > 0)
-        c->untraced_first = adx_take(a, c->untraced, 1);
-    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
-        adx_free_scan(c);
+    if (!adx_take_scan(c, d)) {
+        adx_free_scan(&c->of);
         return NULL;
     }
     if (c->untraced > 0)
@@ -86,6 +104,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     return c;
 }
 
+// The state before step 0.
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
@@ -97,6 +116,8 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
         memcpy(k->state, d->untraced, c->untraced);
 }
 
+// All steps: many at once where that is possible (adx_go_first), else one by
+// one. At the end the last rows of the states go to the list, too.
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
                                adx_results_list *list)
 {
@@ -126,7 +147,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     return ADREV_OK;
 }
 
-// What is known only after it.
+// Notes what is known only after the first run.
 static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
     adx_kept_level *l = &c->plan.level[0];
@@ -138,7 +159,8 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     c->report->steps = c->steps;
 }
 
-// again: a function was not what the step does, and all is to be done again.
+// *again: a function did not do what the step does, and the run is to be made
+// again without functions.
 static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
                                      adx_results_list *list, bool *again)
 {
@@ -169,7 +191,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
 {
     bool again = false;
     ad_status status = adx_first_scan_once(c, d, list, &again);
-    if (again) {        // no untraced data: with them nothing is by functions
+    if (again) {        // where there are untraced data, no step is replayed
         adx_free_timetable(&c->plan);
         adx_begin_timetable(c);
         c->steps = c->known = list->n = 0;
@@ -198,7 +220,8 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
     adx_list_captured(&c->captured, all);
 }
 
-// The results of the steps where they belong; returns what is behind them.
+// Writes the results of the steps where they belong; returns what comes after
+// them.
 static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
                                         const ad_rev y[])
 {
@@ -215,6 +238,7 @@ static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
     return y;
 }
 
+// Writes all results where they belong: those of the steps, then the last rows.
 static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
                          const ad_rev y[])
 {
@@ -227,6 +251,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     }
 }
 
+// Records the statement, to which the scan then belongs; without results there
+// is no statement, and it is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -238,7 +264,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || list->n == 0) {
         status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     } else {
         adx_list_inputs(c, d, all);
         status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
@@ -250,7 +276,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-// whole: NULL, or whether it can be; if not, nothing is done.
+// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
+// statement of a recorded function, it is set to whether it can be: not if
+// steps capture anything, and then nothing is recorded.
 static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                  const ad_allocator *a, ad_scan_report *report,
                                  bool *whole)
@@ -270,7 +298,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     if (status == ADREV_OK && list.untraced != NULL
         && (whole == NULL || *whole))
         memcpy(d->untraced, list.untraced, d->untraced_bytes);

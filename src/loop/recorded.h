@@ -1,28 +1,35 @@
 #pragma once
 
 /* === loop/recorded ==========================================================
- * A `whole` scan in a recorded function: to evaluate it at another point, a
- * copy of it runs with other inputs. To second order the window is followed by
- * its tangents, which are kept with it. The way back carries adjoints and their
- * tangents, and differentiates each step twice, as a recorded function.
+ * A `whole` scan in a recorded function. To evaluate it at another point, a
+ * copy of the scan runs with other inputs; it may share no state with the scan
+ * itself.
  *
- *   needs   tape/memory function/api loop/schedule loop/scan loop/step
- *           loop/replay loop/sweep
+ * To second order (tangents of values and of adjoints), the window in each
+ * state is followed by its tangents, and both are kept together. The way back
+ * carries two frames, the adjoints of the window and the tangents of these.
+ * With the step as a recorded function, of Jacobian J, weights b of its results
+ * with tangents bd, and the tangent v of its inputs, the adjoints of the inputs
+ * are b J, and their tangents are bd J + H v, where H is the Hessian of b times
+ * the step.
+ *
+ *   needs   tape/memory function/api loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/stepping loop/sweep
+ *   offers  adx_scan_rule
  * ========================================================================== */
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
 
 enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 
-// The step at this point as a function: one that is known or, if its path is
-// new, made for it. *once: to be freed after use.
+// The step at this point as a function: a known one whose guards pass, or else
+// one that is recorded here. *once: it is not kept, and is to be freed after
+// use.
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
-    adx_recorded_step r = { .k = k };
-    const ad_fn_options options = { .allocator = &c->of.memory,
-                                    .once = true };
     ad_fn *fn = NULL;
+    bool stop;
     *once = true;
     for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
         if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
@@ -30,9 +37,7 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
             return c->replays->path[i].fn;
         }
     k->index = s;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+    ad_status status = adx_record_step(k, &c->of.memory, &fn, &stop);
     if (status != ADREV_OK && k->status == ADREV_OK)
         k->status = status;
     if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
@@ -43,8 +48,8 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
     return fn;
 }
 
-// product = weight J, and its tangent: the same of the weight's, and what the
-// second derivatives make of the inputs'.
+// The adjoints of the step's inputs and their tangents, as the opening says;
+// moved: the tangent of the inputs.
 static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
 {
     const adx_frame *b = &k->frame[ADX_ADJOINT];
@@ -63,6 +68,7 @@ static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
     return ok;
 }
 
+// A step forwards with tangents.
 static bool adx_advance_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -70,6 +76,9 @@ static bool adx_advance_moving(void *user, size_t s)
     return adx_push_step(k, s);
 }
 
+// A step backwards with tangents. First the tangent of what the step was given
+// is gathered, from the state; then in both frames the weights are, and the
+// windows go back by a row; then what the step gives is added to them.
 static bool adx_reverse_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -92,7 +101,8 @@ static bool adx_reverse_moving(void *user, size_t s)
     return true;
 }
 
-// The frames of a sweep to second order. False: no memory.
+// The frames of a sweep to second order. Adjoints or tangents that are not
+// given are zeros. False: no memory.
 static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
                             ad_real zeros[])
 {
@@ -119,8 +129,9 @@ static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
     return true;
 }
 
-// The steps from the beginning: values and, where they are wanted, tangents of
-// the results. As many steps as were recorded.
+// Runs the steps from the beginning, for values and, where they are wanted,
+// tangents of the results. There must be as many steps as in the recording:
+// false if the scan stops earlier or later here.
 static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
 {
     adx_scan *c = k->scan;
@@ -146,6 +157,7 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
     return ok;
 }
 
+// The way back, of adjoints alone or with their tangents.
 static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
 {
     adx_scan *c = k->scan;
@@ -163,6 +175,7 @@ static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
     return true;
 }
 
+// Evaluates a copy of a scan, c, from the state that `at` says.
 static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
                         ad_real zeros[])
 {
@@ -186,6 +199,10 @@ static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
     return ok;
 }
 
+// The replay of the rule. The copy of the scan has its own values, timetable,
+// stage and functions; other threads may replay the scan at the same time.
+// Tangents of adjoints cannot be had without the adjoints: where these are not
+// wanted, they go to `unused`.
 static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 {
     const adx_scan *of = *(adx_scan *const *)saved;
@@ -197,6 +214,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
                                           sizeof *unused);
     ad_external_point point = *at;
     bool ok = unused != NULL;
+    // The copy shares nothing that a run changes.
     c.of.stage = NULL;
     c.report = &c.own_report;
     memset(c.report, 0, sizeof *c.report);
@@ -232,3 +250,9 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 }
 
 #endif
+
+static const ad_external_rule adx_scan_rule = {
+    .name = "scan", .pullback = adx_scan_pullback,
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_staged,
+    .replay = adx_scan_replay
+};

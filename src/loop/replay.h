@@ -2,18 +2,29 @@
 
 /* === loop/replay ============================================================
  * Steps are replayed only together with adrev_function.h. On the way back a
- * step is recorded as a function the first time, and again when a step has
- * taken another path twice. What an earlier scan recorded also runs forwards,
- * and hands on what the way back needs.
+ * step is recorded as a function the first time, and again when steps have
+ * taken another path twice; up to ADX_PATHS functions are kept. Each step tries
+ * them in turn, until the guards of one pass. Functions that an earlier scan
+ * has left (ad_replays) also run forwards: as primals, which hand on behind the
+ * state what the pullback of the same function needs (function/matrices).
+ *
+ * A recording does not see all that a step does. So at some steps a function is
+ * compared with the step itself. If they differ, the step varies: functions are
+ * given up, and the run is made again without them.
+ *
+ * Where steps carry on one row of each state and nothing else (lean), most
+ * steps in a row take the same path. Then one loop does many of them, by one
+ * function.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program
  *           function/matrices function/run function/functions
- *           function/evaluate code/api code/wanted code/compile bulk/api
- *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
+ *           function/evaluation function/evaluate code/api code/wanted
+ *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
+ *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
- *           adx_choose_replays adx_recorded_step adx_step_as_function
- *           adx_replay_step adx_count_behind
+ *           adx_choose_replays adx_record_step adx_end_evaluations
+ *           adx_replay_step adx_count_behind adx_run_known_step adx_go_lean
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
@@ -50,7 +61,8 @@ ADX_API void ad_replays_free(ad_replays *r)
     adx_drop(&memory, r);
 }
 
-// Where a timetable has all states of a range; NULL: nowhere.
+// The states of the level that keeps all states of a range; NULL: there is none
+// in memory.
 static adx_state_pool *adx_full_state_pool(adx_timetable *p)
 {
     adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
@@ -62,8 +74,10 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
     return a->alloc == b->alloc && a->free == b->free && a->user == b->user;
 }
 
-// Memory that a loop has once is cheaper than new memory: its pages are there.
-// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times plain.)
+// Leaves the memory for all states to the next scan of these functions: memory
+// that has been used is cheaper than new memory, since its pages are there.
+// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times the plain
+// program.)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -76,6 +90,7 @@ static void adx_spare_states(adx_scan *c)
     memset(full, 0, sizeof *full);
 }
 
+// Takes such memory, if it has the right size; else frees it.
 static void adx_take_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -92,7 +107,7 @@ static void adx_take_spare_states(adx_scan *c)
     adx_count_bytes(&c->plan, full->states * full->bytes);
 }
 
-// The shape of a step's numbers as one number (FNV-1a, word by word).
+// How the numbers of a step are arranged, as a hash (FNV-1a, word by word).
 static uint64_t adx_layout_of(const adx_scan *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -108,7 +123,8 @@ static uint64_t adx_layout_of(const adx_scan *c)
     return h;
 }
 
-// Those that were given, if they are of this step.
+// The functions of this scan: those that were given, if they are of this step,
+// or of none yet; else its own.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
     ad_replays *r = &c->own_replays;
@@ -135,39 +151,68 @@ typedef struct adx_recorded_step {
     bool stop;
 } adx_recorded_step;
 
+// The step, as the f of a recording.
 static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 {
     adx_recorded_step *r = (adx_recorded_step *)ctx;
     adx_point_at(r->k, x, y);
     r->stop = adx_call_step(r->k, x, y);
-    // What a step has not set has been noticed, and is not the recorder's to say.
+    // That a result was not set has been noticed by now; the recorder need not
+    // notice it, too.
     for (size_t i = 0; i < r->k->scan->out; i++)
         if (!adx_all_set(1, &y[i]))
             y[i] = adx_passive(0);
 }
 
-// Numbers that going back need not compute again are worth three quarters of
-// the memory of the state, or what few numbers take. (lstm, bench/, compiled
-// with clang: 2.5 times the plain program instead of 2.7 with half of it.)
+// How many numbers a step may hand on: as many as take three quarters of the
+// memory of the state, or four if that is small. (lstm, bench/, compiled with
+// clang: 2.5 times the plain program instead of 2.7 with half the memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
     return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
-// What cannot be recorded runs step by step for good.
+// The step that was gathered, recorded as a function.
+static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
+                                 ad_fn **fn, bool *stop)
+{
+    const adx_scan *c = k->scan;
+    const ad_fn_options options = { .allocator = a, .once = true };
+    adx_recorded_step r = { .k = k };
+    ad_status status = ad_fn_record_with(fn, &options, adx_step_as_function,
+                                         &r, c->in, k->in, c->out);
+    adx_point_at(k, k->rin, k->rout);
+    *stop = r.stop;
+    return status;
+}
+
+// What the programs that are derived from a path have to know, and machine code
+// of them.
+static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
+{
+    fn->program.hands_on = adx_hands_on(c);
+    if (adx_is_lean(c)) {
+        fn->program.carried = c->window;
+        fn->program.parameters = c->parameters;
+    }
+    if (c->compiled) {
+        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
+        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
+                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
+    }
+}
+
+// Records step s as a function. If that is impossible, the step varies from now
+// on: it is never replayed.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
     ad_replays *p = c->replays;
-    const ad_fn_options options = { .allocator = &p->memory,
-                                    .once = true };
-    adx_recorded_step r = { .k = k };
     ad_status before = k->status;
     ad_fn *fn;
+    bool stop;
     adx_long_loop = false;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+    ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
     bool failed = status != ADREV_OK || k->status != before || c->varies
                || adx_long_loop || adx_is_empty(fn);
     // A step that fails where nothing else did fails; otherwise it may only
@@ -179,33 +224,24 @@ static void adx_record_path(adx_stepping *k, size_t s)
         p->varies = status != ADREV_ENOMEM;
         return;
     }
-    fn->program.hands_on = adx_hands_on(c);
-    if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
-    }
-    if (c->compiled) {
-        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
-        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
-                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
-    }
-    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
-                                           .upto = s };
+    adx_prepare_path(c, fn);
+    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = stop, .upto = s };
     c->report->paths++;
 }
 
-// Steps of the first sweep that a function is compared with: a sixteenth of a
-// run of all.
+// Whether a function is compared with step s of the first sweep: with a
+// sixteenth of the steps, counted from the last one; and if an earlier scan has
+// compared it before, only with some at distances of powers of two.
 static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
                              size_t s)
 {
     size_t far = c->steps - 1 - s;
-    bool known = c->known > 0;          // and looked at by an earlier scan
+    bool known = c->known > 0;
     return !c->swept && (p->upto != s || known)
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
-// The first of these steps from s down; SIZE_MAX: there is none.
+// The first such step, from s down; SIZE_MAX: there is none.
 static size_t adx_next_look_back(const adx_scan *c, size_t s)
 {
     size_t last = c->steps - 1;
@@ -214,8 +250,8 @@ static size_t adx_next_look_back(const adx_scan *c, size_t s)
     return c->swept || far > last ? SIZE_MAX : last - far;
 }
 
-// Whether a path still does what the step does: not if that reads x.v past the
-// recording, or anything that changes.
+// Whether a function does what the step does here. It does not if the step
+// reads x.v, which no recording sees, or anything that changes.
 static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
 {
     adx_scan *c = k->scan;
@@ -223,15 +259,16 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
     c->report->evaluations--;
     c->report->checks++;
     if (k->status != ADREV_OK)
-        return true;                    // this run fails
+        return true;                    // the whole run fails
     bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
     for (size_t i = 0; same && i < c->out; i++)
         same = adx_is_near(k->out[i], k->rout[i].v);
     return same;
 }
 
-// From now on the step itself runs. What this run did is done again; but values
-// that a function computed, and that are results already, are wrong.
+// From now on only the step itself runs, and this run is made again. But if
+// this is a sweep, and the first run used functions, then results of the scan
+// are wrong, and all that can be done is to fail.
 static void adx_mistrust(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -242,51 +279,53 @@ static void adx_mistrust(adx_stepping *k)
         k->again = true;
 }
 
-// NULL: no memory.
-static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
+// Begins to evaluate a path in one of the ways. NULL: no memory.
+static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
         ADX_KIND_value, ADX_KIND_primal, ADX_KIND_vjp, ADX_KIND_pullback,
         ADX_KIND_unrolled
     };
-    enum { ALL = ADX_PATHS * ADX_CALLINGS };
-    if (k->calling == NULL) {
-        k->calling = (adx_calling *)adx_take(&k->scan->of.memory, ALL,
-                                             sizeof *k->calling);
-        if (k->calling == NULL)
+    enum { ALL = ADX_PATHS * ADX_CALLS };
+    if (k->evaluation == NULL) {
+        k->evaluation = (adx_evaluation *)adx_take(&k->scan->of.memory, ALL,
+                                             sizeof *k->evaluation);
+        if (k->evaluation == NULL)
             return NULL;
-        memset(k->calling, 0, ALL * sizeof *k->calling);
+        memset(k->evaluation, 0, ALL * sizeof *k->evaluation);
     }
-    adx_calling *to = &k->calling[path * ADX_CALLINGS + (size_t)how];
-    if (adx_begin_calling(to, k->scan->replays->path[path].fn, kind[how]))
+    adx_evaluation *to = &k->evaluation[path * ADX_CALLS + (size_t)how];
+    if (adx_begin_evaluation(to, k->scan->replays->path[path].fn, kind[how]))
         return to;
-    adx_end_calling(to);
+    adx_end_evaluation(to);
     return NULL;
 }
 
-ADX_INLINE adx_calling *adx_calling_of(adx_stepping *k, size_t path, int how)
+ADX_INLINE adx_evaluation *adx_evaluation_of(adx_stepping *k, size_t path,
+                                             int how)
 {
-    size_t i = path * ADX_CALLINGS + (size_t)how;
-    return k->calling != NULL && k->calling[i].fn != NULL
-         ? &k->calling[i] : adx_new_calling(k, path, how);
+    size_t i = path * ADX_CALLS + (size_t)how;
+    return k->evaluation != NULL && k->evaluation[i].fn != NULL
+         ? &k->evaluation[i] : adx_new_evaluation(k, path, how);
 }
 
-static void adx_end_callings(adx_stepping *k)
+static void adx_end_evaluations(adx_stepping *k)
 {
-    for (size_t i = 0; k->calling != NULL && i < ADX_PATHS * ADX_CALLINGS; i++)
-        if (k->calling[i].fn != NULL)
-            adx_end_calling(&k->calling[i]);
-    adx_drop(&k->scan->of.memory, k->calling);
+    for (size_t i = 0; k->evaluation != NULL && i < ADX_PATHS * ADX_CALLS; i++)
+        if (k->evaluation[i].fn != NULL)
+            adx_end_evaluation(&k->evaluation[i]);
+    adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
-// 1 + the path that handed numbers on to the way back, behind the state; or 0.
+// 1 + the path whose primal has handed numbers on, behind the state; or 0.
 ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
 {
     return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
 }
 
-// Adjoints of what the step was given that was gathered, from those of its
-// results, by path i; false: that is not its path.
+// Adjoints of the inputs that were gathered, from the weights of the results,
+// by path i: by its pullback if its primal ran here, else by its vjp. False:
+// the step does not take this path.
 ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
                               ad_real product[])
 {
@@ -298,15 +337,16 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
         const adx_given given[] = {
             x, w, { c->plan.behind + 1, c->replays->path[i].kept }
         };
-        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_pullback);
-        return to != NULL && adx_do_call(to, 3, given, 1, &dx);
+        adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
+        return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
     }
     const adx_given given[] = { x, w };
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_vjp);
-    return to != NULL && adx_do_call(to, 2, given, 1, &dx);
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_vjp);
+    return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
-// The same of step s; also false: the function is not what the step does.
+// The same for step s, which must be one of those that the path may be used
+// for. Also false: the function does not do what the step does.
 static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
 {
     adx_scan *c = k->scan;
@@ -324,8 +364,8 @@ static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
     return true;
 }
 
-// Adjoints of what step s was given, by a function for its path; false: by
-// none.
+// Adjoints of what step s was given, by the function for its path. False: there
+// is none. If a primal ran here, only its path comes into question.
 static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -339,6 +379,8 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
     return false;
 }
 
+// Reverses step s by a function. One is recorded if there is none, or if this
+// is the second step that takes none of them. False: the step itself must run.
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -356,7 +398,8 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
     return adx_try_paths(k, s);
 }
 
-// For what known functions hand on, and which one it was.
+// Counts the numbers that are needed behind each state: which function it was,
+// and what those that are known hand on at most.
 static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
@@ -368,38 +411,42 @@ static void adx_count_behind(adx_scan *c)
     c->behind = most == 0 ? 0 : 1 + most;
 }
 
-// Results of a step by path i, if that is better than the step itself: machine
-// code, or one that hands something on; and in lean runs. (sir replayed with
-// clang, bench/: 7.2 instead of 8.3 times the plain program.)
+// Results of the step that was gathered, by path i. A function is used forwards
+// only where that is worth it: if it is machine code, if its primal hands
+// something on, and in lean runs (sir replayed with clang, bench/: 7.2 instead
+// of 8.3 times the plain program). False: it is not used, or the step does not
+// take this path.
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
     ad_real *behind = c->plan.behind;
     size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
-    kept = kept < c->behind ? kept : 0;     // another scan may know more
+    kept = kept < c->behind ? kept : 0;     // as a later scan counted it
     const adx_given x = { k->in, c->in };
     const adx_wanted wanted[] = {
         { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
-        const adx_calling *to = c->compiled || lean
-                              ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
-        return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
+        adx_evaluation *to = c->compiled || lean
+                              ? adx_evaluation_of(k, i, ADX_CALL_value) : NULL;
+        return to != NULL && adx_evaluate_next(to, 1, &x, 1, wanted);
     }
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_primal);
-    if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_primal);
+    if (to == NULL || !adx_evaluate_next(to, 1, &x, 2, wanted))
         return false;
     *behind = (ad_real)(i + 1);
     return true;
 }
 
-// The next step, from s on, of the first run that a function is compared with:
-// 0 and the powers of two, a few in all.
+// The next step, from s on, at which the first run compares a function with the
+// step: at 0 and the powers of two.
 static size_t adx_next_look(const adx_stepping *k, size_t s)
 {
     return k->first ? adx_next_power(s) : SIZE_MAX;
 }
 
+// Does the step that was gathered by a function that was known before. False:
+// the step itself must run.
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;
@@ -424,11 +471,14 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-/* Lean loops at once: past the layers that other loops need, with what stays
- * the same from step to step where their function takes it. A step that is in
- * any way special is left to those; and all are, for a while, where runs are
- * short. (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain
- * program, replayed 3.0 instead of 3.4.)                                     */
+/* --- lean runs --------------------------------------------------------------
+ * Many lean steps at once, by one function and without the layers that other
+ * loops need; inputs that do not change stay where the function takes them. A
+ * step that is special in any way ends the run, and is done by those layers:
+ * one on another path, one that is compared, one with a result that is not
+ * finite. Where runs turn out to be short, no new one is begun for a while.
+ * (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
+ * replayed 3.0 instead of 3.4.)                                              */
 
 enum { ADX_SHORT_RUN = 4, ADX_REST = 64 };
 
@@ -437,22 +487,26 @@ typedef struct adx_lean {
     adx_stepping *k;
     size_t path;
     adx_kept_level *level;      // of the states; NULL: they are not kept
-    size_t base;                // the step before which number 0 is
-    char *at;                   // the latest one,
-    size_t near;                // and how many come after it, on the way of r,
-    ptrdiff_t stride;           // side by side, so far from each other
+    size_t base;                // state 0 is that before this step
+    char *at;                   // the latest state
+    size_t near;                // how many follow it in the same block, in the
+                                // direction of the run
+    ptrdiff_t stride;           // from a state to the next, in bytes
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
-    const adx_calling *by;
-    bool cut;                   // by a step that is not by this function
+    const adx_evaluation *by;
+    bool cut;                   // it ended at a step that is not for `by`
 } adx_lean;
 
+// Begins in the way `handing` if numbers are handed on, else in the way
+// `plain`.
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
-    r->by = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
+    r->by = adx_evaluation_of(r->k, r->path, r->kept > 0 ? handing : plain);
     return r->by != NULL;
 }
 
+// Whether no run is to be begun now, because the latest one was short.
 static bool adx_has_rest(adx_stepping *k)
 {
     if (k->rest == 0)
@@ -468,7 +522,7 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
     r->k->rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
 }
 
-// Where state s is. False: there is no room.
+// Finds state s, which begins a new block or a run. False: there is no room.
 static bool adx_find_state(adx_lean *r, size_t s)
 {
     adx_state_pool *pool = &r->level->pool;
@@ -479,9 +533,9 @@ static bool adx_find_state(adx_lean *r, size_t s)
     return r->at != NULL;
 }
 
-// State s, which follows the latest one, and behind it the mark; NULL: there is
-// no room. Memory some way on is asked for: see adx_loop_fetch. (loop as a
-// scan, replayed, with 10^6 steps: 38.5 instead of 41.5 ns a step.)
+// State s, which follows the latest one; *behind is the mark behind it. NULL:
+// there is no room. Memory further on is asked for before it is needed (loop as
+// a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a step).
 ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
 {
     if (r->near > 0) {
@@ -495,7 +549,8 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
     return (ad_real *)(void *)r->at;
 }
 
-// Keeps x, if states are kept; where what is handed on goes. False: no memory.
+// Keeps x as state s, if states are kept, and says where to write what is
+// handed on. False: no memory.
 ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
                               ad_real **handed)
 {
@@ -513,7 +568,8 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
     return true;
 }
 
-// The state before step s; NULL: with it something else was handed on.
+// The state before step s, and what was handed on with it. NULL: its mark is
+// not that of the run.
 ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
@@ -523,7 +579,8 @@ ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
     return behind != NULL && *behind != r->mark ? NULL : at;
 }
 
-// Adjoints of what step s returned, from those of the state; NULL: all are 0.
+// The weights of step s, from the adjoints of the state; NULL: all are 0. If
+// all results are the state, the adjoints are the weights.
 ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
                                          const ad_real carried[])
 {
@@ -533,16 +590,16 @@ ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
     return adx_zeros(c->window, carried) ? NULL : carried;
 }
 
-// What a step is given besides its state, and that does change.
+// Gathers what a step is given besides its state, as far as it changes.
 ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 {
     adx_gather_sequences(c, s, c->value, x);
     x[c->in - 1] = (ad_real)s;
 }
 
-// n results of a replay. Returns whether all are finite.
-ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
-                                 ad_real y[])
+// Takes n results of a replay. Returns whether all are finite.
+ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
+                                 size_t n, ad_real y[])
 {
     const uint32_t *from = by->machine->output + first;
     const ad_real *w = by->work->w;
@@ -562,35 +619,36 @@ ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
     return fault == 0;
 }
 
-// Results of a step, by replay or machine code. False: not by this function.
+// Results of a step, and what it hands on, by machine code or a replay. False:
+// the step is not for this function.
 ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given = { x, c->in };
     if (compiled)
-        return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
+        return adx_call_compiled(code, 1, &given, y, handed, by->room->w) == 0
             && (code->checks || adx_finite_few(c->out, y));
     return adx_nodes_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->out, y)
         && adx_take_results(by, c->out, r->kept, handed);
 }
 
-// Adjoints dx of what it was given, from those of what it returned.
+// Adjoints dx of what a step was given, from its weights.
 ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real x[], const ad_real w[],
                               const ad_real handed[], ad_real dx[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given[] = { { x, c->in }, { w, c->out },
                                 { handed, r->kept } };
     if (compiled)
         return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
-                                 by->room) == 0
+                                 by->room->w) == 0
             && (code->checks || adx_finite_few(c->in - 1, dx));
     adx_copy_few(c->out, w, by->work->w + c->in);
     adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
@@ -598,15 +656,16 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
-// Whether machine code does many steps at once: nobody asks for what happens in
-// between. (Scans that share functions have steps of the same shape.)
+// Whether machine code does many steps at once. It can if no step has results
+// of the scan.
 static bool adx_has_loop(const adx_lean *r)
 {
     return r->k->scan->told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
-// Data of sequences, as they are at a step and move from it.
+// The data of sequences that a step reads, one number each: where they are at a
+// step, and how far they move from step to step.
 typedef struct adx_moving_data {
     const ad_real *data[ADX_CHECKED_MOST];
     ad_real *sums[ADX_CHECKED_MOST];       // adjoints; back only
@@ -629,9 +688,9 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
     }
 }
 
-// As many of so many steps as machine code does by itself, s first, while their
-// states lie side by side. Returns how many those are. (loop as a scan,
-// compiled, bench/: 1.9 instead of 2.2 times the plain program.)
+// Lets machine code do many of `steps` steps, s first: as long as their states
+// are in one block. Returns how many it did. (loop as a scan, compiled, bench/:
+// 1.9 instead of 2.2 times the plain program.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
@@ -652,17 +711,17 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
-        back ? k->f.dx + c->window + c->data : NULL, r->by->room);
+        back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
-// Unrolled are steps of few operations: of more, these take the time. Made for
-// one scan only, the program must save the 10 to 20 us that making it takes,
-// with about 10 ns for each step.
+// Steps are unrolled only if they have few operations; else these take the
+// time. A program for one scan only must save what it costs to make it: 10 to
+// 20 us, where each step saves about 10 ns.
 enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
-// Whether a step is short enough, and all that its adjoint needs is there. No
-// guards are looked at: either the steps are known to be on this path (passed),
-// or there must be none.
+// Whether a step is short enough, and has the shape that an unrolled pullback
+// needs. That does not look at guards: either the steps are known to be on this
+// path (passed), or there must be none.
 static bool adx_may_unroll(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
@@ -673,9 +732,9 @@ static bool adx_may_unroll(const adx_program *p, bool passed)
     return fits;
 }
 
-// What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
-// nothing, or not worth it.
-static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
+// What replays the pullbacks of ADX_UNROLLED steps at once, of `steps` steps
+// that are to be done; NULL: nothing does, or it is not worth it.
+static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
@@ -684,21 +743,27 @@ static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
-    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_unrolled);
+    const adx_evaluation *by =
+        adx_evaluation_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
-// Steps before s, down to `from`, ADX_UNROLLED at a time, as far as they keep
-// to the function; returns that after which they end. The adjoints of the state
-// are f.carried before and after them. (loop as a scan, replayed, bench/: 2.6
-// instead of 2.9 times the plain program.)
+// Reverses steps before s, down to `from`, ADX_UNROLLED at a time, as long as
+// they keep to the function. Returns the earliest step that is reversed then.
+// f.carried are the adjoints of the state, before and after. (loop as a scan,
+// replayed, bench/: 2.6 instead of 2.9 times the plain program.)
+//
+// The inputs of the unrolled program are in its workspace, in the order of
+// adx_make_unrolled. Adjoints of the state and of the parameters are among them
+// (w): they are the results of each group of steps, and go back there as inputs
+// of the next.
 static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = adx_unrolled_of(r, s - from);
+    const adx_evaluation *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
@@ -731,7 +796,8 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     return s;
 }
 
-// What a step is given, where the function takes it.
+// Where the function takes its inputs: for machine code k->in, for a replay its
+// workspace, into which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
@@ -740,8 +806,10 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
     return r->by->work->w;
 }
 
-// Steps from s on; returns that at which r ends. The state is k->in before and
-// after them.
+// Does steps from s on, before `to`; returns the step at which the run ends.
+// k->in begins with the state, before and after. Results of machine code that
+// are a state and nothing else are the inputs of the next step without a copy:
+// two arrays take turns.
 ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
                                  size_t to)
 {
@@ -774,8 +842,11 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
     return s;
 }
 
-// Steps before s, down to `from`; returns that after which r ends. The adjoints
-// of the state are f.carried before and after them.
+// Reverses steps before s, down to `from`; returns the earliest step that is
+// reversed then. f.carried are the adjoints of the state, before and after.
+// First machine code, or an unrolled program, does many steps at once; the
+// others are done one by one, and the adjoints of each are the weights of the
+// step before.
 ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
                                size_t s)
 {
@@ -809,6 +880,8 @@ ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
     return s;
 }
 
+// See adx_timetable.advance_some. Tries the path of the latest step, up to the
+// next step that is to be compared.
 static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
 {
@@ -838,6 +911,8 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     return s;
 }
 
+// See adx_timetable.reverse_some. Tries the path whose primal ran at step to -
+// 1, or that of the latest step, down to the next step that is to be compared.
 static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
 {
@@ -892,7 +967,7 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-static void adx_end_callings(adx_stepping *k) { (void)k; }
+static void adx_end_evaluations(adx_stepping *k) { (void)k; }
 
 static void adx_go_lean(adx_stepping *k) { (void)k; }
 

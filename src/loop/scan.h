@@ -1,32 +1,31 @@
 #pragma once
 
 /* === loop/scan ==============================================================
- * The numbers of a step lie one behind the other. Inputs are the taps of the
- * states, then those of the sequences, the parameters and the number of the
- * step. Outputs are the new rows of the states and the outputs of the step.
- * What a step carries on is the window: the last `depth` rows of each state,
- * oldest first. The first run calls the step with constants. The way back
- * carries the adjoints of the window.
+ * A scan: its description, and what its runs need. The numbers of a step are in
+ * one array. Inputs are the taps of the states, then those of the sequences,
+ * the parameters and the number of the step. Outputs are the new rows of the
+ * states and the outputs of the step. What a step carries on is the window: the
+ * last `depth` rows of each state, oldest first. The first run calls the step
+ * with constants. The way back carries the adjoints of the window.
  *
- *   needs   tape/memory array/linear function/api function/places function/run
- *           function/functions function/evaluate bulk/passes loop/api
- *           loop/stage loop/schedule
- *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
- *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_primal
+ *   needs   tape/memory function/api bulk/captured loop/api loop/stage
+ *           loop/schedule
+ *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
  *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
  * ========================================================================== */
 
-// What a tap reads: of a state from the window, of a sequence from the data.
+// What a tap reads, or several taps one after the other: of a state from the
+// window, of a sequence from the data.
 typedef struct adx_piece {
-    size_t at;                  // numbers of the step from here on
+    size_t at;                  // the first input of the step that it becomes
     size_t size;
-    size_t from;                // at step 0
-    ptrdiff_t move;             // from one step to the next
+    size_t from;                // where it is read at step 0,
+    ptrdiff_t move;             // and so much further at each step
 } adx_piece;
 
-// A state or an output of a scan; of a state with `depth` rows in the window.
+// A state of a scan, with `depth` rows in the window, or an output, with none.
 typedef struct adx_slice {
     size_t size;
     size_t depth;
@@ -35,83 +34,26 @@ typedef struct adx_slice {
     bool last;                  // so are its last ones
 } adx_slice;
 
-#define ADX_PATHS 8             // functions for one step; more paths than
-                                // these are rare, and recorded at each step
+#define ADX_PATHS 8             // functions for one step: a step that takes
+                                // yet another path is recorded each time
 
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-
-// A function at one point after another: without a look at the arguments and at
-// memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
-// the plain program, with 6.5 before.)
-typedef struct adx_calling {
-    ad_fn *fn;                  // NULL: not begun
-    adx_kind kind;
-    ad_real *room;              // of machine code; or NULL,
-    adx_machine *machine;       // and this,
-    adx_workspace *work;        // with its memory
-} adx_calling;
-
-static void adx_end_calling(adx_calling *k)
-{
-    if (k->work != NULL)
-        adx_give_work(k->machine, k->work);
-    if (k->room != NULL)
-        adx_drop(&k->fn->memory, k->room);
-    *k = (adx_calling){ .fn = NULL };
-}
-
-// False: no memory. Pairs with adx_end_calling, whatever it returns.
-static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
-{
-    const adx_compiled *c = &fn->compiled[kind];
-    *k = (adx_calling){ .fn = fn, .kind = kind };
-    if (adx_has_code(c)) {
-        k->room = (ad_real *)adx_take(&fn->memory, c->work + 1,
-                                      sizeof *k->room);
-        return k->room != NULL;
-    }
-    if (adx_machine_of(fn, kind, &k->machine) == ADREV_OK)
-        k->work = adx_take_work(k->machine, 1);
-    return k->work != NULL;
-}
-
-// Results are the first ones, and must not overlap arguments. False: results
-// may have been written.
-ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
-                            const adx_given given[], size_t wants,
-                            const adx_wanted wanted[])
-{
-    if (k->room == NULL)
-        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
-                               wants, wanted) == ADREV_OK;
-    const adx_compiled *c = &k->fn->compiled[k->kind];
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
-                                 wants == 2 ? wanted[1].to : NULL, k->room);
-    if (left == 0
-        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
-        return true;
-    return left <= 0
-        && adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
-               == ADREV_OK;
-}
-
-#endif
-
-// Ways to evaluate such a function: forwards, and back. ahead and back belong
-// together (function/matrices): what the first hands on lies behind the
-// state, 1 + the path before it.
+// Ways to evaluate such a function: values, and adjoints. primal and pullback
+// belong together (function/matrices). Behind the state that is kept before a
+// step come 1 + the path whose primal has run, or 0, and the numbers that it
+// handed on.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
-    ADX_CALL_unrolled, ADX_CALLINGS
+    ADX_CALL_unrolled, ADX_CALLS
 };
 
+// A function for the step, on one path. The scan that recorded it, on its way
+// back at step `upto`, uses it for this step and those before it only: so a
+// second sweep does what the first one did.
 typedef struct adx_step_path {
     struct ad_fn *fn;
     size_t kept;                // numbers that it hands on, once counted
-    bool stop;                  // what the step said
-    size_t upto;                // in the scan that recorded it, for this step
-                                // and those before it, so that a second sweep
-                                // does what the first one did
+    bool stop;                  // whether the step said that it was the last
+    size_t upto;
 } adx_step_path;
 
 struct ad_replays {
@@ -120,12 +62,12 @@ struct ad_replays {
     ad_vector_fn *f;
     const void *ctx;
     size_t in, out;
-    uint64_t layout;            // what its numbers are
+    uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
     size_t paths;
     size_t missed;              // steps that took none of them
     bool varies;                // the step cannot be replayed
-    adx_state_pool spare;            // of a scan that is gone, for the next one
+    adx_state_pool spare;       // of a scan that is gone, for the next one
 };
 
 typedef struct adx_scan {
@@ -140,7 +82,7 @@ typedef struct adx_scan {
     size_t *given;              // [states + sequences] first number of each
     size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
-    bool moving;                // tangents are a part of the state (loop/recorded)
+    bool moving;                // states have tangents, too (loop/recorded)
     bool stopped;               // by the last step
     size_t told;                // results of each step
     size_t results;
@@ -149,18 +91,18 @@ typedef struct adx_scan {
     ad_schedule schedule;
     bool open_ended;
     size_t untraced;            // bytes
-    void *untraced_first;       // as the first step found them, for 6.8
+    void *untraced_first;       // as the first step found them: loop/recorded
     ad_real *value;             // of sequences and parameters
     adx_captured captured;
     adx_timetable plan;
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
-    bool by_function;           // some of the first run were, forwards
+    bool by_function;           // some steps of the first run were replayed
     bool compiled;
-    bool swept;                 // by a whole sweep: no further paths
+    bool swept;                 // a sweep is complete: no paths are added
     ad_replays own_replays, *replays;
-    size_t known;               // paths at the begin of the first sweep,
-    size_t limit;               // and at its end
+    size_t known;               // paths before the first sweep,
+    size_t limit;               // and after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
 } adx_scan;
@@ -172,13 +114,17 @@ typedef struct adx_results_list {
     void *untraced;             // as the last step left it; or NULL
 } adx_results_list;
 
-// What a sweep carries from step to step.
+// What a sweep carries from step to step. A reverse sweep goes from adjoints dy
+// of the results of the scan to adjoints dx of its inputs, and in each step
+// from `weight`, of what the step returned, to `product`, of what it was given.
+// In a forward sweep dy are tangents of the inputs, `weight` are those of what
+// a step is given, and `product` of what it returns.
 typedef struct adx_frame {
     ad_real *carried;           // adjoints or tangents of the window
     ad_real *weight;            // [in or out, whichever is more, + captured]
-    ad_real *product;           // the same
-    const ad_real *dy;          // adjoints of the results, or tangents of all
-    ad_real *dx;                // inputs; the other way round
+    ad_real *product;           // [the same]
+    const ad_real *dy;
+    ad_real *dx;
 } adx_frame;
 
 // A run of steps, forwards or backwards.
@@ -191,14 +137,15 @@ typedef struct adx_stepping {
     ad_status status;
     char *state;                // the window, and untraced data behind it
     ad_real *in, *out;
-    ad_real *in_next;           // of lean runs, by turns with `in`; or results
-    ad_rev *rin, *rout;         // the same numbers, as a step is given them
-    const ad_rev **given;       // [states + sequences]
-    ad_rev **taken;             // [states + outputs]
-    ad_step step;               // which names them, as each step is given it
+    ad_real *in_next;           // lean runs: takes turns with `in`, or results
+    ad_rev *rin, *rout;         // the same numbers, as the step sees them
+    const ad_rev **given;       // [states + sequences] where each is in rin,
+    ad_rev **taken;             // [states + outputs] and in rout:
+    ad_step step;               // what each step is given
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
-    bool marks;                 // not adjoints, but whether there are any
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
+    bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
     // Of sweeps.
@@ -208,7 +155,7 @@ typedef struct adx_stepping {
     adx_frame frame[3];         // of sweeps to second order (loop/recorded),
     ad_real *frames;            // and their memory
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
+    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
 #endif
     size_t latest;              // path that a step took
     unsigned rest;              // steps before many are tried at once again
@@ -220,7 +167,7 @@ typedef struct adx_stepping {
 ADX_SELDOM_BEGIN
 
 /* --- descriptions -----------------------------------------------------------
- * What is asked for is counted first, then written down.                     */
+// What is asked for is counted first, then written down.                     */
 
 static const int adx_before = -1;
 static const int adx_here_now = 0;
@@ -237,7 +184,8 @@ static size_t adx_taps_of_sequence(const ad_scan_sequence *u, const int **tap)
     return u->taps == 0 ? 1 : u->taps;
 }
 
-// The rows that a state begins with; 0: its taps are wrong.
+// How many rows of a state are carried on: as far as its taps reach back. 0:
+// they are wrong.
 static size_t adx_depth(const ad_scan_state *x)
 {
     const int *tap;
@@ -333,8 +281,9 @@ static bool adx_right_scan(const ad_scan_desc *d)
     return adx_scan_numbers(d) <= ADX_NUMBERS_MOST;
 }
 
-// What lies behind the last piece on both sides makes it longer: a loop over
-// short pieces costs as much as a short step.
+// Adds a piece. If it continues the last one, where it is read and where it
+// goes, it makes that one longer: a loop over many short pieces costs as much
+// as a short step.
 static void adx_add_piece(adx_scan *c, size_t size, size_t from,
                           ptrdiff_t move)
 {
@@ -346,6 +295,7 @@ static void adx_add_piece(adx_scan *c, size_t size, size_t from,
         c->piece[c->pieces++] = (adx_piece){ c->in, size, from, move };
 }
 
+// Counts the numbers of a state, and lists its pieces.
 static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
 {
     const int *tap;
@@ -364,6 +314,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->results += l->last ? l->depth * l->size : 0;
 }
 
+// The same of a sequence. If it is read backwards, so is each step's row.
 static void adx_describe_sequence(adx_scan *c, size_t j,
                                   const ad_scan_sequence *u, size_t steps)
 {

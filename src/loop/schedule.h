@@ -1,11 +1,21 @@
 #pragma once
 
 /* === loop/schedule ==========================================================
- * A state is plain bytes here. The way back goes through a loop in ranges,
- * level by level. A level keeps the state before every so-many-th step; the
- * next level does the same between two of these. The last level, if the
- * schedule is binomial, keeps a stack of states, placed where they save most
- * evaluations.
+ * Which states of a loop are kept, and how the way back gets to the others. A
+ * state is plain bytes here.
+ *
+ * There are up to three levels. Level 0 divides the steps into ranges, and
+ * keeps the state before each range; the first run does that. On the way back
+ * each range, from the last to the first, is run again from its state, and the
+ * next level divides it in the same way. In the last level a range is one step,
+ * which is reversed at once.
+ *
+ * The last level of a binomial schedule keeps a stack of s states instead, with
+ * steps in rising order. From the top of the stack the loop runs to the last
+ * step that is not reversed yet, and pushes states on the way, at the binomial
+ * distances of Griewank and Walther (revolve): so n steps, with n <= C(s + r,
+ * s), are each repeated r times at most. When the step of the top state has
+ * been reversed, it is popped.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
@@ -15,11 +25,11 @@
  *           adx_make_timetable
  * ========================================================================== */
 
-// Loops are planned for so many steps at most.
+// Loops are planned for this many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
 
-// C(n, k), or 2^62 if that is less. Computed in double: beyond 2^53 it may be off
-// in the last digits, which makes a schedule no worse than that.
+// C(n, k), or 2^62 if that is less. It is computed in double: beyond 2^53 its
+// last digits may be wrong, and a schedule little worse for it.
 static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
     const double most = 4611686018427387904.0;
@@ -30,7 +40,8 @@ static uint64_t adx_binomial(uint64_t n, uint64_t k)
     return c < most ? (uint64_t)(c + 0.5) : (uint64_t)1 << 62;
 }
 
-// The least r with n <= C(s + r, s): how often a step is repeated at most.
+// The least r with n <= C(s + r, s): how often a step is repeated at most, with
+// s states. It is found by bisection.
 static uint64_t adx_repetitions(size_t n, size_t s)
 {
     uint64_t most = 1;
@@ -47,6 +58,9 @@ static uint64_t adx_repetitions(size_t n, size_t s)
     return n > 1 ? most : 0;
 }
 
+// With r as above, r n - C(s + r, s + 1) repetitions are the least that there
+// can be (Griewank & Walther, chapter 12). With one state, each step is reached
+// from the first one.
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
 {
     if (n <= 1 || s == 0)
@@ -64,9 +78,11 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
-// How far from a state, of n steps to go, the next one is to be kept, if there
-// is room for s with this one; n > 1, s > 1. All between the bounds cost the
-// same: the first part needs one repetition less, the second one state less.
+// From a state with n steps to go, how many steps on the next state is to be
+// kept, if there is room for s states, this one included; n > 1, s > 1. The m
+// steps before the next state may have one repetition less: C(s + r - 1, s) at
+// most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
+// most. All m between the bounds cost the same.
 static size_t adx_split(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
@@ -79,7 +95,8 @@ static size_t adx_split(size_t n, size_t s)
     return m < n ? (size_t)m : n - 1;
 }
 
-// States in memory, by number. Blocks, so that none is moved when it grows.
+// States in memory, by number. They are in blocks, so that none has to move
+// when there are more.
 typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
@@ -87,7 +104,7 @@ typedef struct adx_state_pool {
                                 // is left of `most`
     size_t most;                // states that it may have to hold
     size_t states;              // in all blocks
-    size_t bytes;               // of a state, with what lies behind it
+    size_t bytes;               // of a state, and of what is kept behind it
 } adx_state_pool;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -106,27 +123,30 @@ typedef struct adx_timetable {
     size_t bytes;               // of a state
     adx_kept_level level[3];
     size_t levels;
-    size_t next;                // step before which a state is kept next, in
-    size_t stride;              // the first run; open ended: one in so many
+    size_t next;                // first run: the step before which a state is
+                                // kept next
+    size_t stride;              // open ended: from one such step to the next
     size_t end;                 // steps that are expected
     void *tail;                 // of a stack: the state before the last step
-    size_t tail_at;             // that step; SIZE_MAX: it is not there
-    size_t in_memory;           // states in memory
-    size_t on_shelves;          // bytes, and what else the scan holds
-    bool put;                   // something is in the store
-    uint32_t run;               // in the stamps of what is
+    size_t tail_at;             // that step; SIZE_MAX: there is no tail
+    size_t in_memory;           // states in memory now
+    size_t on_shelves;          // bytes that the scan holds
+    bool put;                   // something is in the store,
+    uint32_t run;               // with this in its stamps
     ad_scan_report *report;     // never NULL
-    // The loop: its state, which each step changes, with room for a stamp
-    // before it; what a step does.
+    // The loop: its state, which each step changes, with room for a stamp in
+    // front of it; and what does or reverses a step.
     char *state;
-    ad_real *behind;            // the state, where it was kept or fetched last;
-                                // NULL: there is no room
+    ad_real *behind;            // room behind the state that was kept or
+                                // fetched last; NULL: there is none
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
-    // The same for as many steps of from..to as it likes: from the first or the
-    // last one on. States are those of level l, which has no store, from number
-    // 0 at step `base`, kept before; or l is NULL. Returns the step that comes
-    // next, or after which the next one goes back. NULL: there is none.
+    // The same for many steps at once: as many of from ... to - 1 as it likes,
+    // from the first one on, or from the last one back. Their states are in
+    // level l, which has no store; number 0 is that before step `base`. l NULL:
+    // states are not kept. advance_some returns the step that is next then,
+    // reverse_some the earliest step that is reversed then, or `to` if none is.
+    // Either may be NULL.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -137,7 +157,8 @@ typedef struct adx_timetable {
 
 /* --- keeping ------------------------------------------------------------- */
 
-// Blocks of 4 to 8 kB, or less for few states: a short scan is to cost little.
+// Blocks have 4 to 8 kB, or less if there are few states, so that a short scan
+// costs little.
 static unsigned adx_block_bits(size_t bytes, size_t states)
 {
     unsigned bits = 0;
@@ -153,7 +174,7 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
         p->report->bytes = p->on_shelves;
 }
 
-// Room for state i, of which the one before has some. NULL: no memory.
+// Makes room for state i; those before it have theirs. NULL: no memory.
 static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -174,6 +195,7 @@ static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
     return more + (i & (per - 1)) * s->bytes;
 }
 
+// Where state i is, or goes if it is the first of a new block. NULL: no memory.
 ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -198,8 +220,8 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->in_memory;
 }
 
-// What goes to a store begins with it: which run of a scan, which state. So a
-// store that two scans share is noticed.
+// What goes to a store begins with a stamp: which run of a scan it belongs to,
+// and which state it is. So it is noticed if two scans share a store.
 typedef struct adx_stamp {
     uint64_t run;
     uint64_t number;
@@ -223,7 +245,8 @@ static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
         && memcmp(blob, &stamp, sizeof stamp) == 0;
 }
 
-// What is kept behind the state at `at`; NULL: there is no room.
+// The numbers that a loop keeps behind the state at `at`; NULL: there is no
+// room for any.
 ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
                                char *at)
 {
@@ -231,7 +254,7 @@ ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
          : (ad_real *)(void *)(at + p->bytes);
 }
 
-// Mostly so few words that a call of memcpy takes longer. bytes: of numbers.
+// Copies a state, mostly of so few words that a call of memcpy takes longer.
 ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 {
     if (bytes > 64 || bytes % 8 > 0) {
@@ -244,7 +267,8 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
     }
 }
 
-// The state as number i of a level.
+// Keeps the state as number i of a level. What was behind it counts no more
+// (0).
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -258,6 +282,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return to != NULL;
 }
 
+// Makes number i of a level the state.
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -269,6 +294,8 @@ ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return from != NULL;
 }
 
+// Keeps the state before the last step of all apart: it is the first to be
+// needed, and takes no place on the stack.
 static bool adx_keep_tail(adx_timetable *p, size_t s)
 {
     p->tail = adx_take(&p->memory, p->bytes, 1);
@@ -282,6 +309,7 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
 
 /* --- the first run ------------------------------------------------------- */
 
+// Pushes the state before step s.
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
     if (!adx_extend(&p->memory, (void **)&l->at, &l->room, l->depth + 1,
@@ -293,7 +321,7 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack.
+// Leaves out every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
     size_t kept = 0;
@@ -307,6 +335,9 @@ static void adx_thin(adx_timetable *p, adx_kept_level *l)
     l->depth = kept;
 }
 
+// The stack before step s of the first run. If the number of steps is known,
+// states are at the binomial distances. If the loop is open ended, they are at
+// even distances, which double whenever the stack is full.
 static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
@@ -330,7 +361,7 @@ static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
     return true;
 }
 
-// Before step s of the first run.
+// Keeps the state before step s of the first run, if it is to be kept.
 static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
 {
     adx_kept_level *l = &p->level[0];
@@ -343,8 +374,8 @@ static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
     return adx_keep_state(p, l, s / l->every);
 }
 
-// Steps from s on that the first run may do at once, and where it keeps states
-// meanwhile: at each of them, or (NULL) at none.
+// Lets the first run do steps from s on at once, where the level keeps all
+// states or none of them on the way. Returns the step that is next.
 static size_t adx_go_first(adx_timetable *p, size_t s)
 {
     adx_kept_level *l = &p->level[0];
@@ -364,8 +395,9 @@ static size_t adx_go_first(adx_timetable *p, size_t s)
     return next;
 }
 
-// Whether the states that were kept cost more than the first one alone, from
-// which they may be chosen anew.
+// Called when the number of steps n is known. If the states that were kept make
+// the way back cost more than the first state alone would, with all others
+// chosen anew, they are given up but for the first.
 static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 {
     size_t cost = 0;
@@ -381,6 +413,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 
 /* --- backwards ----------------------------------------------------------- */
 
+// From the state before step `from` to that before step `to`.
 static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
@@ -392,8 +425,8 @@ static bool adx_advance(adx_timetable *p, size_t from, size_t to)
     return true;
 }
 
-// The state before step `to`, from the top of the stack, keeping others on the
-// way as long as there is room.
+// Gets the state before step `to`, from the top of the stack, and pushes others
+// on the way as long as there is room.
 static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
@@ -405,7 +438,7 @@ static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
             return false;
         s += m;
         if (s == to)
-            return true;        // reversed at once: not worth a place
+            return true;        // it is reversed at once, and needs no place
         if (!adx_push_state(p, l, s))
             return false;
     }
@@ -421,6 +454,8 @@ static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
     }
 }
 
+// Reverses the steps before `end`, down to that of the first state on the
+// stack.
 static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
@@ -440,7 +475,7 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept);
 
-// Every so many-th state of a range, from its first, which is there.
+// Keeps every so-many-th state of a range, the first of which is the state now.
 static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
                            size_t end)
 {
@@ -456,6 +491,11 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
+// Reverses a range of a level that is divided into parts of l->every steps:
+// keeps the state before each part, and then reverses the parts from the last
+// to the first, a part of one step by itself, longer ones by the next level.
+// Where all states of the range are in memory, reverse_some may do many steps
+// at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -486,8 +526,8 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
     return ok;
 }
 
-// Reverses the steps of a range, whose first state is there; kept: as the
-// first run left it.
+// Reverses the steps of a range. kept: its states are those that the first run
+// has kept; else the state now is that before `begin`.
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept)
 {
@@ -520,7 +560,7 @@ static void adx_free_timetable(adx_timetable *p)
     p->levels = 0;
 }
 
-// Whether it is one, wherever it is followed.
+// Whether a schedule makes sense, for a loop of any length.
 static bool adx_right_schedule(const ad_schedule *s)
 {
     const ad_store *store = s->store;
@@ -530,12 +570,13 @@ static bool adx_right_schedule(const ad_schedule *s)
                               && store->every > 0));
 }
 
-// Up to three levels for a loop of p->end steps and states of p->bytes, by a
-// right schedule.
+// The levels for a loop of p->end steps and states of p->bytes: ranges in a
+// store, if there is one; ranges in memory, if the schedule is of every n-th
+// state; and at last all states of a range, or a stack.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     if (s->store != NULL) {
-        p->run = adx_new_job();         // a number of which there is one
+        p->run = adx_new_job();         // a number that no other run has
         p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
             .store = s->store
@@ -556,7 +597,8 @@ static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
     return ADREV_OK;
 }
 
-// behind: numbers with each state, where all states of a range are kept.
+// Makes an empty timetable for a right schedule. behind: numbers that the loop
+// keeps with each state, where all states of a range are kept.
 static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
                                     size_t behind)
 {

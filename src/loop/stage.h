@@ -7,19 +7,19 @@
  * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/passes
+ *           parallel/threads bulk/captured
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
- *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
- *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
- *           adx_stage_pull adx_stage_push
- *   later   adx_destroy_checkpoint adx_destroy_scan
+ *           adx_destroy_staged adx_share_stage adx_borrow_stage
+ *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
+ *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 typedef atomic_flag adx_flag;
 
-// Whether it was free. acquire, release: what its last holder did comes before.
+// Whether it was free. The acquire pairs with the release in adx_clear_flag:
+// what the last holder did comes before.
 static bool adx_take_flag(adx_flag *f)
 {
     return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
@@ -56,19 +56,18 @@ typedef struct adx_stage {
     bool temporary;         // for one run
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
-    size_t kept;            // bytes of those kept
+    size_t kept;            // bytes of the recordings that are kept
 } adx_stage;
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
-// be new, or not be here.
+// The index of a captured number, which is entered if it is new. SIZE_MAX: it
+// is new and must not be, or there is no memory, or it is not for this tape.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
     size_t before = s->locals;
-    // A branch of a fork in f lies elsewhere, or is swept elsewhere.
-    if (adx_now.tape != s->tape || s->tape->open > 0)
+    if (!adx_runs_on(s->tape))
         return SIZE_MAX;
     uint32_t known = adx_find_captured(k, id);
     if (known != 0)
@@ -82,13 +81,14 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
     return k->n - 1;
 }
 
-// The hook: a constant where only values are wanted, otherwise an input.
+// The hook: a number from outside is a constant where only values are wanted,
+// else an input that stands for it.
 static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
     ad_tape *t = s->tape;
     size_t i = adx_capture(s, adx_compound(x.job, x.seq));
-    if (i == SIZE_MAX && !s->complete && adx_now.tape == t && t->open == 0)
+    if (i == SIZE_MAX && !s->complete && adx_runs_on(t))
         adx_fail(t, ADREV_ENOMEM);
     if (i == SIZE_MAX)
         return x;
@@ -123,13 +123,11 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     memset(s, 0, sizeof *s);
     s->memory = *a;
     s->holders = 1;
-    s->tape = ad_tape_new_with(a);
+    s->tape = adx_new_tape_apart(a, adx_from_outside, s);
     if (s->tape == NULL) {
         adx_drop(a, s);
         return NULL;
     }
-    const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
-    ad_tape_hooks(s->tape, &hooks);
     return s;
 }
 
@@ -138,29 +136,37 @@ typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
     adx_flag busy;              // rows of a Jacobian may be swept side by side:
-} adx_staged;                   // here one after the other
+                                // here one after the other
+    void (*free)(struct adx_staged *of);
+} adx_staged;
 
-static void adx_destroy_checkpoint(const void *saved);
-static void adx_destroy_scan(const void *saved);
+// What the statement saves is a pointer to it. Rules with this are of
+// statements that hold a stage.
+static void adx_destroy_staged(const void *saved)
+{
+    adx_staged *of = *(adx_staged *const *)saved;
+    of->free(of);
+}
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
-// The stage that a statement on t shares with the latest one that has one.
+// The stage of the latest statement on t that has one; NULL: none of the last
+// few.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
     const adx_extended *e = t->last;
     for (int i = 0; e != NULL && i < ADX_STAGE_NEAR; i++, e = e->before) {
         const adx_external *x = (const adx_external *)e;
         if (e->rule == &adx_external_kind
-            && (x->rule->destroy == adx_destroy_checkpoint
-                || x->rule->destroy == adx_destroy_scan))
+            && x->rule->destroy == adx_destroy_staged)
             return (*(adx_staged *const *)x->saved)->stage;
     }
     return NULL;
 }
 
-// Gives a new statement its stage, with one more holder. In recordings with
-// forks it has none, but makes one for each run. False: no memory.
+// Gives a new statement its stage: on a stage, the inner one; else that of an
+// earlier statement, or a new one. In recordings with forks it gets none, but
+// makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
     const ad_tape *t = adx_now.tape;
@@ -179,7 +185,8 @@ static bool adx_share_stage(adx_staged *of)
     return true;
 }
 
-// For one run: the statement's, or one for the time being. NULL: no memory.
+// A stage for one run: that of the statement, or a temporary one if that is
+// busy or there is none. NULL: no memory.
 static adx_stage *adx_borrow_stage(adx_staged *of)
 {
     if (of->stage != NULL && adx_take_flag(&of->stage->busy))
@@ -198,6 +205,7 @@ static void adx_return_stage(adx_stage *s)
         adx_clear_flag(&s->busy);
 }
 
+// Waits until no other thread sweeps this statement.
 static void adx_begin_sweep(adx_staged *of)
 {
     for (size_t turns = 0; !adx_take_flag(&of->busy); turns++) {
@@ -223,7 +231,8 @@ static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
     return ad_use(s->tape);
 }
 
-// Before each run: an empty tape.
+// Makes the tape empty before a run. In a run that is recorded, no input stands
+// for a captured number yet.
 static void adx_begin_run(adx_stage *s, bool recorded)
 {
     size_t n = s->captured->n;
@@ -239,23 +248,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
         adx_fail(s->tape, ADREV_ENOMEM);
 }
 
-// Results of a run as values of the stage's tape, those from outside, too.
-// Its status, and that of one that was left for another tape.
-static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
-{
-    if (adx_now.tape != s->tape) {
-        ad_use(s->tape);
-        adx_fail(s->tape, ADREV_EMARK);
-    }
-    for (size_t i = 0; i < m; i++)
-        if (y[i].job != 0 && s->tape->status == ADREV_OK)
-            y[i] = adx_known_here(y[i]);
-    return s->tape->status;
-}
-
 /* --- derivatives of a run ---------------------------------------------------
- * On the stage's tape as it was left: from n inputs, and those captured, to m
- * results.                                                                   */
+ * They are taken on the stage's tape as the run has left it: of m results by n
+ * inputs, and by what was captured.                                          */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -265,7 +260,12 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
     return true;
 }
 
-// dx = dy J, and what is captured: += to da.
+// dx = dy J; adjoints of what was captured are added to da.
+typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
+                              const ad_real dy[], size_t n, const ad_rev x[],
+                              ad_real dx[], const adx_captured *k,
+                              ad_real da[]);
+
 static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 const ad_real dy[], size_t n, const ad_rev x[],
                                 ad_real dx[], const adx_captured *k,
@@ -282,8 +282,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
-// dy = J dx, where x and dx have room for those captured behind their n, whose
-// tangents are in dx already.
+// dy = J dx. Behind its n numbers dx has the tangents of what was captured, and
+// x has room for the inputs that stand for it.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dy[], size_t n, ad_rev x[],
                                 const ad_real dx[], const adx_captured *k,

@@ -1,17 +1,18 @@
 #pragma once
 
 /* === loop/step ==============================================================
- * One step: called with constants, or recorded on a stage and swept.
+ * One step of a scan. Its inputs are gathered from the window, the sequences
+ * and the parameters. It is called, with constants or recorded on a stage. Its
+ * outputs shift the window by a row. On the way back its adjoints are gathered
+ * and spread by the same pieces (loop/scan).
  *
  *   needs   number/recording tape/memory sweep/session array/linear
- *           bulk/passes loop/api loop/stage loop/schedule loop/scan
+ *           bulk/captured loop/api loop/stage loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
- *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
- *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
+ *           adx_tell_step adx_weigh
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
@@ -45,7 +46,7 @@ static bool adx_is_varying(const adx_scan *c)
     return c->varies || c->replays->varies;
 }
 
-// Where a step finds its numbers and leaves its results.
+// Says where a step finds its numbers, and where it leaves its results.
 static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -63,7 +64,8 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
     };
 }
 
-// Calls the step with x and y; whether it says that it was the last one.
+// Calls the step with x and y. Returns whether it says that it was the last
+// one.
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -92,7 +94,7 @@ ADX_API ad_rev ad_step_number(ad_step *s)
     return s->adx_owner->number;
 }
 
-// What the taps of step s read of sequences.
+// Gathers what the taps of step s read of sequences.
 ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
                                      const ad_real data[], ad_real to[])
 {
@@ -103,7 +105,7 @@ ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
     }
 }
 
-// The same of a window, too, which `to` may begin with.
+// Gathers what all taps read, of the window, too, unless `to` begins with that.
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
@@ -113,7 +115,7 @@ static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
     adx_gather_sequences(c, s, data, to);
 }
 
-// The numbers that step s is given.
+// Gathers the numbers that step s is given.
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -122,8 +124,8 @@ static void adx_gather_step(adx_stepping *k, size_t s)
     k->index = s;
 }
 
-// Mostly so few that vectors are not worth the questions before them; see
-// adx_copy_few.
+// Adds n numbers, mostly so few that vectors would not be worth the tests
+// before them; see adx_copy_few.
 ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 {
     for (; n > 1; n -= 2, from += 2, to += 2) {
@@ -138,8 +140,8 @@ ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
         *to += *from;
 }
 
-// Adjoints of what step s was given, but for the window, where they belong:
-// data of sequences, and parameters behind them.
+// Adds the adjoints of what step s was given, except for the window, where they
+// belong: to the data of sequences, and to the parameters behind them.
 ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
                                  const ad_real dx[], ad_real data[])
 {
@@ -151,7 +153,9 @@ ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
     adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
 }
 
-// Runs the step that was gathered, with constants or recorded: rin to rout.
+// Runs the step whose numbers were gathered, with constants or recorded: from
+// rin to rout. Parameters that are constants already are not written again
+// (stale).
 static bool adx_run_step(adx_stepping *k, bool recorded)
 {
     adx_scan *c = k->scan;
@@ -167,13 +171,13 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     c->report->evaluations++;
     c->report->recorded += recorded;
     bool stop = adx_call_step(k, k->rin, k->rout);
-    ad_status status = adx_end_run(k->stage, c->out, k->rout);
+    ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;
 }
 
-// Shifts the window of numbers by one row, and appends the new ones.
+// Shifts each state of the window by one row, and appends the new row.
 static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -188,8 +192,8 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
     }
 }
 
-// Of the numbers that a step returns, or their tangents, results of the scan.
-// Returns where the next ones go.
+// Copies those numbers that a step returns, or their tangents, that are results
+// of the scan. Returns where the next ones go.
 static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
                               ad_real to[])
 {
@@ -200,7 +204,7 @@ static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
     return to;
 }
 
-// Room for the results of some steps. False: no memory.
+// Makes room for the results of some steps. False: no memory.
 static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                                size_t steps)
 {
@@ -209,7 +213,7 @@ static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                       list->n + steps * c->told, sizeof *list->v);
 }
 
-// Those of a step, for which there is room.
+// Appends the results of a step, for which there is room.
 ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
                                  const ad_real out[])
 {
@@ -227,7 +231,9 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
     return true;
 }
 
-// Adjoints of what step s returned, as weights; whether there are any.
+// The weights of step s: the adjoints of what it returned, which are those of
+// the newest rows of the window plus those of results. Returns whether any is
+// not 0.
 static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
                       const ad_real window[])
 {
@@ -245,109 +251,3 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
     }
     return any;
 }
-
-static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
-static void adx_end_callings(adx_stepping *k);
-static void adx_go_lean(adx_stepping *k);
-
-// The state before the next step. Returns whether that was the last one.
-static bool adx_do_step(adx_stepping *k, size_t s)
-{
-    const adx_scan *c = k->scan;
-    bool stop = false;
-    adx_gather_step(k, s);
-    if (!adx_run_known_step(k, &stop)) {
-        stop = adx_run_step(k, false);
-        for (size_t i = 0; i < c->out; i++)
-            k->out[i] = k->rout[i].v;
-    }
-    if (k->status == ADREV_OK)
-        adx_shift(c, adx_window_of(k), k->out);
-    return stop;
-}
-
-static bool adx_advance_scan(void *user, size_t s)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    k->stop = adx_do_step(k, s);
-    return k->status == ADREV_OK;
-}
-
-static void adx_end_stepping(adx_stepping *k)
-{
-    const ad_allocator *a = &k->scan->of.memory;
-    if (k->entered)
-        ad_use(k->before);
-    adx_return_stage(k->stage);
-    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
-    adx_drop(a, k->rin);
-    adx_drop(a, k->given);
-    adx_drop(a, k->taken);
-    adx_drop(a, k->sweep);
-    adx_end_callings(k);
-    memset(k, 0, sizeof *k);
-}
-
-typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
-
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
-static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
-                               adx_purpose purpose)
-{
-    bool sweep = purpose == ADX_SWEEP;
-    const ad_allocator *a = &c->of.memory;
-    size_t outside = c->captured.n;
-    size_t most = (c->in > c->out ? c->in : c->out) + outside;
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
-    if (purpose != ADX_UNROLL)
-        k->stage = adx_borrow_stage(&c->of);
-    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
-                                   + (c->in + c->out + most) * sizeof *k->in,
-                                1);
-    if (k->state != NULL)
-        k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
-    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
-                                         sizeof *k->given);
-    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
-                                   sizeof *k->taken);
-    if (sweep)
-        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
-                                       sizeof *k->sweep);
-    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
-        || k->rin == NULL || k->given == NULL
-        || k->taken == NULL
-        || (sweep && k->sweep == NULL))
-        return false;
-    k->lean = adx_is_lean(c);
-    k->in = k->lean ? adx_window_of(k)
-          : (ad_real *)(void *)(k->state + adx_state_bytes(c));
-    k->out = k->in + c->in;
-    k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + outside;
-    adx_point_at(k, k->rin, k->rout);
-    memset(k->in, 0, c->in * sizeof *k->in);
-    for (size_t i = 0; i < c->parameters; i++)
-        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
-    k->stale = true;
-    c->plan.state = k->state;
-    c->plan.user = k;
-    c->plan.advance = adx_advance_scan;
-    adx_go_lean(k);
-    if (k->stage != NULL) {
-        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
-        k->entered = true;
-    }
-    if (sweep) {
-        k->f.carried = k->sweep;
-        k->f.weight = k->sweep + c->window;
-        k->f.product = k->f.weight + most;
-        k->room = k->f.product + most;
-    }
-    return true;
-}
-
-static ad_status adx_connect_run(const adx_stage *s, size_t m,
-                                 const ad_rev y[], const ad_real dy[],
-                                 size_t n, const ad_rev x[], ad_real dx[],
-                                 const adx_captured *k, ad_real da[]);

@@ -1,17 +1,25 @@
 #pragma once
 
 /* === loop/sweep =============================================================
- * The reverse and the forward sweep of a scan.
+ * The reverse and the forward sweep of a scan. A reverse sweep goes through the
+ * steps backwards, as loop/schedule provides their states, and carries the
+ * adjoints of the window. The adjoint of a step's results is that of the newest
+ * rows of the window, and of what the scan returned for this step. These are
+ * the weights by which the step is swept, replayed by a function or recorded on
+ * the stage; what comes out is added to the window before the step, to
+ * sequences and to parameters. A forward sweep runs all steps once more, and
+ * carries tangents of the window.
  *
- *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
- *           loop/step loop/replay
+ *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/stepping
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
- *   later   adx_scan_replay
+ *           adx_scan_pullback adx_gather_tangents adx_push_step
+ *           adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
-// The window one step earlier, and room for what is new in it.
+// Moves the window back by one step: the newest rows, which have been used, go,
+// and the oldest ones are 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -24,6 +32,7 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
     }
 }
 
+// Adds the adjoints of what step s was given where they belong.
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -33,6 +42,8 @@ static void adx_spread_step(adx_stepping *k, size_t s)
     adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
 }
 
+// Reverses step s, whose state is there. If all weights are 0, there is nothing
+// to do but move the window.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -46,17 +57,17 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (k->marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
-                k->stage, c->out, k->rout, k->f.weight, c->in - 1, k->rin,
-                k->f.product, &c->captured, outside);
+            k->status = k->pull(k->stage, c->out, k->rout, k->f.weight,
+                                c->in - 1, k->rin, k->f.product, &c->captured,
+                                outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
     return k->status == ADREV_OK && !k->again;
 }
 
-// Moves between the last rows among the results (adjoints or tangents of them)
-// and the window.
+// The last rows are results of the scan: writes their adjoints into the window
+// (from), or their values or tangents from the window (to).
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
@@ -70,8 +81,8 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Rows of the window before step `first` that are initial ones: calls for
-// adding adjoints to them, or reading tangents of them.
+// Rows of the window before step `first` that are still initial rows: adds
+// their adjoints to those of the inputs, or reads their tangents.
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
@@ -90,8 +101,9 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Marks of what lies before the steps that are reversed: if a result depends on
-// anything there, then on all, for nothing is kept to run those steps with.
+// Continues the marks to before the steps that are reversed. Nothing is kept
+// with which those steps could run again: if a result depends on anything
+// there, it is taken to depend on all that they could use.
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -136,13 +148,16 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     return true;
 }
 
+// One sweep. *again: a function did not do what the step does. Functions that
+// were there before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
-                           bool marks, bool *again)
+                           adx_pull_fn *pull, bool *again)
 {
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.marks = marks;
+        k.pull = pull;
+        k.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
         if (!c->swept)
             c->known = adx_is_varying(c) ? 0 : c->replays->paths;
@@ -153,19 +168,21 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     return ok;
 }
 
-// Adjoints of the n inputs in dx, which is 0; or whether there are any
-// (loop/connections).
+// Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
+// is swept by adx_stage_pull; or it is marked, by what loop/connections has for
+// that. After the first sweep no functions are added (limit), so that every
+// later sweep does what that one did, to the bit.
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
-                           ad_real dx[], bool marks)
+                           ad_real dx[], adx_pull_fn *pull)
 {
     bool again = false;
     adx_begin_sweep(&c->of);
-    bool ok = adx_sweep_once(c, dy, dx, marks, &again);
+    bool ok = adx_sweep_once(c, dy, dx, pull, &again);
     if (again) {
         memset(dx, 0, n * sizeof *dx);
-        ok = adx_sweep_once(c, dy, dx, marks, &again);
+        ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
-    if (ok && !marks && !c->swept) {
+    if (ok && pull == adx_stage_pull && !c->swept) {
         c->swept = true;
         c->limit = c->replays->paths;
     }
@@ -177,7 +194,8 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
     (void)m;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx, false);
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx,
+                          adx_stage_pull);
 }
 
 // Tangents of what step s is given.
@@ -191,7 +209,8 @@ static void adx_gather_tangents(adx_stepping *k, size_t s)
         k->f.weight[c->in - 1 - c->parameters + i] = given[i];
 }
 
-// Tangents of what it returns, in `product`, and both windows one step on.
+// Runs step s with tangents: those of what it returns are in `product`, and
+// both windows move on by a step.
 static bool adx_push_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -211,6 +230,8 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     return true;
 }
 
+// Runs all steps, and writes the tangents of the results. Steps before `first`
+// are constants: they run without tangents.
 static bool adx_push_steps(adx_stepping *k, ad_real dy[])
 {
     adx_scan *c = k->scan;
@@ -254,8 +275,9 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     return ok;
 }
 
-static void adx_free_scan(adx_scan *c)
+static void adx_free_scan(adx_staged *of)
 {
+    adx_scan *c = (adx_scan *)of;
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
     adx_free_timetable(&c->plan);
@@ -269,16 +291,3 @@ static void adx_free_scan(adx_scan *c)
     adx_drop(&memory, c->untraced_first);
     adx_drop(&memory, c);
 }
-
-static void adx_destroy_scan(const void *saved)
-{
-    adx_free_scan(*(adx_scan *const *)saved);
-}
-
-static bool adx_scan_replay(const void *saved, const ad_external_point *at);
-
-static const ad_external_rule adx_scan_rule = {
-    .name = "scan", .pullback = adx_scan_pullback,
-    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan,
-    .replay = adx_scan_replay
-};

@@ -1,12 +1,15 @@
 #pragma once
 
 /* === loop/unrolled ==========================================================
- * Under a hook and in fixed memory everything is recorded as it happens: the
- * same steps run on the numbers themselves.
+ * The calls of users. A scan becomes one statement where it can (loop/first).
+ * Under a hook and in fixed memory it is unrolled: the same steps run on the
+ * numbers themselves, and everything is recorded as it happens. Under the hook
+ * of a function that is recorded, a scan that says `whole` may still be one
+ * statement.
  *
- *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
- *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/sweep loop/first
+ *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
+ *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
+ *           loop/step loop/stepping loop/sweep loop/first
  * ========================================================================== */
 
 typedef struct adx_unrolled {
@@ -19,6 +22,8 @@ typedef struct adx_unrolled {
     bool counting;              // only how many steps there are
 } adx_unrolled;
 
+// The number as a constant; a hook is told, so that a recorded function, too,
+// has it at each point, without a derivative.
 static ad_rev adx_without_derivative(ad_rev x)
 {
     if (adx_now.trace && x.job != 0)
@@ -27,6 +32,7 @@ static ad_rev adx_without_derivative(ad_rev x)
 }
 
 
+// Gathers what step s is given.
 static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 {
     const adx_scan *c = u->k.scan;
@@ -47,6 +53,8 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
     c->report->evaluations++;
 }
 
+// Takes what a step returned: moves the window on, and lists results of the
+// scan.
 static bool adx_unrolled_results(adx_unrolled *u)
 {
     const adx_scan *c = u->k.scan;
@@ -71,6 +79,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
     return true;
 }
 
+// The state before step 0, and the data of sequences.
 static void adx_unrolled_begin(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -87,7 +96,7 @@ static void adx_unrolled_begin(adx_unrolled *u)
     u->k.scan->steps = 0;
 }
 
-// Steps before `first` are constants.
+// Runs the steps; those before `first` are constants.
 static ad_status adx_unroll(adx_unrolled *u, size_t first)
 {
     adx_stepping *k = &u->k;
@@ -109,7 +118,8 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
     return ADREV_OK;
 }
 
-// The steps are counted first if only the last ones matter.
+// If only the last steps matter, a run without a tape counts first how many
+// there are.
 static ad_status adx_unroll_all(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -142,6 +152,7 @@ static void adx_unrolled_hand_out(adx_unrolled *u)
         memcpy(d->untraced, u->k.state, c->untraced);
 }
 
+// Unrolls a scan. The scan that is made for it only describes the steps.
 static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                    const ad_allocator *a,
                                    ad_scan_report *report)
@@ -169,46 +180,18 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     adx_end_stepping(&u.k);
     adx_drop(&memory, u.window);
     adx_drop(&memory, u.told);
-    adx_free_scan(c);
+    adx_free_scan(&c->of);
     return status;
 }
 
-// Memory of the current tape, which is fixed: not given back before the tape
-// is cleared.
-static void *adx_tape_room(size_t bytes, void *user)
-{
-    (void)user;
-    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
-}
-
-static void adx_keep_room(void *block, void *user)
-{
-    (void)block;
-    (void)user;
-}
-
-// For what is unrolled. NULL: there is no memory.
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
-{
-    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
-    const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
-}
-
-// Whether a long loop or a checkpoint has been unrolled: recording that would
-// take the memory that they save.
+// Notes that a long loop has been unrolled under a hook: a function that
+// records this would take the memory that the loop is to save.
 static void adx_note_unrolled(size_t steps)
 {
     adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
 }
 
+// Whether a scan may be one statement of a function that is being recorded.
 static bool adx_may_be_whole(const ad_scan_desc *d)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -241,8 +224,8 @@ static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
                      : adx_failed(adx_unrolled_scan(d, f, a, report));
 }
 
-// After a failure. How many rows there are for steps is known only if the
-// description is `right`.
+// After a failure, makes the results NaN. How many rows there are for steps is
+// known only if the description is `right`.
 static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                               bool right)
 {

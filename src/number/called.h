@@ -1,8 +1,9 @@
 #pragma once
 
 /* === number/called ==========================================================
- * Every operator is a function call (tape/apart) and a statement of its
- * own. That is the least code, and plain C11.
+ * Operators where expressions are not fused: each is a function call
+ * (tape/apart) and a statement of its own. That is the least code, and plain
+ * C11.
  *
  *   needs   number/recording
  * ========================================================================== */
@@ -66,8 +67,9 @@ ADX_INLINE adx_number adx_detach_expr(adx_number e)
     return adx_call_detach(ADX_HOW, e);
 }
 
-// The operands, each taken once (in C without GNU's extensions its text stands
-// twice for each level), and the function.
+// An operator applies its function to its operands, each of which is evaluated
+// once. (In C without GNU's extensions the text of an operand stands twice in
+// each level.)
 typedef adx_number adx_op_1(ADX_CALLED_1);
 typedef adx_number adx_op_2(ADX_CALLED_2);
 typedef adx_number adx_op_3(ADX_CALLED_3);

@@ -5,10 +5,9 @@
  * (rec, write); unusual ones go to tape/apart.
  *
  * There is a type of expression for each number of slots, so unused slots are
- * never compiled. (With a single type of twelve slots, 100 statements took gcc
- * 12 41 s and 1.7 GB; now they take 3 s.) All types have the same functions,
- * named adx_WHAT_WIDTH. These have no loops, since gcc 12 would fold them and
- * clang 14 would keep the expression in memory.
+ * never compiled: 100 statements take gcc 3 s instead of 41. All types have the
+ * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
+ * fold them and clang 14 would keep the expression in memory.
  *
  *   needs   number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
@@ -58,9 +57,10 @@
     ADX_PAIRS_11(DO) DO(0, 11) DO(1, 11) DO(2, 11) DO(3, 11) DO(4, 11)      \
     DO(5, 11) DO(6, 11) DO(7, 11) DO(8, 11) DO(9, 11) DO(10, 11)
 
-// The type for n operands, how many a value has, and the function for its type.
-// An expression of forward numbers counts as ADX_FORWARD operands: so a sum of
-// widths says what it is made of.
+// ADX_OF_WIDTH is the type of an expression with n operands, ADX_WIDTH how many
+// an expression has, and ADX_CALL the function for its type. An expression of
+// forward numbers counts as ADX_FORWARD operands, so a sum of widths says what
+// it is made of.
 #define ADX_FORWARD 16
 #define ADX_ACTIVE(n) ((n) % ADX_FORWARD != 0)
 #ifdef __cplusplus
@@ -106,9 +106,10 @@ char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
 
 // What adx_slots_of and ADX_WIDTH take for granted.
 #define ADX_DEFINE(N)                                                       \
-    ADX_STATIC_ASSERT(offsetof(ad_expr_##N, slot) == offsetof(ad_expr_1, slot) \
-                      && sizeof(ad_expr_##N) / sizeof(adx_slot) == (N) + 1,  \
-                      "one layout of all expressions");
+    ADX_STATIC_ASSERT(                                                      \
+        offsetof(ad_expr_##N, slot) == offsetof(ad_expr_1, slot)            \
+            && sizeof(ad_expr_##N) / sizeof(adx_slot) == (N) + 1,           \
+        "one layout of all expressions");
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
@@ -118,7 +119,7 @@ ADX_INLINE adx_slot *adx_slots_of(adx_head *e)
     return (adx_slot *)((char *)e + offsetof(ad_expr_1, slot));
 }
 
-// Only the slots are left to set.
+// Sets the head of a new expression. Its slots are still to be set.
 #define ADX_NEW(r, value)                                                   \
     (r).head.v = (value);                                                   \
     (r).head.zero = 0;                                                      \
@@ -132,17 +133,21 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
     return e;
 }
 
-// What follows is made for each width. The slots of r from `at` on become f a.
-// No product here obeys the rule of adx_times: where that says zero and IEEE does
-// not, the product is NaN. So the one test that a statement makes (adx_fits) looks
-// for a NaN, too, and only in the cold branch is asked which slots have a factor
-// of exactly zero: compilers compute that there. (With a test in each operator
-// gcc 12 compiles 100 statements in 1.7 instead of 1.3 s, to 79 instead of 58 kB,
-// and they take 13.0 instead of 12.3 ns each.) split: a is recorded first.
+// What follows is made for each width. scale appends an operand to an
+// expression: the slots of r from `at` on become those of a times f. If
+// `split`, a is recorded first, and has one slot then.
+//
+// The products here do not obey the rule that a factor of zero gives zero
+// (adx_times). But where that rule and IEEE differ, the product is NaN. So the
+// one test that a statement makes (adx_fits) also looks for a NaN, and only in
+// the cold branch is it asked which slots have a factor of exactly zero, which
+// is why compilers compute the bits `zero` there only. (With a test in each
+// operator, a statement takes 13.0 instead of 12.3 ns.)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \
-    ADX_TALLY(reverse, mul, adx_is_counted(f) && adx_is_counted(a->slot[i].d));
+    ADX_TALLY(reverse, mul,                                                 \
+              adx_is_counted(f) && adx_is_counted(a->slot[i].d));
 #define ADX_DEFINE(N)                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *a);            \
     ADX_INLINE void ADX_NAME(scale, N)(adx_head *r, unsigned at,            \
@@ -183,8 +188,8 @@ ADX_INLINE void ADX_NAME(scale, dual)(adx_head *r, unsigned at,
 }
 
 /* --- operands ---------------------------------------------------------------
- * Any operand becomes an expression, once. A type that is not listed (a pointer,
- * _Float16, a complex number) does not compile.                                */
+ * Any operand becomes an expression, once. A type that is not listed (a
+ * pointer, _Float16, a complex number) does not compile.                     */
 
 ADX_INLINE ad_expr_1 adx_leaf(ad_rev x)
 {
@@ -257,10 +262,10 @@ ADX_OWN_TYPES(ADX_DEFINE)
 #define adx_made(e) e
 #endif
 
-// How an operator begins, goes on and ends. The operands stand between, in the macro
-// that the user calls: each further macro that passes them on would be three more
-// lines of clang's about a mistake in them. Their names hide those of the operators
-// around: that is meant.
+// How an operator begins and goes on; how it ends is in number/operators. The
+// operands stand in between, in the macro that the user calls: each further
+// macro that passed them on would be three more lines in clang's messages about
+// a mistake in them. Their names hide those of the operators around on purpose.
 #define ADX_TAKE                                                            \
     __extension__({                                                         \
         ADX_QUIET                                                           \
@@ -275,35 +280,41 @@ ADX_OWN_TYPES(ADX_DEFINE)
 
 /* --- one statement ------------------------------------------------------- */
 
-// Whether two slots are the same variable and the compiler can see it, since
-// both were read from the same place. Never true by chance at run time.
+// Whether two slots are the same variable, as far as the compiler can see,
+// since both were read from the same place. This is never true by chance at run
+// time.
 #define ADX_SAME(a, b)                                                      \
     ((ADX_KNOWN((a).id == (b).id) != 0) & ((a).id == (b).id))
 
 // A partial of 1 on the value just before, as in s = s + x*y, is stored as a
-// flag: 12 bytes less, and in the sweep the adjoint of the sum stays in a
-// register. Asked of a slot as it was before others were added to it: gcc then
-// does not know yet that none are.
+// flag. That saves 12 bytes, and in the sweep the adjoint of the sum stays in a
+// register. The question is asked of a slot as it was before others were added
+// to it: then gcc does not yet know that none are.
 ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 {
     return (n > 1) & (ADX_KNOWN(d) != 0) & (d == 1);
 }
 
+// How a statement is recorded: `rec` asks whether it is an ordinary one, and
+// then writes it, or leaves it to tape/apart. For each width there is
+//
 // here   whether all operands are of this job
-// known  the same of those that are no constants, whose ids are the sink's. It asks
-//        in other words than `here`, or compilers would keep what that computed:
-//        burgers and gmm would take 5 to 10 % longer (gcc 12, clang 14)
-// fits   whether there is room, no partial is NaN and nothing else is to be looked
-//        at
-// into   4 bits for each slot: 0, or 1 + the slot to which it is added. Decided
-//        once, for both ways to record
-// write  then it is written. A variable that occurs several times needs one
-//        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
-//        first and left out. (burgers, bench/: 7 operands a statement instead of
-//        12; loop: 4 of 6.)
-// apart  otherwise tape/apart records it, which merges the same slots
-// rec    the one or the other
-// split  records what has no room in an expression further out; returns its id
+// known  whether all operands are of this job or constants, and not all of them
+//        constants. (The id of a constant is 0, which must be the sink.) This
+//        asks in other words than `here`: otherwise compilers would keep what
+//        `here` has computed, and burgers and gmm take 5 to 10 % longer
+// fits   whether there is room, no partial is NaN, and nobody wants to look at
+//        the statement
+// into   4 bits for each slot: 0, or 1 + the slot to which it is added. This is
+//        decided once, for both ways to record
+// write  writes the statement. A variable that occurs several times, as in
+//        w - a*w or sin(x)*exp(x), needs one operand: its later slots are added
+//        to the first one and left out. (burgers: 7 operands a statement
+//        instead of 12.)
+// apart  has tape/apart record it, which merges the same slots
+// rec    records the statement, in one way or the other
+// split  records an operand that has no room in the expression around it, and
+//        returns its id
 #define ADX_INTO(k)      (into >> 4 * (k) & 15)
 #define ADX_OUT(i)       (ADX_INTO(i) != 0)
 #define ADX_LEAVE_OUT(i, k)                                                 \

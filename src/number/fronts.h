@@ -7,20 +7,22 @@
  *
  *     ad_rec(e)      records the expression e as one statement; with more than
  *                    ADREV_FUSE operands it is split. Constants alone give a
- *                    constant, an ad_rev gives the value that it is.
- *     ad_dual(e)     evaluates the expression e in forward mode. Of recorded
- *                    numbers it is the value, with derivative 0.
+ *                    constant. An ad_rev is returned as it is.
+ *     ad_dual(e)     evaluates the expression e in forward mode. An expression
+ *                    of recorded numbers gives its value, with derivative 0.
  *     ad_acc(s, e)   is *s += e, where s points to an ad_rev or ad_fwd. If *s
  *                    is the last value recorded, only operands of e are stored;
  *                    if e is the last value recorded, only one for *s.
- *     ad_value(x)    is the plain number. Taking it is no use of the recording:
- *                    x may also be of an earlier one.
+ *     ad_value(x)    is the plain number. This does not need the recording, so
+ *                    x may be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
- *     ad_expr e = x; keeps an expression for later. Its type is the one that
- *                    fits: ad_expr_3 has three recorded operands. A function
- *                    that takes or returns expressions names such a type, and
- *                    should be static inline: only then they stay in registers.
- *     ad_expr_of(x)  makes a number an expression: of an ad_rev, an ad_expr_1.
+ *     ad_expr e = x; keeps an expression for later. Its type depends on the
+ *                    number of recorded operands: three make an ad_expr_3. A
+ *                    function that takes or returns expressions names such a
+ *                    type, and should be static inline, since only then do they
+ *                    stay in registers.
+ *     ad_expr_of(x)  turns a number into an expression: an ad_rev into an
+ *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
  * ========================================================================== */

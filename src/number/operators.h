@@ -14,8 +14,8 @@
 
 #if ADX_FUSES
 
-// Of two operands with nx and ny slots that have no room in one statement, the
-// larger is recorded first; if the other then still has none, that one, too.
+// If two operands with nx and ny slots have no room in one statement, the
+// larger is recorded first, and if there is still no room, the other one, too.
 #define ADX_TOO_WIDE(nx, ny)                                                \
     ((nx) + (ny) > ADREV_FUSE && (nx) < ADX_FORWARD && (ny) < ADX_FORWARD)
 #define ADX_SPLIT_X(nx, ny)                                                 \
@@ -23,11 +23,12 @@
 #define ADX_SPLIT_Y(nx, ny)                                                 \
     (ADX_TOO_WIDE(nx, ny) && ((nx) < (ny) || 1 + (ny) > ADREV_FUSE))
 
-// Slots of an operand: one, if it is recorded first.
+// How many slots an operand has in the result: one, if it is recorded first.
 #define ADX_LEFT(n, split) ((split) ? 1 : (n))
 
-// An ad_fwd and an ad_rev in one expression: the one would be a constant for the
-// other, and nobody would see that it is not differentiated.
+// Whether there is an ad_fwd and an ad_rev in one expression, which is refused:
+// one would be a constant for the other, and nobody would see that it is not
+// differentiated.
 #define ADX_MIXED(nx, ny)                                                   \
     ((nx) / ADX_FORWARD * ((ny) % ADX_FORWARD) != 0                         \
      || (ny) / ADX_FORWARD * ((nx) % ADX_FORWARD) != 0)
@@ -44,7 +45,9 @@
 #define ADX_COUNT_OP(name, active)
 #endif
 
-// Nobody asks for the partial of an argument that is a plain number.
+// The rest of an operator of one argument: its value, its partial, and the
+// slots of the argument times the partial. The partial of a plain number is not
+// computed.
 #define ADX_MAKE_1(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -61,6 +64,8 @@
         adx_made(adx_r);                                                    \
     })
 
+// With two arguments, either may have to be recorded first. Where the slots of
+// each begin in the result, and its width, are constants.
 #define ADX_MAKE_2(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -91,7 +96,8 @@
         adx_made(adx_r);                                                    \
     })
 
-// If there is no room for all, each of them is recorded first.
+// With three arguments it is simpler: if there is no room for all, each that
+// has more than one slot is recorded first.
 #define ADX_MAKE_3(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -138,8 +144,9 @@
         adx_made(adx_r);                                                    \
     })
 
-// While an operation is traced, its expression is one recorded value. It keeps
-// its type: the other slots are empty.
+// While operations are traced, each is recorded by itself, so an expression is
+// one recorded value. It keeps its type, with empty slots: `watch` puts the
+// value in the first one, and `node` reads it there.
 #define ADX_EMPTY(i)                                                        \
     r->slot[i].d = 0;                                                       \
     r->slot[i].id = 0;
@@ -195,8 +202,8 @@ ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
 #define ADX_OBSERVE(code, v, x, y)
 #endif
 
-// The slots of the side that is taken, so the other leaves neither an operand
-// nor a NaN behind.
+// ad_select copies the slots of the side that is taken, so the other side
+// leaves neither an operand nor a NaN behind.
 #define ADX_CHOOSE(i)                                                       \
     r->slot[i].d = c ? (i) < nx ? sx[i].d : 0 : (i) < ny ? sy[i].d : 0;     \
     r->slot[i].id = c ? (i) < nx ? sx[i].id : 0 : (i) < ny ? sy[i].id : 0;
@@ -254,7 +261,8 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_made(adx_r);                                                    \
     })
 
-// Step functions: a constant, but of a forward number a forward number.
+// A step function makes a constant; but of a forward number it makes a forward
+// number.
 #define ADX_MAKE_STEP(name)                                                 \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -268,7 +276,7 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_made(adx_r);                                                    \
     })
 
-// Told to the hook, but recorded nowhere.
+// A comparison is told to the hook, but recorded nowhere.
 #define ADX_MAKE_TEST(name)                                                 \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -359,8 +367,8 @@ ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
         ADX_CALL(rec, adx_x)(adx_x);                                        \
     })
 
-// The number that a sum is kept in. As a parameter it is const: so clang sees that
-// nobody has set it.
+// The number in which ad_acc keeps a sum. As a parameter it is const, so that
+// clang notices if nobody has set it.
 ADX_INLINE ad_rev *adx_sum_rev(const ad_rev *s)
 {
     return (ad_rev *)(uintptr_t)s;
@@ -379,9 +387,9 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
     _Generic((s), ad_rev *: adx_sum_rev, ad_fwd *: adx_sum_fwd)(s)
 #endif
 
-// A variable that was the last thing recorded comes first: it then costs no
-// operand (adx_may_sum), and in the sweep its adjoint is not written and read
-// again. (loop, bench/: 35.5 instead of 38 ns for each step.)
+// In the sum that ad_acc makes, a variable that was recorded last comes first:
+// then it needs no operand (adx_may_sum), and in the sweep its adjoint is not
+// written and read again. (loop: 35.5 instead of 38 ns for each step.)
 #define ADX_MAKE_SUM                                                        \
         ;                                                                   \
         ADX_LET adx_s = adx_x_;                                             \
@@ -403,7 +411,7 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
 #define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
 
-// For clang's C a function, whose argument is in no macro.
+// In clang's C ad_rec is a function, so that its argument is in no macro.
 #if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
 #define ADX_REC_ANY(type) ADX_OVERLOAD ad_rev adx_rec_any(type e)
 #define ADX_DEFINE(N)                                                       \

@@ -11,16 +11,18 @@
 
 /* --- forks --------------------------------------------------------------- */
 
-// Branches are part of the task that forks: where a second tape cannot be, and
-// within ad_grad in a branch, whose recording is swept while others run.
+// Whether branches are recorded as a part of the task that forks, one after the
+// other: where there cannot be a second tape, and within ad_grad in a branch,
+// whose recording is swept while other branches run.
 static bool adx_alone(const ad_tape *t)
 {
     return t->allocator.alloc == NULL || adx_live(t)->trace || t->alone
         || (t->annex != NULL && !adx_is_root(t) && t->segments > 1);
 }
 
-// What is recorded on w, current here, from now on belongs to this task; NULL:
-// to none, and whoever uses it learns that it is foreign.
+// From now on what is recorded on w, which is current here, belongs to this
+// task. NULL: it belongs to no task, and whoever uses it learns that it is
+// foreign.
 static void adx_switch(adx_worker *w, adx_task *task)
 {
     ad_tape *t = w->tape;
@@ -35,7 +37,8 @@ static void adx_switch(adx_worker *w, adx_task *task)
     adx_now.since = adx_now.seq;    // what lies below depends on the schedule
 }
 
-// The first failure of a branch; t, its tape, knows where it was.
+// Notes the first failure of a branch. t is its tape, which knows where it was,
+// or NULL.
 static void adx_team_fail(adx_team *team, ad_status status, const ad_tape *t)
 {
     ADX_LOCK(&team->mutex);
@@ -47,8 +50,10 @@ static void adx_team_fail(adx_team *team, ad_status status, const ad_tape *t)
     ADX_UNLOCK(&team->mutex);
 }
 
-// While a fork is open, no task is recorded where it was opened. A root gives
-// way to another tape: its own stands still, for branches look values up there.
+// While a fork is open, no task is recorded where it was opened: branches that
+// this thread runs use the tape instead. The tape of the root is not used for
+// that, since other branches look up values on it: another tape becomes
+// current.
 static bool adx_step_aside(ad_fork *f, adx_worker *w)
 {
     if (w == &w->team->home) {
@@ -62,6 +67,7 @@ static bool adx_step_aside(ad_fork *f, adx_worker *w)
     return true;
 }
 
+// Undoes adx_step_aside, and notes a failure of the tape that stood in.
 static void adx_step_back(ad_fork *f)
 {
     adx_worker *w = f->adx_host;
@@ -78,6 +84,30 @@ static void adx_step_back(ad_fork *f)
     }
 }
 
+// Writes the first of the two entries of a fork, which holds its adx_fork. NULL:
+// the tape has failed.
+static adx_fork *adx_add_fork(ad_tape *t, const adx_worker *w, size_t n)
+{
+    adx_place before = adx_here_on(t);
+    adx_fork *fork = (adx_fork *)adx_add_bytes(
+        &adx_now, ADX_LEAP, sizeof *fork + n * sizeof fork->branch[0], 0);
+    if (fork == NULL)
+        return NULL;
+    memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
+    fork->self = &fork->leap;
+    fork->leap.reverse = adx_leap_reverse;
+    fork->leap.forward = adx_leap_forward;
+    fork->leap.before = before;
+    fork->leap.after = adx_here_on(t);      // for now: where branches begin
+    fork->task = w->task;
+    fork->imports = w->task->imports;
+    fork->n = n;
+    fork->measure = w->team->measure;
+    return fork;
+}
+
+// Writes the first entry, and steps aside. If the tape has failed already, or
+// fails here, the branches run without one.
 ADX_API void ad_fork_open(ad_fork *f, size_t n)
 {
     ad_tape *t = adx_now.tape;
@@ -97,21 +127,9 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
         adx_fail(t, w == NULL ? ADREV_ENOMEM : ADREV_ELIMIT);
         return;
     }
-    adx_place before = adx_here_on(t);
-    adx_fork *fork = (adx_fork *)adx_add_bytes(
-        &adx_now, ADX_LEAP, sizeof *fork + n * sizeof fork->branch[0], 0);
+    adx_fork *fork = adx_add_fork(t, w, n);
     if (fork == NULL)
         return;
-    memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
-    fork->self = &fork->leap;
-    fork->leap.reverse = adx_leap_reverse;
-    fork->leap.forward = adx_leap_forward;
-    fork->leap.before = before;
-    fork->leap.after = adx_here_on(t);      // for now: where branches begin
-    fork->task = w->task;
-    fork->imports = w->task->imports;
-    fork->n = n;
-    fork->measure = w->team->measure;
     f->adx_crew = w->team;
     if (!adx_step_aside(f, w)) {
         adx_fail(t, ADREV_ENOMEM);
@@ -131,15 +149,16 @@ ADX_API void ad_tape_serial(ad_tape *t, bool on)
 
 ADX_API bool ad_fork_parallel(const ad_fork *f) { return !f->adx_inline; }
 
-// The tape current on this thread, if branches may record on it; else an idle
-// one. NULL: no memory.
+// A tape for a branch: the one that is current on this thread, if it is of this
+// recording and no task is being recorded there; else an idle one. NULL: no
+// memory.
 static adx_worker *adx_worker_here(adx_team *team, bool *taken)
 {
     const ad_tape *t = adx_now.tape;
     *taken = false;
     if (t != NULL && t->annex == &adx_parallel && t->segments == 1) {
         adx_worker *w = (adx_worker *)t->annexed;
-        // while a task is recorded there, another one must not come in between
+        // a task that is being recorded there must not be broken up
         if (w->team == team && w != &team->home && w->task == NULL)
             return w;
     }
@@ -147,6 +166,53 @@ static adx_worker *adx_worker_here(adx_team *team, bool *taken)
     return adx_take_worker(team);
 }
 
+// Finds a tape for branch i, and makes its task. NULL: there is none, because of
+// an earlier failure or a new one.
+static adx_task *adx_find_task(ad_branch *b, ad_fork *f, size_t i)
+{
+    const adx_fork *fork = f->adx_record;
+    if (fork == NULL)
+        return NULL;
+    adx_worker *w = i >= f->adx_n
+                  ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
+    adx_task *task = w == NULL ? NULL : adx_new_task(w, fork->task);
+    bool again = task != NULL && fork->branch[i] != NULL;
+    if (task != NULL && !again)
+        return task;
+    if (again)                      // it has been entered before
+        adx_forget(w, task);
+    adx_team_fail(f->adx_crew, again || i >= f->adx_n ? ADREV_ESHAPE
+                                                      : ADREV_ENOMEM, NULL);
+    if (w != NULL && b->adx_taken)
+        adx_give_worker(w);
+    return NULL;
+}
+
+// Makes the tape of a task current, and begins its stretch at the end of that
+// tape. The task's first value is its sink, to which its constants write their
+// adjoints.
+static void adx_begin_task(ad_branch *b, adx_task *task)
+{
+    ad_tape *t = task->tape;
+    adx_worker *w = (adx_worker *)t->annexed;
+    if (adx_now.tape != t)
+        ad_use(t);
+    task->outermost = w->running++ == 0;
+    b->adx_own = task;
+    b->adx_tape = t;
+    b->adx_scratch = t->scratch;
+    // The task's own scratch room is counted from 0.
+    t->scratch = 0;
+    task->sink = ++adx_now.seq;
+    adx_switch(w, task);
+    task->stretch.from = adx_here_on(t);
+    task->blank = task->stretch.from.head;
+    if (b->adx_fork->adx_record->measure)
+        task->primal[0] = adx_clock();
+}
+
+// If there is no task, the branch runs without a tape. The thread's executor
+// becomes that of the fork until the branch is left.
 ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
 {
     memset(b, 0, sizeof *b);
@@ -164,39 +230,15 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
             ad_use(NULL);
         return;
     }
-    adx_worker *w = f->adx_record == NULL || i >= f->adx_n
-                  ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
-    adx_task *task = w == NULL ? NULL : adx_new_task(w, f->adx_record->task);
-    if (task != NULL && f->adx_record->branch[i] != NULL) {
-        adx_forget(w, task);        // it has been entered before
-        adx_team_fail(f->adx_crew, ADREV_ESHAPE, NULL);
-        task = NULL;
-    } else if (task == NULL) {
-        if (f->adx_record != NULL)
-            adx_team_fail(f->adx_crew, i >= f->adx_n ? ADREV_ESHAPE
-                                                     : ADREV_ENOMEM, NULL);
-    }
-    if (task == NULL) {
-        if (w != NULL && b->adx_taken)
-            adx_give_worker(w);
+    adx_task *task = adx_find_task(b, f, i);
+    if (task == NULL)
         ad_use(NULL);
-        return;
-    }
-    if (adx_now.tape != w->tape)
-        ad_use(w->tape);
-    task->outermost = w->running++ == 0;
-    b->adx_own = task;
-    b->adx_tape = w->tape;
-    b->adx_scratch = w->tape->scratch;
-    w->tape->scratch = 0;
-    task->sink = ++adx_now.seq;
-    adx_switch(w, task);
-    task->stretch.from = adx_here_on(w->tape);
-    task->blank = task->stretch.from.head;
-    if (f->adx_record->measure)
-        task->primal[0] = adx_clock();
+    else
+        adx_begin_task(b, task);
 }
 
+// Ends the stretch of a task and hands it to the fork. A task that has recorded
+// nothing is forgotten, so the fork has no branch there.
 static void adx_end_task(ad_branch *b)
 {
     ad_tape *t = b->adx_tape;
@@ -206,6 +248,7 @@ static void adx_end_task(ad_branch *b)
     if (adx_now.tape != t)
         ad_use(t);
     task->stretch.to = adx_here_on(t);
+    // its scratch room begins behind that of the tasks that ended before
     task->stretch.scratch = w->scratch;
     w->running--;
     task->scratch = t->scratch;
@@ -216,6 +259,7 @@ static void adx_end_task(ad_branch *b)
     adx_give_spare(w, task);
     if (task->stretch.to.head == task->blank) {
         adx_forget(w, task);
+        // the id of its sink is free again, if it is the last one
         adx_now.seq -= adx_now.seq == task->sink;
     } else
         b->adx_fork->adx_record->branch[b->adx_index] = task;
@@ -240,6 +284,7 @@ ADX_API void ad_branch_leave(ad_branch *b)
     adx_mine.inside--;
 }
 
+// Appends the lists of one level to those of another.
 static void adx_splice(adx_level *to, const adx_level *from)
 {
     if (to->last == NULL)
@@ -249,7 +294,9 @@ static void adx_splice(adx_level *to, const adx_level *from)
     to->last = from->last;
 }
 
-// The imports of a branch that has joined go where they are applied.
+// The imports of a branch that has joined go to where they are applied: those
+// of the depth of the task that forked stay with the fork, and those of lower
+// depths are merged with that task's own levels.
 static void adx_adopt(adx_fork *fork, adx_task *branch)
 {
     adx_level *level = branch->level;
@@ -273,7 +320,7 @@ static void adx_adopt(adx_fork *fork, adx_task *branch)
     }
 }
 
-// As if the fork had never been opened.
+// Removes the first entry, as if the fork had never been opened.
 static void adx_take_back(ad_tape *t, const adx_fork *fork)
 {
     const adx_place before = fork->leap.before;
@@ -287,6 +334,7 @@ static void adx_take_back(ad_tape *t, const adx_fork *fork)
     adx_settle(t, &adx_now, 0);
 }
 
+// Joins all branches, in their order. Whether there is any with a recording.
 static bool adx_join(adx_fork *fork)
 {
     bool any = false;
@@ -301,7 +349,7 @@ static bool adx_join(adx_fork *fork)
     return any;
 }
 
-// The first failure of a branch is one of the task that forked.
+// Makes the first failure of a branch one of the task that forked.
 static void adx_inherit(ad_tape *t, adx_team *team)
 {
     ad_status failed = (ad_status)atomic_load(&team->failed);
@@ -313,16 +361,16 @@ static void adx_inherit(ad_tape *t, adx_team *team)
     ADX_UNLOCK(&team->mutex);
 }
 
-// Whether statements can go forward: of the root, if those of branches can.
+// Statements of the root can go forward only if those of its branches can.
 static void adx_inherit_ways(ad_tape *t, const adx_team *team)
 {
     for (const adx_worker *w = team->workers; w != NULL; w = w->next)
         t->one_way |= w->tape->one_way;
 }
 
-// Where branches may have been recorded in between, the value before the fork
-// is not the one just before, even if there were none: otherwise a running sum
-// would be recorded in one schedule and not in another.
+// Leaves out one id, so that the value before the fork is never the one just
+// before what follows. Otherwise a running sum would be recorded where no
+// branch was recorded in between, and not in other schedules.
 static void adx_leave_gap(void)
 {
     adx_operand *op = adx_entry(&adx_now, ADX_GAP, 1, 1);
@@ -332,7 +380,11 @@ static void adx_leave_gap(void)
     }
 }
 
-// The second entry of a fork, if one is needed.
+// Writes the second entry of a fork, and appends the fork to those of the task.
+// Without it the first entry would be of no use, so if nothing at all was
+// recorded since, that one is removed. If only other tasks have recorded here,
+// a sweep still has to leap over what they recorded: the entry is written, and
+// the fork has no branches.
 static void adx_record_fork(ad_tape *t, adx_fork *fork, bool any)
 {
     if (!any && adx_now.op == fork->leap.after.op
@@ -357,6 +409,9 @@ static void adx_record_fork(ad_tape *t, adx_fork *fork, bool any)
         fork->primal[1] = adx_clock();
 }
 
+// The tape of the task becomes current again, the branches join, and their
+// failures become the task's. Then the second entry is written. If the tape has
+// failed, the fork is only linked to the task, so that a rewind finds it.
 ADX_API void ad_fork_close(ad_fork *f)
 {
     adx_fork *fork = f->adx_record;
@@ -382,7 +437,7 @@ ADX_API void ad_fork_close(ad_fork *f)
     }
     if (f->adx_host != NULL)
         adx_inherit_ways(t, f->adx_crew);
-    // Nor has a task recorded anything that has only had such forks.
+    // A task that has had only forks without branches has recorded nothing.
     bool blank = !any && fork->leap.before.head == task->blank;
     adx_record_fork(t, fork, any);
     if (blank)
@@ -442,7 +497,7 @@ ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b)
     ad_fork_n(2, adx_either, &two);
 }
 
-// Parts of a range.
+// The parts of a range, of `grain` elements each.
 typedef struct adx_parts {
     size_t n;
     size_t grain;
@@ -463,6 +518,7 @@ static void adx_do_part(size_t i, void *ctx)
         p->result[i] = p->part(begin, end, p->ctx);
 }
 
+// How many parts there are; by default 256 at most.
 static size_t adx_cut_up(adx_parts *p)
 {
     if (p->grain == 0)
@@ -513,7 +569,7 @@ ADX_API ad_scope ad_scope_open(void)
     return scope;
 }
 
-// A branch of the block; its place in the block does not move.
+// Runs a branch of the block. The block does not move while its branches run.
 static void adx_scoped(size_t i, void *ctx)
 {
     const ad_scope *scope = (const ad_scope *)ctx;
@@ -523,7 +579,8 @@ static void adx_scoped(size_t i, void *ctx)
         scope->adx_f[i](scope->adx_arg[i]);
 }
 
-// Twice the room, functions in front of arguments.
+// Doubles the room. Functions and arguments are two arrays in one block of
+// memory.
 static bool adx_widen_scope(ad_scope *scope)
 {
     size_t room = 2 * scope->adx_room;
@@ -545,7 +602,8 @@ static bool adx_widen_scope(ad_scope *scope)
     return true;
 }
 
-// Without memory for more, those so far are run: a fork less wide.
+// If there is no memory for more branches, those that were added so far are run
+// now: the fork becomes two.
 ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg)
 {
     if (scope->adx_n == scope->adx_room && !adx_widen_scope(scope)) {

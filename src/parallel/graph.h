@@ -27,19 +27,20 @@ typedef struct adx_survey {
     size_t next;                    // number
 } adx_survey;
 
+// The job that a walk over the entries of a task is in.
+typedef struct adx_job_walk {
+    adx_survey *list;
+    size_t number;
+    ad_job job;
+    size_t imports;                 // of the task when the job began
+    double primal;                  // when it began to be recorded
+    double reverse;                 // when it had been swept
+} adx_job_walk;
+
 static void adx_list_job(adx_survey *s, size_t number, const ad_job *job)
 {
     if (number < s->room)
         s->job[number] = *job;
-}
-
-// Ends a job: at a fork, or with its task.
-static void adx_end_job(adx_survey *s, size_t number, ad_job *job,
-                        size_t imports)
-{
-    job->imports = imports;
-    job->values -= imports;
-    adx_list_job(s, number, job);
 }
 
 static double adx_seconds(double from, double to)
@@ -47,62 +48,83 @@ static double adx_seconds(double from, double to)
     return from == 0 || to == 0 || to < from ? 0 : to - from;
 }
 
-// The jobs of a task, and those of its branches, from a cursor to its end.
+// Ends a job, at a fork or with its task, which has that many imports by now.
+// Imports are values of the tape, too, but are counted apart.
+static void adx_end_job(adx_job_walk *w, size_t imports, double primal,
+                        double reverse)
+{
+    w->job.imports = imports - w->imports;
+    w->job.values -= w->job.imports;
+    w->job.primal = adx_seconds(w->primal, primal);
+    w->job.reverse = adx_seconds(reverse, w->reverse);
+    adx_list_job(w->list, w->number, &w->job);
+}
+
+static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
+                            size_t number, size_t join, const adx_task *task);
+
+// The jobs of a branch, NULL: one that has recorded nothing.
+static void adx_survey_branch(adx_survey *s, const adx_task *b, size_t number,
+                              size_t join)
+{
+    ad_job nothing = { .join = join };
+    adx_cursor from = {0};
+    if (b == NULL) {
+        adx_list_job(s, number, &nothing);
+        return;
+    }
+    from.until = &b->stretch.to;
+    adx_put_cursor(b->tape, &from, &b->stretch.from);
+    adx_survey_task(s, b->tape, from, number, join, b);
+}
+
+// A fork ends a job. Its n branches begin with the next n numbers, and the job
+// behind its join, which begins here, has the number after those.
+static void adx_survey_fork(adx_job_walk *w, const adx_fork *f)
+{
+    adx_survey *s = w->list;
+    size_t first = s->next;
+
+    w->job.branches = f->n;
+    w->job.fork = first;
+    adx_end_job(w, f->imports, f->primal[0], f->reverse[1]);
+    s->next += f->n + 1;
+    for (size_t i = 0; i < f->n; i++)
+        adx_survey_branch(s, f->branch[i], first + i, first + f->n);
+    *w = (adx_job_walk){ .list = s, .number = first + f->n,
+                         .imports = f->imports, .primal = f->primal[1],
+                         .reverse = f->reverse[0] };
+}
+
+// Lists the jobs of a task, from a cursor to its end, and those of its
+// branches: the walk leaps from the first entry of a fork to the second.
 static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                             size_t number, size_t join, const adx_task *task)
 {
-    ad_job job = { .values = task->parent == task ? at.seq : 0 };
-    size_t imports = 0;
+    adx_job_walk w = { .list = s, .number = number,
+                       .job.values = task->parent == task ? at.seq : 0,
+                       .primal = task->primal[0],
+                       .reverse = task->reverse[1] };
     size_t before = at.seq;
-    double primal = task->primal[0];
-    double reverse = task->reverse[1];
 
     for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
-        job.values += header == ADX_GAP ? 0 : at.seq - before;
-        if (!(header & ADX_OTHER)) {
-            job.statements++;
-            job.operands += at.operands;
-        } else if (header == ADX_EXTENDED) {
-            job.statements++;
-            const adx_extended *e = adx_payload(at.op);
-            job.operands += e->operands;
-        } else if (header == ADX_LEAP) {
+        w.job.values += header == ADX_GAP ? 0 : at.seq - before;
+        if (header == ADX_LEAP) {
             const adx_fork *f = adx_fork_of(adx_leap_of(at.op));
-            if (f->n == 0) {            // none at all
-                adx_put_cursor(t, &at, &f->leap.after);
-                continue;
-            }
-            job.branches = f->n;
-            job.fork = s->next;
-            job.primal = adx_seconds(primal, f->primal[0]);
-            job.reverse = adx_seconds(f->reverse[1], reverse);
-            adx_end_job(s, number, &job, f->imports - imports);
-            number = s->next + f->n;
-            s->next += f->n + 1;
-            for (size_t i = 0; i < f->n; i++) {
-                ad_job nothing = { .join = number };
-                const adx_task *b = f->branch[i];
-                adx_cursor from = {0};
-                if (b == NULL) {
-                    adx_list_job(s, number - f->n + i, &nothing);
-                    continue;
-                }
-                from.until = &b->stretch.to;
-                adx_put_cursor(b->tape, &from, &b->stretch.from);
-                adx_survey_task(s, b->tape, from, number - f->n + i, number,
-                                b);
-            }
-            memset(&job, 0, sizeof job);
-            imports = f->imports;
-            primal = f->primal[1];
-            reverse = f->reverse[0];
+            if (f->n > 0)           // without branches: no end of a job
+                adx_survey_fork(&w, f);
             adx_put_cursor(t, &at, &f->leap.after);
+        } else if (header == ADX_EXTENDED) {
+            const adx_extended *e = adx_payload(at.op);
+            w.job.statements++;
+            w.job.operands += e->operands;
+        } else if (!(header & ADX_OTHER)) {
+            w.job.statements++;
+            w.job.operands += at.operands;
         }
     }
-    job.join = join;
-    job.primal = adx_seconds(primal, task->primal[1]);
-    job.reverse = adx_seconds(task->reverse[0], reverse);
-    adx_end_job(s, number, &job, task->imports - imports);
+    w.job.join = join;
+    adx_end_job(&w, task->imports, task->primal[1], task->reverse[0]);
 }
 
 ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[])
@@ -136,14 +158,10 @@ typedef struct adx_graph {
     void *memory;
 } adx_graph;
 
-static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
-                           bool reverse)
+// Takes the memory of a graph, in which there are no edges yet.
+static bool adx_take_graph(adx_graph *g, size_t n)
 {
     size_t bytes = 5 * sizeof(size_t) + sizeof(double);
-    memset(g, 0, sizeof *g);
-    g->n = n;
-    g->job = job;
-    g->reverse = reverse;
     g->memory = n > SIZE_MAX / bytes ? NULL : malloc(n * bytes + 1);
     if (g->memory == NULL)
         return false;
@@ -158,6 +176,33 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
         g->wait[i] = 0;
         g->first[i] = g->sibling[i] = g->fork[i] = n;
     }
+    return true;
+}
+
+// How many edges lead into job i. In reverse it waits for its branches, or for
+// what it joins into; forward for the job that forked, and for all that join
+// into it.
+static size_t adx_count_edges(const adx_graph *g, size_t i)
+{
+    const ad_job *job = &g->job[i];
+    if (g->reverse)
+        return job->branches != 0 ? job->branches : job->join != 0;
+    size_t edges = g->fork[i] < g->n;
+    for (size_t k = g->first[i]; k < g->n; k = g->sibling[k])
+        edges++;
+    return edges;
+}
+
+// Builds the edges, and counts for each job those that lead into it. The list
+// of jobs says what follows a job; here it is noted what precedes one: the job
+// that forked, and the chain of jobs that join into it. What a job joins into
+// is one number, so the jobs that join into the same one are chained.
+static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
+                           bool reverse)
+{
+    *g = (adx_graph){ .n = n, .job = job, .reverse = reverse };
+    if (!adx_take_graph(g, n))
+        return false;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < job[i].branches && job[i].fork + k < n; k++)
             g->fork[job[i].fork + k] = i;
@@ -165,21 +210,15 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
             g->sibling[i] = g->first[job[i].join];
             g->first[job[i].join] = i;
         }
-        if (reverse)
-            g->wait[i] = job[i].branches != 0 ? job[i].branches
-                       : job[i].join != 0;
     }
-    for (size_t i = 0; i < n && !reverse; i++) {
-        if (g->fork[i] < n)
-            g->wait[i] = 1;
-        for (size_t k = g->first[i]; k < n; k = g->sibling[k])
-            g->wait[i]++;
-    }
+    for (size_t i = 0; i < n; i++)
+        g->wait[i] = adx_count_edges(g, i);
     return true;
 }
 
 static void adx_close_graph(adx_graph *g) { free(g->memory); }
 
+// An edge into job j is done at that time. With the last one the job is ready.
 static void adx_arrive(adx_graph *g, size_t j, double time)
 {
     if (j >= g->n)
@@ -189,7 +228,7 @@ static void adx_arrive(adx_graph *g, size_t j, double time)
         g->ready[g->tail++] = j;
 }
 
-// The jobs that nothing precedes.
+// The jobs that nothing precedes are ready.
 static void adx_start_graph(adx_graph *g)
 {
     for (size_t j = 0; j < g->n; j++)
@@ -197,7 +236,7 @@ static void adx_start_graph(adx_graph *g)
             g->ready[g->tail++] = j;
 }
 
-// Job j is done at that time.
+// Job j is done at that time, and with it all edges that leave it.
 static void adx_complete(adx_graph *g, size_t j, double time)
 {
     const ad_job *job = &g->job[j];
@@ -224,7 +263,7 @@ static double adx_length_of(const ad_job *j, adx_measure what)
          : what == ADX_PRIMAL ? j->primal : j->reverse;
 }
 
-// The longest path.
+// The longest path: each job begins when the last of those before it has ended.
 static double adx_span_of(adx_graph *g, adx_measure what)
 {
     double span = 0;
@@ -278,7 +317,8 @@ typedef struct adx_running {
     size_t job;
 } adx_running;
 
-// A heap of what the workers do, the first to end on top.
+// The running jobs are a heap, with the first to end on top. Puts r in at the
+// top.
 static void adx_sink(adx_running heap[], size_t n, adx_running r)
 {
     size_t i = 0;
@@ -292,6 +332,7 @@ static void adx_sink(adx_running heap[], size_t n, adx_running r)
     heap[i] = r;
 }
 
+// Puts r in at the end, place i.
 static void adx_rise(adx_running heap[], size_t i, adx_running r)
 {
     for (; i > 0 && heap[(i - 1) / 2].end > r.end; i = (i - 1) / 2)
@@ -299,6 +340,9 @@ static void adx_rise(adx_running heap[], size_t i, adx_running r)
     heap[i] = r;
 }
 
+// How long the jobs take on that many workers if each, when it is free, begins
+// the job that has been ready longest. Time goes from end to end of a running
+// job.
 static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
                          size_t workers, double *seconds)
 {
@@ -311,6 +355,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
     if (ok)
         adx_start_graph(&g);
     for (size_t busy = 0; ok && (busy > 0 || g.head < g.tail);) {
+        // A worker is free and a job is ready: it begins now.
         if (busy < most && g.head < g.tail) {
             size_t j = g.ready[g.head++];
             double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
@@ -319,6 +364,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
             adx_rise(heap, busy++, r);
             continue;
         }
+        // Otherwise time goes on to where the next job ends.
         adx_running done = heap[0];
         now = done.end;
         busy--;
@@ -349,7 +395,8 @@ ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
 static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
 {
     adx_print(w, "j%z [label=\"%z\\n%z values, %z statements\\n"
-                 "%z imports\"];\n", i, i, j->values, j->statements, j->imports);
+                 "%z imports\"];\n", i, i, j->values, j->statements,
+                 j->imports);
     for (size_t k = 0; k < j->branches; k++)
         adx_print(w, "j%z -> j%z;\n", i, j->fork + k);
     if (j->branches == 0 && j->join != 0)

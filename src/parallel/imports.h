@@ -11,6 +11,8 @@
  *           adx_import_value
  * ========================================================================== */
 
+// The place of an id in the table, or the free one where it belongs. A table is
+// at most half full, so the search ends.
 static adx_import *adx_look(const adx_table *table, uint64_t id)
 {
     size_t i = (size_t)XXH3_64bits(&id, sizeof id) & (table->room - 1);
@@ -51,7 +53,9 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
     return true;
 }
 
-// The place of an id, with room for it, found before or NULL; NULL: no memory.
+// The place of an id, after the table has been widened if it must be; that
+// moves all places, so `slot` is what a search found before, or NULL. Returns
+// NULL if there is no memory.
 static adx_import *adx_slot_of(ad_tape *t, adx_table *table, adx_import *slot,
                                uint64_t id)
 {
@@ -77,7 +81,8 @@ static void adx_take_spare(adx_worker *w, adx_task *task)
     memset(&w->spare, 0, sizeof w->spare);
 }
 
-// Kept unless it is large for what was in it: all of it must be cleared.
+// Keeps the table of a task that is done for the next task, unless it is large
+// for what was in it: a table must be cleared as a whole.
 static void adx_give_spare(adx_worker *w, adx_task *task)
 {
     adx_table *table = &task->table;
@@ -94,6 +99,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
 
 /* --- imports ------------------------------------------------------------- */
 
+// Zeroed memory in an entry of the tape, which a rewind takes back.
 static void *adx_note(adx_context *c, size_t bytes)
 {
     void *p = adx_add_bytes(c, ADX_DATA, bytes, 0);
@@ -102,6 +108,9 @@ static void *adx_note(adx_context *c, size_t bytes)
     return p;
 }
 
+// Appends to the last list of a level, if that has room and its inputs are of
+// the same tape; else begins a new one. Lists have room for 4, 8 ... 128
+// entries, then for 4 again.
 static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
 {
     adx_list *list = level->last;
@@ -122,7 +131,8 @@ static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
     return true;
 }
 
-// The task's imports from that depth.
+// The task's imports that are applied at a fork of the task at that depth.
+// Levels are sorted, the deepest first.
 static adx_level *adx_level_of(adx_task *task, adx_context *c, size_t depth)
 {
     adx_level **at = &task->level;
@@ -146,8 +156,14 @@ static adx_task *adx_maker(adx_team *team, ad_rev x)
                                           : adx_task_of(team, x.job);
 }
 
-// Where an import from that task goes: its tape, and the list. NULL: it is not
-// known, or the tape has failed.
+// Finds where an import of x belongs: sets *tape to the tape of x and returns
+// the list. There are two cases, by the first task from the maker of x upwards
+// that has not joined. If that is this task, x was made by a branch that has
+// joined, and the import is applied at this task's latest fork. If it is a task
+// above this one, x is from before that task's open fork, and the import is
+// listed by its depth. Otherwise both may run at the same time, which is a
+// race. NULL: x is not of this recording, or is this task's own, or the tape
+// has failed.
 static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
 {
     adx_task *me = w->task;
@@ -163,15 +179,17 @@ static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
         adx_fail(w->tape, ADREV_ERACE);
         return NULL;
     }
-    // What is above does not join while this task runs.
+    // No task above joins while this one runs, so this stays true: the next
+    // import from the same task need not ask.
     me->near = x.job;
     me->near_tape = maker->tape;
     me->near_level = adx_level_of(me, c, top->depth);
     return me->near_level;
 }
 
-// One more input, most often far from all limits: in the last entry if that is
-// of inputs, else in a new one. (bench/: 8 ns of an import with clang.)
+// Adds one input, most often far from all limits: to the last entry if that is
+// one of inputs, else in a new entry. (This makes an import 8 ns faster with
+// clang.)
 static size_t adx_new_input(adx_context *c)
 {
     const ad_tape *t = c->tape;
@@ -189,15 +207,19 @@ static size_t adx_new_input(adx_context *c)
     return ++c->seq;
 }
 
-// A value of this task, of whichever of the tape's segments.
+// The compound id of a value of this task, in whichever of the tape's segments
+// it lies.
 static uint64_t adx_own_value(const ad_tape *t, size_t seq)
 {
     return adx_compound(t->segments == 1 ? t->segment[0].job
                         : adx_segment_of(t, seq)->job, seq);
 }
 
-// The first use of a value; 0: it is not of this recording, or its task's own,
-// or the tape has failed.
+// The first use of a value: makes an input of this task, and enters it in the
+// list of imports that a sweep applies and in the table of this task. `near`
+// remembers where the latest import went, since the next one is most often of
+// the same task. Returns 0 if the value is not of this recording, or is the
+// task's own, or if the tape has failed.
 ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
 {
     adx_worker *w = (adx_worker *)t->annexed;
@@ -223,7 +245,8 @@ ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
     return adx_own_value(t, local);
 }
 
-// Every use of an import but the first is found here: 5 ns.
+// The annex's import. Every use of a value but the first is found in the table:
+// 5 ns.
 static uint64_t adx_import_value(ad_tape *t, uint64_t id)
 {
     adx_worker *w = (adx_worker *)t->annexed;

@@ -48,12 +48,13 @@ typedef struct adx_hand {
 
 static ADX_THREAD adx_hand adx_mine;
 
+// Wakes all sleepers, if there are any.
 static void adx_wake(ad_pool *p)
 {
     if (atomic_load(&p->sleepers) == 0)
         return;
     ADX_LOCK(&p->mutex);
-    // until one of them sleeps again, there is no more to wake
+    // all are awake: until one of them sleeps again, nobody else need wake any
     atomic_store_explicit(&p->sleepers, 0, memory_order_relaxed);
     ADX_CONDITION_WAKE(&p->wake);
     ADX_UNLOCK(&p->mutex);
@@ -62,6 +63,7 @@ static void adx_wake(ad_pool *p)
 static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi);
 
+// Runs a stolen range and tells the thread that waits for it.
 static void adx_run_stolen(adx_seat *s, adx_range *range)
 {
     // relaxed: a hint for adx_help
@@ -75,6 +77,7 @@ static void adx_run_stolen(adx_seat *s, adx_range *range)
     adx_wake(s->pool);
 }
 
+// Steals from any thread, beginning with one chosen at random.
 static adx_range *adx_find(adx_seat *s)
 {
     ad_pool *p = s->pool;
@@ -94,8 +97,10 @@ static adx_range *adx_find(adx_seat *s)
     return NULL;
 }
 
-// Work for who waits. First from the thief of what it waits for, who most often
-// has pieces of it; from others only while the stack is not deep in such work.
+// Finds work for a thread that waits for a range: first from whoever stole that
+// range, whose deque most often holds pieces of it. Work from others is taken
+// only while the stack is not deep in stolen work, because whatever is taken
+// must end before the thread can go on with its own.
 static adx_range *adx_help(adx_seat *s, const adx_range *awaited)
 {
     unsigned thief = atomic_load_explicit(&awaited->thief,
@@ -116,7 +121,8 @@ static bool adx_any_work(const ad_pool *p)
     return false;
 }
 
-// Whether there is something to do for this thread: what adx_idle would do.
+// Whether there is something for this thread to do, by the same rules as
+// adx_idle.
 static bool adx_should_wake(const adx_seat *s, const adx_range *awaited)
 {
     if (s->pool->stop || (awaited != NULL && atomic_load(&awaited->done)))
@@ -127,24 +133,27 @@ static bool adx_should_wake(const adx_seat *s, const adx_range *awaited)
     return thief != 0 && adx_has_work(atomic_load(&s->pool->seat[thief - 1]));
 }
 
-// Until there may be something to do. False: the pool is being freed.
+// Sleeps until there may be something to do. False: the pool is being freed.
 static bool adx_sleep(adx_seat *s, const adx_range *awaited)
 {
     ad_pool *p = s->pool;
 
     ADX_LOCK(&p->mutex);
-    // who wakes a sleeper has counted it out
+    // who wakes a sleeper has set the count to 0: it counts itself in again
     for (atomic_fetch_add(&p->sleepers, 1); !adx_should_wake(s, awaited);
          atomic_fetch_add(&p->sleepers, 1))
         ADX_CONDITION_WAIT(&p->wake, &p->mutex);
-    // relaxed, as all changes under the mutex but those to more
+    // relaxed: of the changes under the mutex only those that raise the count
+    // have to be seen by a thread without it
     atomic_fetch_sub_explicit(&p->sleepers, 1, memory_order_relaxed);
     bool go_on = !p->stop;
     ADX_UNLOCK(&p->mutex);
     return go_on;
 }
 
-// One turn of a thread that has nothing of its own to do. False: the end.
+// One turn of a thread that has nothing of its own to do: it runs what it can
+// steal, or pauses, or after many turns without work sleeps. False: the pool is
+// being freed.
 static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
 {
     adx_range *range = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
@@ -165,6 +174,9 @@ static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
     return true;
 }
 
+// Makes the calls lo .. hi as the opening says. When the lower half has been
+// run, whatever it pushed on the deque is gone again. So the newest item is
+// `upper`, or `upper` has been stolen and there is none.
 static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi)
 {
@@ -182,7 +194,6 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
         adx_wake(s->pool);
     adx_run_range(s, call, arg, lo, mid);
     adx_chaos();
-    // What is above it in the deque is done: it is this one, or stolen.
     if (!pushed || adx_pop(s) != NULL)
         adx_run_range(s, call, arg, mid, hi);
     else
@@ -190,7 +201,9 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
             adx_idle(s, &upper, &turns);
 }
 
-// All calls of a fork or a sweep, on what this thread has.
+// Makes all calls of a fork or of a sweep: by the user's executor, by the pool,
+// or one after the other. A thread that holds a statement (adx_rowing) does the
+// last, for while it helped others it could come to wait for itself.
 static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
                         ad_call_fn *call, void *arg)
 {
@@ -204,6 +217,7 @@ static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
             call(i, arg);
 }
 
+// The main function of a worker.
 static adx_outcome adx_work(void *arg)
 {
     adx_seat *s = (adx_seat *)arg;
@@ -265,6 +279,8 @@ static void adx_pool_end(ad_pool *p)
     allocator.free(p, allocator.user);
 }
 
+// Each worker gets a seat before its thread starts. If the system gives no more
+// threads, the pool has fewer. The caller counts as one of them.
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator)
 {

@@ -18,8 +18,9 @@ static adx_fork *adx_fork_of(adx_leap *leap)
     return (adx_fork *)(void *)((char *)leap - offsetof(adx_fork, leap));
 }
 
-// Reverse, adjoints of inputs are added to those of the values they stand for;
-// forward, tangents of values to those of the inputs.
+// Applies the imports of a level. In a reverse sweep the adjoints of inputs are
+// added to those of the values that they stand for; in a forward sweep the
+// tangents of values to those of the inputs.
 static void adx_apply(const adx_level *level, size_t W, bool reverse)
 {
     for (const adx_list *list = level->first; list != NULL; list = list->next)
@@ -34,8 +35,8 @@ static void adx_apply(const adx_level *level, size_t W, bool reverse)
         }
 }
 
-// Sweeps of a stretch: other copies of the loops than those of whole tapes, in
-// which much is known to be zero.
+// Sweeps of a stretch. These are copies of the loops of their own, because in
+// sweeps of whole tapes the compiler knows many arguments to be zero.
 typedef bool adx_sweep_task_fn(const adx_task *task, ad_real a[]);
 
 #define ADX_SWEEP_TASK(name, sweep, W)                                      \
@@ -60,8 +61,8 @@ typedef struct adx_sweeping {
     atomic_bool failed;
 } adx_sweeping;
 
-// The user's functions find no tape current, and forks of their own run as in
-// any branch.
+// Sweeps one branch. The user's functions find no tape current, and forks of
+// their own run as in any branch.
 static void adx_sweep_branch(size_t i, void *arg)
 {
     adx_sweeping *s = (adx_sweeping *)arg;
@@ -97,6 +98,10 @@ static bool adx_sweep_branches(adx_fork *fork, adx_sweep_task_fn *sweep,
     return !atomic_load(&s.failed);
 }
 
+// A reverse sweep comes to the join. First it applies what the task itself has
+// imported since then, which are values of these branches. Then the adjoints of
+// the branches' values are complete, and the branches are swept. What they have
+// imported in turn are values from before the fork.
 static bool adx_leap_reverse(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
@@ -111,6 +116,8 @@ static bool adx_leap_reverse(adx_leap *leap, size_t W)
     return ok;
 }
 
+// The same in the other order: what the branches import, the branches, what the
+// task imports of them.
 static bool adx_leap_forward(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
@@ -121,12 +128,15 @@ static bool adx_leap_forward(adx_leap *leap, size_t W)
     return ok;
 }
 
+// Room for the adjoints of all workers. Tasks of one worker may be swept at the
+// same time, so each has scratch room of its own: w->scratch is the sum of all.
 static bool adx_afford_team(ad_tape *t, size_t W)
 {
     adx_team *team = ((adx_worker *)t->annexed)->team;
     if (adx_sweeps_alone(t))
         return true;
     for (adx_worker *w = team->workers; w != NULL; w = w->next) {
+        // for this call the tape needs the scratch room of all its tasks
         size_t scratch = w->tape->scratch;
         w->tape->scratch = w->scratch;
         bool room = adx_adjoints(w->tape, w->tape->rest.seq, W) != NULL;
@@ -162,6 +172,8 @@ static void adx_zero_piece(size_t i, void *arg)
            (n < ADX_ZEROS ? n : ADX_ZEROS) * sizeof(ad_real));
 }
 
+// Clears the adjoints of all workers, in pieces that run as the calls of a fork
+// do.
 static void adx_zero_team(ad_tape *t, size_t W)
 {
     adx_zeroing z = { ((adx_worker *)t->annexed)->team, W };
@@ -179,8 +191,9 @@ static const adx_annex adx_parallel = {
 };
 
 /* --- rows of a Jacobian -----------------------------------------------------
- * Adjoints for a sweep are taken from those that are idle, so that there are no
- * more of them than threads.                                                 */
+ * Each call sweeps ADX_WIDEST rows, or columns, at once with adjoints of its
+ * own. It takes an array of adjoints that is idle, so there are no more arrays
+ * than threads.                                                              */
 
 typedef struct adx_buffer {
     struct adx_buffer *next;
@@ -232,6 +245,7 @@ static void adx_some_rows(size_t i, void *arg)
         return;
     }
     adx_mine.inside++;
+    // whether other calls sweep the same tape beside this one (adx_rowing)
     bool beside = (j->forward ? j->n : j->m) > ADX_WIDEST;
     adx_mine_rows.rows += beside;
     bool ok = j->forward
@@ -246,6 +260,9 @@ static void adx_some_rows(size_t i, void *arg)
     adx_give_buffer(j, b);
 }
 
+// All sweeps read one tape and write adjoints of their own, so that they can
+// run at the same time. A recording that has forks is swept by ad_jacobian,
+// whose sweeps are parallel themselves.
 ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[])

@@ -40,6 +40,7 @@ typedef struct adx_link {
     const ad_tape *tape;
 } adx_link;
 
+// Imports of one tape. Lists are chained and never moved.
 typedef struct adx_list {
     struct adx_list *next;
     const ad_tape *tape;            // of the inputs
@@ -56,6 +57,8 @@ typedef struct adx_level {
     adx_list *last;
 } adx_level;
 
+// An entry of a task's import table, which finds the input that stands for a
+// value.
 typedef struct adx_import {
     uint64_t id;                    // 0: free
     size_t local;
@@ -116,8 +119,10 @@ typedef struct adx_chunk {
     adx_task task[ADX_CHUNK];
 } adx_chunk;
 
-// All chunks of a recording, by number. Only grows, under a mutex, until the
-// recording is cleared: readers take none.
+// All chunks of a recording, in a hash table by number. It only grows, under a
+// mutex, until the recording is cleared. Readers take no mutex: a larger table
+// is published when it is complete, and the smaller one stays, because others
+// may still be reading it.
 typedef struct adx_directory {
     struct adx_directory *older;
     size_t room;
@@ -162,7 +167,9 @@ static adx_place adx_here_on(const ad_tape *t)
 
 /* --- the tree of tasks --------------------------------------------------- */
 
-// Myers' jump pointers: any ancestor in a logarithmic number of steps.
+// Hangs a task below its parent. Its jump pointer (Myers) leads to the parent
+// or, where the parent's last two jumps are equally long, as far as both
+// together. So any ancestor is reached in a logarithmic number of steps.
 static void adx_hang(adx_task *task, adx_task *parent)
 {
     adx_task *j = parent->jump;
@@ -185,7 +192,8 @@ static bool adx_joined(const adx_task *task)
     return atomic_load_explicit(&task->joined, memory_order_acquire);
 }
 
-// The first task from here upwards that has not joined. Above it none has.
+// The first task from here upwards that has not joined. None above it has
+// either, so the jump pointers can be used.
 static const adx_task *adx_unjoined(const adx_task *task)
 {
     while (adx_joined(task))
@@ -201,6 +209,9 @@ static size_t adx_place_of(const adx_directory *d, uint32_t number)
     return i & (d->room - 1);
 }
 
+// The task with that job number; NULL: it is not of this recording. A chunk
+// holds the tasks whose numbers have the same quotient by ADX_CHUNK, so a
+// reader looks up that quotient.
 static adx_task *adx_task_of(adx_team *team, uint32_t job)
 {
     // acquire: with adx_file, both
@@ -222,6 +233,7 @@ static adx_task *adx_task_of(adx_team *team, uint32_t job)
     }
 }
 
+// Puts a chunk into the hash table. The table is never more than half full.
 static void adx_enlist(adx_directory *d, adx_chunk *c)
 {
     size_t i = adx_place_of(d, c->number);
@@ -232,7 +244,7 @@ static void adx_enlist(adx_directory *d, adx_chunk *c)
     d->n++;
 }
 
-// A directory with twice the room and the same chunks. The mutex is held.
+// Makes a directory with twice the room and the same chunks. The mutex is held.
 static bool adx_widen(adx_team *team)
 {
     const ad_allocator *a = &team->home.tape->allocator;
@@ -253,6 +265,7 @@ static bool adx_widen(adx_team *team)
     return true;
 }
 
+// Publishes a chunk: from now on its tasks can be found.
 static bool adx_file(adx_team *team, adx_chunk *c)
 {
     ADX_LOCK(&team->mutex);
@@ -264,7 +277,8 @@ static bool adx_file(adx_team *team, adx_chunk *c)
     return room;
 }
 
-// So many job numbers, of which the first is a multiple of that, not 0.
+// n job numbers in a row, the first of which is a multiple of n. n divides
+// ADX_JOB_BATCH.
 static uint32_t adx_new_jobs(uint32_t n)
 {
     uint32_t first = (adx_next_job + n - 1) / n * n;
@@ -274,6 +288,8 @@ static uint32_t adx_new_jobs(uint32_t n)
     return first;
 }
 
+// A chunk for the next tasks that begin on this worker: one that is no longer
+// used, or new memory.
 static adx_chunk *adx_new_chunk(adx_worker *w)
 {
     adx_chunk *c = w->unused;
@@ -297,6 +313,8 @@ static adx_chunk *adx_new_chunk(adx_worker *w)
     return c;
 }
 
+// A task that begins on this worker. Its job number is stored last, since only
+// then others may find it.
 static adx_task *adx_new_task(adx_worker *w, adx_task *parent)
 {
     adx_chunk *c = w->chunk;
@@ -313,7 +331,8 @@ static adx_task *adx_new_task(adx_worker *w, adx_task *parent)
     return task;
 }
 
-// The task that was made last, of which there are no values.
+// Takes back a task that has no values. If it is the latest, its number is free
+// again.
 static void adx_forget(adx_worker *w, adx_task *task)
 {
     // relaxed: nobody else knows it

@@ -14,6 +14,8 @@
 
 static const adx_annex adx_parallel;
 
+// Makes the main task as it is in an empty recording. Its table is cleared and
+// kept.
 static void adx_new_main(adx_team *team)
 {
     adx_task *task = &team->main;
@@ -28,7 +30,8 @@ static void adx_new_main(adx_team *team)
     task->jump = task;
 }
 
-// NULL: no memory
+// The worker of a tape; with the first fork of a recording its team is made.
+// NULL: no memory.
 static adx_worker *adx_worker_of(ad_tape *t)
 {
     if (t->annex != NULL)
@@ -60,7 +63,8 @@ static adx_worker *adx_new_worker(adx_team *team)
     memset(w, 0, sizeof *w);
     w->team = team;
     w->tape = ad_tape_new_with(a);
-    // With a first block: inputs at its very beginning would have no entry.
+    // The first block is made now: inputs at the very beginning of a tape have
+    // no entry, but those of a task need one.
     if (w->tape == NULL || ad_tape_reserve(w->tape, 0, 1) != ADREV_OK) {
         ad_tape_free(w->tape);
         a->free(w, a->user);
@@ -73,7 +77,7 @@ static adx_worker *adx_new_worker(adx_team *team)
     return w;
 }
 
-// A tape for this thread, until it is given back.
+// A tape for this thread until it gives it back: an idle one, or a new one.
 static adx_worker *adx_take_worker(adx_team *team)
 {
     ADX_LOCK(&team->mutex);
@@ -119,7 +123,8 @@ static ad_tape *adx_further_tape(const ad_tape *t, size_t i)
     return w == NULL ? NULL : w->tape;
 }
 
-// Whether a sweep meets no fork: all lie below its floor.
+// Whether a sweep of this tape meets no fork: there is none, or all lie below
+// its floor.
 static bool adx_sweeps_alone(const ad_tape *t)
 {
     const adx_worker *w = (const adx_worker *)t->annexed;
@@ -130,6 +135,8 @@ static bool adx_sweeps_alone(const ad_tape *t)
         && (const uint16_t *)t->floor.adx_head <= last->head;
 }
 
+// The annex's owner: the tape of x, if x was made by a branch that has joined
+// all the way up to the root, so that a sweep of the root reaches it; or NULL.
 static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
 {
     adx_team *team = ((const adx_worker *)t->annexed)->team;
@@ -139,14 +146,14 @@ static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
         || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
 }
 
-// The tasks of a chunk are gone. Relaxed: no fork is open, nobody looks.
+// The tasks of a chunk are gone. Relaxed: no fork is open, so nobody looks.
 static void adx_empty(adx_chunk *c)
 {
     for (uint32_t i = 0; i < c->used; i++)
         atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
 }
 
-// Gives up the chunks above the one given, but not their memory.
+// Gives up the chunks that are newer than `last`, but keeps their memory.
 static void adx_drop_chunks(adx_worker *w, const adx_chunk *last)
 {
     while (w->chunk != NULL && w->chunk != last) {
@@ -168,7 +175,8 @@ static void adx_free_directories(adx_team *team, adx_directory *d)
     }
 }
 
-// The directory of the chunks that there are.
+// Fills the directory with the chunks that are left, and frees the smaller ones
+// that it has replaced. No fork is open, so nobody reads them.
 static void adx_file_again(adx_team *team)
 {
     adx_directory *d = atomic_load(&team->directory);
@@ -183,7 +191,8 @@ static void adx_file_again(adx_team *team)
             adx_enlist(d, c);
 }
 
-// Numbers of tasks are not used again: the latest chunk stays as full as it is.
+// Clears a worker's tape and gives up its tasks. The latest chunk stays, as
+// full as it is, because the numbers of tasks are not used again.
 static void adx_clear_worker(adx_worker *w)
 {
     adx_chunk *c = w->chunk;
@@ -248,7 +257,9 @@ static void adx_free_team(ad_tape *t)
 
 /* --- rewinding ----------------------------------------------------------- */
 
-// Whether a place is behind the end of its tape.
+// Whether a place is behind the end of its tape: in the current block by its
+// header, since headers are written downwards, or in a block that the tape no
+// longer has.
 static bool adx_beyond(const ad_tape *t, const adx_place *place)
 {
     const adx_context *c = adx_live(t);
@@ -260,6 +271,7 @@ static bool adx_beyond(const ad_tape *t, const adx_place *place)
     return true;
 }
 
+// Forgets the branches of a fork that a rewind has removed, and theirs.
 static void adx_forget_branches(adx_fork *fork)
 {
     for (size_t i = 0; i < fork->n; i++)
@@ -270,7 +282,8 @@ static void adx_forget_branches(adx_fork *fork)
         }
 }
 
-// Drops the entries whose inputs are gone: the last ones, of this tape.
+// Drops the imports of a level whose inputs a rewind of t has removed. They are
+// the last ones of this tape.
 static void adx_cut(adx_level *level, const ad_tape *t)
 {
     size_t seq = adx_live(t)->seq;
@@ -291,8 +304,10 @@ static void adx_cut(adx_level *level, const ad_tape *t)
     level->last = kept;
 }
 
-// Of the tasks on a tape that have not been forgotten, the one that ends last:
-// the latest outermost one, or one that began after that.
+// Of the tasks on a tape that have not been forgotten, the one that ends last.
+// Tasks lie one in another where a thread ran branches while it waited, but
+// outermost ones follow one another, so the search goes back no further than to
+// the latest of those. *in becomes the newest chunk that is still needed.
 static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
 {
     const adx_task *latest = NULL;
@@ -311,6 +326,7 @@ static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
     return latest;
 }
 
+// Rewinds a worker's tape to the end of the last task that is left on it.
 static void adx_rewind_worker(adx_worker *w)
 {
     const adx_chunk *in;
@@ -331,7 +347,7 @@ static void adx_rewind_worker(adx_worker *w)
     w->scratch = latest->stretch.scratch + latest->scratch;
 }
 
-// After forks of the root are gone: what their branches recorded goes, too.
+// After forks of the root are gone, what their branches recorded goes too.
 static void adx_rewind_team(adx_team *team)
 {
     adx_forgive(team);
@@ -340,7 +356,8 @@ static void adx_rewind_team(adx_team *team)
     adx_file_again(team);
 }
 
-// The imports whose inputs are gone.
+// Drops the imports of a task whose inputs a rewind has removed, from the lists
+// and from the table, which is built again from the others.
 static void adx_cut_imports(adx_task *me, ad_tape *t)
 {
     if (me->fork != NULL)
@@ -353,6 +370,7 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
             at = &(*at)->next;
     }
 
+    // The table has no deletion, so it is filled again with what is left.
     adx_table old = me->table;
     memset(&me->table, 0, sizeof me->table);
     for (size_t i = 0; i < old.room; i++)
@@ -370,6 +388,9 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
     me->near = 0;
 }
 
+// The annex's part of a rewind: forgets the forks behind the new end of the
+// tape, and the imports whose inputs are gone. The workers' tapes are rewound
+// only for the root, since in a branch other tasks may be recording on them.
 static void adx_rewound(ad_tape *t)
 {
     adx_worker *w = (adx_worker *)t->annexed;
@@ -377,6 +398,7 @@ static void adx_rewound(ad_tape *t)
     if (me == NULL)
         return;
     bool root = me == &w->team->main;
+    // If the rewind undoes a failure of a branch, the team has to forget it.
     bool dropped = root && t->status == ADREV_OK
                 && atomic_load(&w->team->failed) != ADREV_OK;
     while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {

@@ -84,11 +84,14 @@ static void adx_pause(void)
  * Le et al., Correct and efficient work-stealing for weak memory models). The
  * ring has a fixed size; what does not fit is run at once.
  *
+ * Items lie in the ring from top to bottom, at their index modulo its size.
+ * Both indices only mean something by their difference, so they may wrap.
+ *
  * Two threads may want the last item. The owner lowers bottom, then reads top;
- * a thief reads top, then bottom: in one order of all these sequentially
+ * a thief reads top, then bottom. In one order of all these sequentially
  * consistent accesses, at least one of them sees the other, and then the
- * exchange of top decides. tests/parallel/models/deque.pml is this protocol, checked
- * in all interleavings, and found wrong when an access is weakened.         */
+ * exchange of top decides. tests/parallel/models/deque.pml is this protocol,
+ * checked in all interleavings, and found wrong when an access is weakened.  */
 
 #define ADX_DEQUE 4096u             // a power of 2: indices may wrap around
 
@@ -115,7 +118,7 @@ typedef struct adx_seat {
     _Atomic(adx_range *) cell[ADX_DEQUE];
 } adx_seat;
 
-// Marsaglia's xorshift: good enough to choose whom to rob.
+// Marsaglia's xorshift: good enough to choose from whom to steal.
 static uint32_t adx_random(uint32_t *state)
 {
     *state ^= *state << 13;
@@ -124,7 +127,7 @@ static uint32_t adx_random(uint32_t *state)
     return *state;
 }
 
-// For tests: now and then a thread is late.
+// For tests: makes a thread late now and then, so that other schedules come up.
 static void adx_chaos(void)
 {
 #if ADREV_CHAOS
@@ -139,6 +142,7 @@ static void adx_chaos(void)
 #endif
 }
 
+// Pushes an item at the bottom. False: the ring is full.
 static bool adx_offer(adx_seat *s, adx_range *range)
 {
     // relaxed: its own last store
@@ -147,17 +151,20 @@ static bool adx_offer(adx_seat *s, adx_range *range)
     size_t t = atomic_load_explicit(&s->top, memory_order_acquire);
     if (b - t >= ADX_DEQUE)
         return false;
-    // relaxed: published by the store of bottom, for which thieves need no
-    // more than release; but who pushes looks at `sleepers` next (parallel/pool)
+    // relaxed: published by the store of bottom. For the thieves that store
+    // would only have to be a release, but who pushes looks at `sleepers` next
+    // (parallel/pool).
     atomic_store_explicit(&s->cell[b % ADX_DEQUE], range, memory_order_relaxed);
     atomic_store(&s->bottom, b + 1);
     return true;
 }
 
-// The newest item, if no thief was faster.
+// The newest item, unless a thief was faster. Lowering bottom first announces
+// that the owner wants it. If others are left above it, no thief can reach it
+// any more; if it is the last one, owner and thief compete for top.
 static adx_range *adx_pop(adx_seat *s)
 {
-    // relaxed: its own last store; so is what it finds in the cell
+    // relaxed: its own last store, as is what it finds in the cell
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;
     atomic_store(&s->bottom, b);
     size_t t = atomic_load(&s->top);
@@ -176,14 +183,16 @@ static adx_range *adx_pop(adx_seat *s)
     return range;
 }
 
+// The oldest item of another thread; NULL: there is none, or someone else was
+// faster.
 static adx_range *adx_steal(adx_seat *victim)
 {
     size_t t = atomic_load(&victim->top);
     size_t b = atomic_load(&victim->bottom);
     if ((ptrdiff_t)(b - t) <= 0)
         return NULL;
-    // relaxed: bottom was stored after it; whether it is still this item is
-    // what the exchange asks
+    // relaxed: bottom was stored after the cell. Whether the cell still holds
+    // this item is what the exchange asks.
     adx_range *range = atomic_load_explicit(&victim->cell[t % ADX_DEQUE],
                                           memory_order_relaxed);
     adx_chaos();

@@ -49,7 +49,7 @@
     {                                                                       \
         static const ad_shape adx_own_shape = { sizeof(struct name),        \
             sizeof(struct name##_rev), 0, NULL, visitor };                  \
-        return &adx_own_shape;                                                  \
+        return &adx_own_shape;                                              \
     }                                                                       \
     ADX_STRUCT_FUNCTIONS(name)
 
@@ -168,14 +168,14 @@ ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
 #define ADX_TWIN_OF(plain, twin, name, dims, ...)  twin name dims;
 #define ADX_MOST_OF(plain, twin, name, dims, kind, count, most, ...) + most
 #define ADX_ENTRY_OF(plain, twin, name, dims, kind, count, most, shape)     \
-    { kind, 0, count, offsetof(adx_plain_struct, name), offsetof(adx_twin, name),  \
-      shape },
+    { kind, 0, count, offsetof(adx_plain_struct, name),                     \
+      offsetof(adx_twin, name), shape },
 
 #define ADX_CASE_PLAIN(tag, type, name) struct type name;
 #define ADX_CASE_TWIN(tag, type, name)  struct type##_rev name;
 #define ADX_CASE_MOST(tag, type, name)  + type##_most
 #define ADX_CASE_ENTRY(tag, type, name)                                     \
-    { ADX_CASE, tag, 1, offsetof(adx_plain_struct, as.name),                       \
+    { ADX_CASE, tag, 1, offsetof(adx_plain_struct, as.name),                \
       offsetof(adx_twin, as.name), type##_shape },
 #define ADX_TAG_ENTRY { ADX_BYTES, 0, sizeof(int), 0, 0, NULL },
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: debug
 // flags:
 /* arrays.c - array statements against the same written with scalars: values,
  * Jacobians in both directions, pullbacks and pushforwards, for all kinds of

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: debug
 // flags:
 /* external.c - users' own derivatives: S20 of the sheet, rules with several
  * inputs and outputs in every kind of sweep, what is saved and destroyed, and

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow
 /* bulk.c - the array operators of adrev_bulk.h, on one thread and without
  * recorded functions. See bulk.h.                                           */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded slow threads
 // flags: -pthread
 // needs: xxhash.h
 /* bulk_parallel.c - the array operators of adrev_bulk.h on pools of threads.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -DADREV_DEBUG=1 -UADREV_BLOCK -DADREV_BLOCK=512
 /* debug.c - with ADREV_DEBUG every value knows where it was recorded, and a
  * failed tape where it failed; the results are the same.                    */

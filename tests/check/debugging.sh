@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # The commands of docs/debugging.md do in gdb what the page says:
 #                                       sh tests/check/debugging.sh CC FLAGS DIR
 #

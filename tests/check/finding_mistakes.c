@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: debug
 /* finding_mistakes.c - ad_check gives every verdict where it is due, finds each planted
  * mistake and raises no false alarm; ad_find_nonfinite, ad_explain, regions
  * and dumps say what is on the tape. With little memory each either works or

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow
 /* adbench.c - derivatives of real problems against references.
  *
  * The references of the ADBench problems are the derivatives in 128 bits; the

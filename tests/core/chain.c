@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -pthread
 /* chain.c - a chain of n statements on a stack of 64 kB: nothing is recursive,
  * and the cost is linear.

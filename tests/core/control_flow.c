@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: debug
 /* control_flow.c - the programs by which a differentiating compiler is judged.
  *
  * Loops left early, branches, recursion, in-out parameters, structs, values

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow last-bits
 /* dualrev.c - the programs of dual-numbers reverse differentiation.
  *
  * Each program is written once and runs as three: recorded, with forward

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 /* edges.c - kinks, ties, limits and extreme arguments.
  *
  * First the rows of ADREV_EDGES: the table itself against the oracle, and the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -DADREV_VALUES=1000 -DADREV_TRACE=1
 // with: errors_plain.c
 /* errors.c - one provocation for each row of ADREV_STATUS_TABLE, and more.
@@ -16,6 +17,9 @@
 #define UNTOUCHED 77
 
 ad_rev errors_plain_product(ad_rev x, ad_rev y);    // in errors_plain.c
+
+// A status keeps its number: new rows stand behind this one.
+_Static_assert(ADREV_ECOMPILE == 18, "a status is not at the end of its table");
 
 static bool met[ADREV_STATUS_COUNT];
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* errors_plain.c - the unit of tests/core/errors.c that is compiled without
  * ADREV_TRACE, and so cannot tell a trace hook what it does.                */
 

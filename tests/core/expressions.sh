@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # Random expressions:       sh tests/core/expressions.sh CC FLAGS OUT [CASES SEED]
 #
 # expressions_print.c prints them as C, expressions_run.c runs them as they are

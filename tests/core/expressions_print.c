@@ -1,5 +1,5 @@
-// plan: listed
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* expressions_print.c - prints random expressions as C, for expressions.sh:
  *
  *     expressions_print CASES SEED > code.c

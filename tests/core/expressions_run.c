@@ -1,5 +1,5 @@
-// plan: listed
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* expressions_run.c - runs what expressions_print.c printed: expressions.sh.
  *
  *     expressions_run [all]        all: prints values and gradients, too

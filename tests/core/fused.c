@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow fuse
 /* fused.c - how many statements and operands an expression becomes.
  *
  * Up to ADREV_FUSE operands are one statement; longer expressions are split

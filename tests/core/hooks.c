@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -DADREV_TRACE=1
 /* hooks.c - the trace hook is told of every operation, with its operands and
  * in order: what it was told is enough to compute value and gradient again.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags:
 /* hostile.c - tests/core/tape.c in memory that notices every wrong access: blocks
  * as small as they can be, poisoned when they come and when they go, guarded

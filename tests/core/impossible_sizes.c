@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow
 // flags: -pthread
 // needs: xxhash.h
 /* impossible_sizes.c - every public function that takes a length, a number of rows,

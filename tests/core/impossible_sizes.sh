@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # impossible_sizes.sh - the public functions that take a length, a count or a stride, or a
 # structure with one, as the headers declare them, each have a row in impossible_sizes.c.
 # Those whose status may be dropped are the ones of which impossible_sizes.c checks that

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags:
 // with: include_other.c
 /* include.c - two units of one program, the header twice in each, the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow
 // flags: -pthread
 // needs: xxhash.h
 /* include_all.c - all headers implemented in one file: no name of one is in the

@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags: cpp
 # The header from C++17, without a warning: sh tests/core/include_cpp.sh CC FLAGS DIR
 # One unit of C holds the implementation, one of C++ uses the operators.
 # SPDX-License-Identifier: MIT-0

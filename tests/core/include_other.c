@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* include_other.c - the unit of tests/core/include.c and tests/core/include.cpp that
  * holds the implementation: the header before it, with it, and after it.    */
 

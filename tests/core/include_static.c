@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags:
 // with: include_other.c
 /* include_static.c - a private copy of the library beside the linked one:

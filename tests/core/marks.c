@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 /* marks.c - which marks may be returned to: those made at a place that has stood
  * ever since, and no other. Statements, inputs, arrays, regions, marks, returns,
  * clears, and ad_grad and ad_check with all of these within, in random order.

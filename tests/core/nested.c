@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: fuse
 /* nested.c - ad_grad and ad_jac inside a recording, and what a sweep meets in
  * it: values and constants from outside, memory that is not zero, adjoints
  * that cancel; programs that misuse the tape they run on.                    */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 /* numbers.c - what a number is: plain data, a constant until it is an input.
  *
  * Copies of every kind, constants and numbers without a tape, operands of every

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -UADREV_BLOCK -DADREV_BLOCK=256
 /* oom.c - the n-th allocation fails, for n = 1, 2, ... until nothing does:
  * once, or from then on for ever. Each step of a program either succeeds

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -DADREV_COUNT=1
 /* operation_counts.c - how much work a derivative is: programs over arrays and views
  * whose adjoint is cheap only if nothing is done for structural zeros. The

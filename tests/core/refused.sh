@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # What the compiler or the linker must refuse, and in which words:
 # sh tests/core/refused.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags:
 /* tape.c - the life of a recording: growing and fixed memory, sizes, reserve,
  * clear, marks, several tapes, and what may be asked of one recording. Runs

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: threads
 // flags: -pthread
 /* threads.c - a tape for each of several threads at once: the gradients are
  * those of one thread, bit for bit, and no two recordings of the process have

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded threads
 // flags: -DADREV_TRACE=1 -pthread
 // needs: xxhash.h
 /* calls_parallel.c - recorded functions called in the branches of forks, on

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: part
 /* emitted.c - writes C code of recorded functions, and a driver that compares
  * what it computes with what the recordings yield. Run by emitted.sh:
  *

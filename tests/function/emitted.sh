@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags: code
 # Generated C code: sh tests/function/emitted.sh CC FLAGS DIR
 # emitted.c, built by CC, writes code with double and with float. It must be
 # C99 without a warning under every compiler that is there, and compute what

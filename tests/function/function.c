@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded slow threads
 // flags: -pthread
 // with: errors_plain.c function_debug.c
 // needs: xxhash.h

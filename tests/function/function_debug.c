@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* function_debug.c - the unit of tests/function/function.c that is compiled with
  * ADREV_DEBUG, whatever the implementation's file is compiled with.         */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded slow threads
 // flags: -DADREV_TRACE=1 -pthread
 // needs: xxhash.h
 /* function_external.c - external statements in recorded functions.

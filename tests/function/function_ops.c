@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded slow
 // needs: xxhash.h
 /* function_ops.c - every operation, in every way a recorded function is asked.
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded slow threads
 // flags: -DADREV_TRACE=1 -pthread
 // needs: xxhash.h
 /* maps_parallel.c - recorded functions at many points, on pools of threads.

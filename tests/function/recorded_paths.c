@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded
 // needs: xxhash.h
 /* recorded_paths.c - functions of several paths, functions that are called in other
  * recordings, and Taylor coefficients.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded
 // flags: -DADREV_DEBUG=1
 // needs: xxhash.h
 /* saved.c - saved functions: what was saved is what is loaded, in every way in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded slow
 // needs: xxhash.h
 /* sparse.c - sparse Jacobians and Hessians of recorded functions.
  *

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 // flags: -O1
 /* calls.c - any calls on tapes, in any order.
  *

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* files.c - files that ad_fn_load is given, and functions that come of them.
  *
  * An input is a list of changes to a saved function, or a file of its own; the

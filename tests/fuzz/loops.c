@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* loops.c - any description of a scan, a checkpoint, a map or a fold.
  *
  * Each is run twice: on a tape that grows, where it is one statement, and in

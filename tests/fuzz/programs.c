@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* programs.c - a program in every way in which it can be run.
  *
  * On a tape, replayed, in lanes, saved and loaded, and compiled. Values have

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded
 // needs: xxhash.h
 // flags: -DADREV_REPLAY_FROM=4
 /* changed_functions.c - functions that sweeps run again, and that do something else by

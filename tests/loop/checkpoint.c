@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 /* checkpoint.c - calls that are recorded when they are swept.
  *
  * Programs made of calls run with every hint: kept are the inputs, all, or what

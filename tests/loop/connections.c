@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 /* connections.c - ad_connected through array statements and the operators of
  * adrev_bulk.h, against derivatives: with operands that are nowhere zero, what
  * is connected has a derivative, and nothing else has. (Through loops and calls:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 /* loop_errors.c - loops and calls that fail: a status, no results, nothing
  * leaked, and a tape that works again.
  *

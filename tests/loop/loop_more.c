@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded threads
 // flags: -pthread -DADREV_REPLAY_FROM=4
 // needs: xxhash.h
 /* loop_more.c - calls and loops where something else takes part: forks within

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags: recorded threads
 // flags: -pthread
 // needs: xxhash.h
 /* loop_parallel.c - calls and loops in the branches of forks, on pools of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
+// tags: recorded slow
 // flags: -pthread
 // needs: xxhash.h
-// plan: listed
 /* loop_real.c - real loops as one statement: a recurrent network over its text
  * (lstm), and an epidemic fitted to counts.
  *

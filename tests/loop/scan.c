@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow
 /* scan.c - loops as one statement: values, gradients, what they cost.
  *
  * Every program of scan_programs.h runs under every schedule, in memory and

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 /* scan_random.c - random loops against the same loops on the plain tape.
  *
  * A loop is drawn: states of several sizes with several taps, sequences with

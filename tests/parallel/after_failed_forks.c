@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: threads
 // flags: -pthread
 // needs: xxhash.h
 /* after_failed_forks.c - what goes on after a fork that went wrong, and what branches must

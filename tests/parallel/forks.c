@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow threads
 // flags: -pthread
 // needs: xxhash.h
 /* forks.c - programs that fork and join: the worked examples of the sheet with

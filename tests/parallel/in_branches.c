@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: threads
 // flags: -pthread
 // needs: xxhash.h
 /* in_branches.c - what branches may do: record and use any values, fork again, run

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -pthread
 // needs: xxhash.h
 /* joined_values.c - values of branches that joined before: as results of ad_grad,

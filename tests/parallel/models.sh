@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # The models of the scheduler hold, and do not where a part of it is left out:
 #     sh tests/parallel/models.sh CC FLAGS DIR
 #

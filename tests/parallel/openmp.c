@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -pthread
 // needs: xxhash.h
 /* openmp.c - OpenMP in the place of the pool: loops under every schedule and

@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # OpenMP instead of the pool: sh tests/parallel/openmp.sh CC FLAGS DIR
 # Skipped where the compiler has no -fopenmp, or lacks its library.
 # SPDX-License-Identifier: MIT-0

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: threads
 // flags: -DADREV_CHAOS=1 -pthread
 // needs: xxhash.h
 /* parallel_errors.c - what goes wrong with forks: values of branches that may

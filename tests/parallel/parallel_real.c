@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow threads
 // flags: -pthread
 // needs: xxhash.h
 /* parallel_real.c - real problems with forks: a mixture over its points (gmm),

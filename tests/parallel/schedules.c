@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: slow threads
 // flags: -DADREV_CHAOS=1 -pthread
 // needs: xxhash.h
 /* schedules.c - the same bits under every schedule: random programs, particles

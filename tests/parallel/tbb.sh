@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags: cpp
 # The parallel header from C++17, and oneTBB instead of the pool: one unit of C
 # holds the implementation.                sh tests/parallel/tbb.sh CC FLAGS DIR
 # Skipped where there is no C++ compiler, or no oneTBB.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # The programs printed in adrev.h and README.md print what they say, and the
 # reference is that of the table:        sh tests/project/docs.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0

@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # The examples print what they say: sh tests/project/examples.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # Replays the seeds of the fuzzers, without libFuzzer, by any compiler:
 #                                           sh tests/project/seeds.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0

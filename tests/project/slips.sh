@@ -1,4 +1,5 @@
 #!/bin/sh
+# tags:
 # The mistakes of docs/slips.md:           sh tests/project/slips.sh CC FLAGS OUT
 #
 # Each is compiled as it stands there. The compiler must say what the page says,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: debug
 /* structs.c - structs of numbers in and out.
  *
  * The structured programs of dual-numbers reverse differentiation, with their

@@ -1311,6 +1311,60 @@ static void bulk_forget(ad_tape *t, int at, bool taped)
     }
 }
 
+// In one of so many calls another tape, or none, is left current.
+struct bulk_way {
+    int left;
+    ad_tape *to;
+};
+
+static void bulk_leaving(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    struct bulk_way *way = ctx;
+    y[0] = ad_rec(ad_sqr(x[0]));
+    y[1] = y[0];
+    if (--way->left == 0)
+        ad_use(way->to);
+}
+
+static ad_status bulk_leave(int i, struct bulk_way *way, const ad_rev *x,
+                            ad_rev *y)
+{
+    const ad_rows row[] = { { x, 1, 1 } };
+    switch (i) {
+    case 0: return ad_map(bulk_leaving, way, 4, 1, row, 2, y);
+    case 1: return ad_reduce(bulk_leaving, way, 4, 2, x, NULL, y);
+    case 2: return ad_prefix(bulk_leaving, way, 4, 2, x, y);
+    case 3: return ad_map_reduce(bulk_leaving, NULL, way, 4, 1, row, 2, NULL,
+                                 y);
+    default: return ad_map_prefix(bulk_leaving, bulk_leaving, way, 4, 1, row, 2,
+                                  y);
+    }
+}
+
+static void bulk_left(ad_tape *t, int at, ad_tape *to)
+{
+    for (int i = 0; i < 5; i++) {
+        ad_rev x[8], y[8];
+        ad_real g[8];
+        struct bulk_way way = { at, to };
+        ad_tape_clear(t);
+        ad_use(t);
+        for (int j = 0; j < 8; j++)
+            x[j] = ad_input(1);
+        ad_status s = bulk_leave(i, &way, x, y);
+        CHECK(s == (way.left > 0 ? ADREV_OK : ADREV_EMARK) && ad_use(t) == t,
+              "operator %d leaves in call %d: %s", i, at, ad_message(s));
+        if (s != ADREV_OK)
+            continue;
+        way.left = 1;
+        s = ad_gradient(t, y[0], 8, x, g);
+        CHECK(s == (way.left > 0 ? ADREV_OK : ADREV_EEXTERNAL)
+              && ad_use(t) == t, "operator %d leaves in a sweep: %s", i,
+              ad_message(s));
+    }
+    ad_use(NULL);
+}
+
 static void bulk_wrong_functions(ad_tape *t)
 {
     ad_rev x[8], *y = bulk_wrong_y;
@@ -1607,6 +1661,10 @@ static void bulk_edges(ad_tape *t)
         bulk_forget(t, at, true);
         bulk_forget(t, at, false);
     }
+    ad_tape *other = ad_tape_new();
+    for (int at = 1; at < 12; at++)
+        bulk_left(t, at, at % 2 == 0 ? other : NULL);
+    ad_tape_free(other);
     bulk_unfaithful(t);
     bulk_memory(t);
     bulk_work(t, 2);

@@ -1,0 +1,117 @@
+#pragma once
+
+/* === bulk/captured ==========================================================
+ * Parts of a program run on tapes apart: chunks of an operator (bulk/passes),
+ * steps of loops and checkpoints (loop/stage). Numbers that such a part takes
+ * from outside reach the foreign hook of its tape. They are captured: listed,
+ * and further operands of the statement that the part becomes.
+ *
+ *   needs   tape/layout tape/memory tape/hooks
+ *   offers  adx_captured adx_find_captured adx_free_captured adx_add_captured
+ *           adx_list_captured adx_new_tape_apart adx_runs_on adx_end_apart
+ * ========================================================================== */
+
+/* --- captured numbers ---------------------------------------------------- */
+
+// Numbers that a function brings along: their compound ids, in the order in
+// which they were met, and a hash table (open addressing) by which they are
+// found.
+typedef struct adx_captured {
+    uint64_t *id;
+    uint32_t *slot;             // [room] 1 + index; 0: free
+    size_t n;
+    size_t room;                // a power of two, at least 2 n; or 0
+} adx_captured;
+
+// The slot of an id, or the free one where it belongs.
+static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
+{
+    size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
+    while (c->slot[i & (c->room - 1)] != 0
+           && c->id[c->slot[i & (c->room - 1)] - 1] != id)
+        i++;
+    return &c->slot[i & (c->room - 1)];
+}
+
+// 1 + the index of an id; 0: it is not there.
+static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
+{
+    return c->room == 0 ? 0 : *adx_captured_slot(c, id);
+}
+
+static void adx_free_captured(const ad_allocator *a, adx_captured *c)
+{
+    adx_drop(a, c->id);
+    adx_drop(a, c->slot);
+}
+
+static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
+{
+    adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
+    wide.id = (uint64_t *)adx_take(a, wide.room / 2, sizeof *wide.id);
+    wide.slot = (uint32_t *)adx_take(a, wide.room, sizeof *wide.slot);
+    if (wide.id == NULL || wide.slot == NULL) {
+        adx_free_captured(a, &wide);
+        return false;
+    }
+    memset(wide.slot, 0, wide.room * sizeof *wide.slot);
+    for (size_t i = 0; i < c->n; i++) {
+        wide.id[i] = c->id[i];
+        *adx_captured_slot(&wide, c->id[i]) = (uint32_t)i + 1;
+    }
+    adx_free_captured(a, c);
+    *c = wide;
+    return true;
+}
+
+static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
+                             uint64_t id)
+{
+    if (2 * (c->n + 1) > c->room && !adx_widen_captured(a, c))
+        return false;
+    c->id[c->n] = id;
+    *adx_captured_slot(c, id) = (uint32_t)++c->n;
+    return true;
+}
+
+// What was captured, as operands, which are known by their ids alone.
+static void adx_list_captured(const adx_captured *k, ad_rev to[])
+{
+    for (size_t i = 0; i < k->n; i++)
+        to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
+}
+
+/* --- tapes apart --------------------------------------------------------- */
+
+// A tape with this foreign hook. NULL: no memory.
+static ad_tape *adx_new_tape_apart(const ad_allocator *a,
+                                   ad_rev (*hook)(void *user, ad_rev x),
+                                   void *user)
+{
+    const ad_hooks hooks = { .foreign = hook, .user = user };
+    ad_tape *t = ad_tape_new_with(a);
+    if (t != NULL)
+        ad_tape_hooks(t, &hooks);
+    return t;
+}
+
+// Whether what asks the hook of t runs on t. What a branch of a fork records is
+// on another tape, or swept there.
+static bool adx_runs_on(const ad_tape *t)
+{
+    return adx_now.tape == t && t->open == 0;
+}
+
+// Makes all results of a run on t values of t, those from outside, too. Returns
+// its status, which is ADREV_EMARK if the run has left the tape for another.
+static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
+{
+    if (adx_now.tape != t) {
+        ad_use(t);
+        adx_fail(t, ADREV_EMARK);
+    }
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0 && t->status == ADREV_OK)
+            y[i] = adx_known_here(y[i]);
+    return t->status;
+}

@@ -1,0 +1,324 @@
+#pragma once
+
+/* === function/evaluation ====================================================
+ * An evaluation is a program of a function at one point, or at one point after
+ * another: by machine code where there is some, else by a replay. Products of
+ * the chain rule are plain ones in both; where a result is not finite, the
+ * replay is done again with care. A guard that comes out differently becomes a
+ * status. Nothing is written before all is known to be well, unless the caller
+ * says that it may be.
+ *
+ *   needs   array/linear function/api function/operations function/program
+ *           function/workspace function/places function/run function/functions
+ *   offers  adx_given adx_wanted adx_call_compiled adx_has_code adx_evaluation
+ *           adx_end_evaluation adx_run_code adx_evaluate_fn
+ *           adx_begin_evaluation adx_evaluate_next
+ * ========================================================================== */
+
+// An array of inputs. A machine has up to three of them, one after the other.
+typedef struct adx_given {
+    const ad_real *x;
+    size_t n;
+} adx_given;
+
+// Whether a result is not finite: x * 0 is a NaN then, and spoils the sum.
+// There are four sums, since in one every addition would wait for the one
+// before (dot, bench/: 2 of 4 us).
+static bool adx_has_nan(const adx_machine *m, const ad_real w[])
+{
+    ad_real fault[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= m->outputs; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            fault[k] += w[m->output[i + k]] * 0;
+    for (; i < m->outputs; i++)
+        fault[0] += w[m->output[i]] * 0;
+    return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
+}
+
+// Fills the inputs and replays. Products of the chain rule are plain at first.
+// If a zero had to absorb an infinity there, a result is a NaN, and all is done
+// again with care. So it is where an external node failed: it may have been
+// given such a NaN. Returns where the replay stopped, or NULL.
+static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
+                               size_t parts, const adx_given given[])
+{
+    const adx_node *stopped = NULL;
+    for (int careful = 0; careful < 2; careful++) {
+        ad_real *at = w;
+        for (size_t i = 0; i < parts; i++) {
+            adx_copy_few(given[i].n, given[i].x, at);
+            at += given[i].n;
+        }
+        stopped = careful ? adx_nodes_careful(m, w) : adx_nodes_plain(m, w);
+        if (stopped == NULL ? !adx_has_nan(m, w) : stopped->op == ADX_OP_guard)
+            break;
+    }
+    return stopped;
+}
+
+// An array of results: n outputs of the machine, from number `from` on.
+typedef struct adx_wanted {
+    size_t from;
+    size_t n;
+    ad_real *to;
+} adx_wanted;
+
+ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
+                                 const adx_given given[], ad_real *y,
+                                 ad_real *J, ad_real *work)
+{
+    return J != NULL ? c->call_matrix(given[0].x, y, J, work)
+         : parts == 1 ? c->call_x(given[0].x, y, work)
+         : parts == 2 ? c->call_xv(given[0].x, given[1].x, y, work)
+         : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
+}
+
+// call_matrix is looked at first: ad_fn_linearize asks for no other. (rotquat,
+// bench/: 11.5 instead of 12.2 ns.)
+static bool adx_has_code(const adx_compiled *c)
+{
+    return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
+        || c->call_xwv != NULL;
+}
+
+static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
+{
+    return wanted[0].n + (wants == 2 ? wanted[1].n : 0);
+}
+
+// Whether two arrays overlap. Either may be NULL, so they are compared as
+// numbers.
+ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
+                            size_t m)
+{
+    uintptr_t p = (uintptr_t)x;
+    uintptr_t q = (uintptr_t)y;
+    return p < q + m * sizeof *y && q < p + n * sizeof *x;
+}
+
+// Whether there is a place for all results that overlaps no argument and no
+// other result.
+ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
+                             size_t wants, const adx_wanted wanted[])
+{
+    if (wants == 2 && adx_overlap(wanted[0].to, wanted[0].n,
+                                  wanted[1].to, wanted[1].n))
+        return false;
+    for (size_t k = 0; k < wants; k++)
+        for (size_t i = 0; i < parts; i++)
+            if (wanted[k].to == NULL
+                || adx_overlap(wanted[k].to, wanted[k].n, given[i].x,
+                               given[i].n))
+                return false;
+    return true;
+}
+
+// What an evaluation has taken so far.
+typedef struct adx_evaluation {
+    ad_fn *fn;                  // NULL: not begun
+    adx_kind kind;
+    adx_workspace *room;        // of machine code; NULL: not taken
+    adx_machine *machine;       // of replays,
+    adx_workspace *work;        // with its memory; NULL: not taken
+} adx_evaluation;
+
+// Takes what a replay needs, if it has not been taken.
+static ad_status adx_take_machine(adx_evaluation *e)
+{
+    if (e->work != NULL)
+        return ADREV_OK;
+    ad_status status = adx_machine_of(e->fn, e->kind, &e->machine);
+    if (status != ADREV_OK)
+        return status;
+    e->work = adx_take_work(e->machine, 1);
+    return e->work == NULL ? ADREV_ENOMEM : ADREV_OK;
+}
+
+// Takes memory for machine code, and for some numbers besides. False: there is
+// none.
+static bool adx_take_room(adx_evaluation *e, size_t besides)
+{
+    adx_compiled *c = &e->fn->compiled[e->kind];
+    e->room = adx_take_workspace(&c->spare, &e->fn->memory, c->work + besides);
+    return e->room != NULL;
+}
+
+// Gives back what was taken.
+static void adx_end_evaluation(adx_evaluation *e)
+{
+    if (e->work != NULL)
+        adx_give_work(e->machine, e->work);
+    if (e->room != NULL)
+        adx_give_workspace(&e->fn->compiled[e->kind].spare, &e->fn->memory,
+                           e->room);
+    *e = (adx_evaluation){ .fn = NULL };
+}
+
+static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
+                                  const adx_given given[], size_t wants,
+                                  const adx_wanted wanted[])
+{
+    ad_status status = adx_take_machine(e);
+    if (status != ADREV_OK)
+        return status;
+    const adx_machine *m = e->machine;
+    const ad_real *w = e->work->w;
+    const adx_node *stopped = adx_run_point(m, e->work->w, parts, given);
+    for (size_t k = 0; stopped == NULL && k < wants; k++)
+        for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
+            wanted[k].to[i] = w[m->output[wanted[k].from + i]];
+    return stopped == NULL ? ADREV_OK
+         : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
+         : adx_flip(e->fn, stopped->c);
+}
+
+/* --- one point ----------------------------------------------------------- */
+
+static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
+{
+    for (size_t k = 0; k < wants; k++)
+        if (!adx_finite_all(wanted[k].n, wanted[k].to))
+            return false;
+    return true;
+}
+
+// By machine code that may write results where they belong. Code that does not
+// look at its results itself may write some that are not finite, over which a
+// replay must then write: so the replay has its memory before. *again: it is to
+// be replayed.
+static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
+                                   const adx_given given[], size_t wants,
+                                   const adx_wanted wanted[], bool *again)
+{
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    ad_status status = c->checks ? ADREV_OK : adx_take_machine(e);
+    if (status != ADREV_OK)
+        return status;
+    ad_real few[256];           // spares two exchanges
+    if (c->work > 256 && !adx_take_room(e, 0))
+        return ADREV_ENOMEM;
+    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+                                 wants == 2 ? wanted[1].to : NULL,
+                                 e->room == NULL ? few : e->room->w);
+    *again = left < 0
+          || (left == 0 && !c->checks && !c->tells
+              && !adx_all_wanted_finite(wants, wanted));
+    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+}
+
+// By machine code whose results are copied to their places when all is well.
+static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
+                                   const adx_given given[], size_t wants,
+                                   const adx_wanted wanted[], bool *again)
+{
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    size_t results = adx_count_wanted(wants, wanted);
+    if (!adx_take_room(e, results))
+        return ADREV_ENOMEM;
+    ad_real *r = e->room->w;
+    int left = adx_call_compiled(c, parts, given, r,
+                                 wants == 2 ? r + wanted[0].n : NULL,
+                                 r + results);
+    *again = left < 0
+          || (left == 0 && !c->checks && !c->tells
+              && !adx_finite_all(results, r));
+    for (size_t i = 0; left == 0 && !*again && i < wants; i++)
+        if (wanted[i].n > 0 && wanted[i].to != NULL)
+            memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
+    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+}
+
+// As many results as this, or more, are written in place, since to copy them
+// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+#define ADX_COPIES_MOST 1000
+
+// By machine code, if there is any. *again: a replay is to do it instead.
+// replays: whether this kind of function has a replay.
+static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
+                              const adx_given given[], size_t wants,
+                              const adx_wanted wanted[], bool *again)
+{
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    *again = true;
+    if (!adx_has_code(c))
+        return ADREV_OK;
+    bool many = replays && adx_count_wanted(wants, wanted) >= ADX_COPIES_MOST;
+    return (c->checks || many) && adx_is_apart(parts, given, wants, wanted)
+         ? adx_code_in_place(e, parts, given, wants, wanted, again)
+         : adx_code_and_copy(e, parts, given, wants, wanted, again);
+}
+
+ADX_NOINLINE static ad_status
+adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
+                       const adx_given given[], size_t wants,
+                       const adx_wanted wanted[])
+{
+    adx_evaluation e = { .fn = fn, .kind = kind };
+    bool again;
+    ad_status status = adx_run_code(&e, true, parts, given, wants, wanted,
+                                    &again);
+    if (status == ADREV_OK && again)
+        status = adx_replay_point(&e, parts, given, wants, wanted);
+    adx_end_evaluation(&e);
+    return status;
+}
+
+#define ADX_WORK_AT_ONCE 16
+
+// One evaluation. Machine code that looks at its results itself and needs
+// hardly any memory is called from here: all else would take as long as a small
+// function does. (rotquat, bench/: 11 instead of 17 ns.)
+ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
+                                     const adx_given given[], size_t wants,
+                                     const adx_wanted wanted[])
+{
+    ad_real work[ADX_WORK_AT_ONCE];
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    for (size_t i = 0; i < parts; i++)
+        if (given[i].x == NULL && given[i].n > 0)
+            return ADREV_ESHAPE;
+    const adx_compiled *c = &fn->compiled[kind];
+    if (c->checks && c->work <= ADX_WORK_AT_ONCE
+        && adx_is_apart(parts, given, wants, wanted)) {
+        int left = adx_call_compiled(c, parts, given, wanted[0].to,
+                                     wants == 2 ? wanted[1].to : NULL, work);
+        if (left >= 0)
+            return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
+    }
+    return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
+}
+
+/* --- one point after another --------------------------------------------- */
+
+// Takes all memory, so that neither memory nor arguments are looked at for each
+// point. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
+// program.) False: no memory. Pairs with adx_end_evaluation, whatever it
+// returns.
+ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
+                                     adx_kind kind)
+{
+    *e = (adx_evaluation){ .fn = fn, .kind = kind };
+    return adx_has_code(&fn->compiled[kind]) ? adx_take_room(e, 0)
+         : adx_take_machine(e) == ADREV_OK;
+}
+
+// Evaluates at the next point. The wanted results are the first ones of the
+// function, and must not overlap arguments. False: it failed, and some results
+// may have been written.
+ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
+                                  const adx_given given[], size_t wants,
+                                  const adx_wanted wanted[])
+{
+    const adx_compiled *c = &e->fn->compiled[e->kind];
+    if (e->room == NULL)
+        return adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
+    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+                                 wants == 2 ? wanted[1].to : NULL, e->room->w);
+    if (left == 0
+        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
+        return true;
+    return left <= 0
+        && adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
+}
