@@ -38,7 +38,6 @@
  * Formulas over indexed arrays, written as text: the interface. The language
  * is described in docs/tensor-language.md.
  *
- *   needs   code/api
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -62,6 +61,7 @@ typedef struct ad_tensor_error {
 // All-zero bytes are the defaults.
 typedef struct ad_tensor_options {
     const ad_allocator *allocator;  // NULL: the C library's
+    // For later versions, which do not look at them yet:
     bool as_written;        // sums and products in no other order than the
                             // text's
     bool fused;             // a*b + c in one rounding where the processor can
@@ -202,10 +202,6 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
 
-// y = f(x) on recorded numbers: one statement of the current tape.
-ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
-                                 ad_rev *const y[]);
-
 /* --- what it takes ------------------------------------------------------- */
 
 // Counts the operations of a part without computing it.
@@ -214,22 +210,6 @@ ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 //                      NULL: all
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
-
-// The text after each step of its translation, and the loops that it ends in,
-// in words.
-ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
-                                    ad_write_fn *write, void *user);
-
-#ifdef ADREV_CODE_H
-// Machine code for all parts; see ad_fn_compile, whose options these are.
-ADX_API ad_status ad_tensor_compile(ad_tensor *t,
-                                    const ad_compile_options *options);
-
-// C99 without malloc; see ad_fn_write_c.
-ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
-                                    ad_write_fn *write, void *user,
-                                    size_t *bytes);
-#endif
 
 #ifdef __cplusplus
 }
@@ -4569,8 +4549,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_place_form adx_mark_form adx_mark_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           adx_place_form adx_mark_written adx_join_sets adx_all_gone
+ *           adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4961,11 +4941,10 @@ ADX_SELDOM_END
  * Reads are proved to be inside here, for the sizes that are given.
  *
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs
+ *           tensor/nests tensor/binding
  *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
- *           adx_say_signed adx_outside adx_bind_indices adx_forget_indices
- *           adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
- *           adx_split_set
+ *           adx_say_signed adx_outside adx_lower_form adx_bind_indices
+ *           adx_forget_indices
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4977,6 +4956,7 @@ typedef struct adx_lowering {
                                 // that is its value; ADX_NOT_YET
     uint32_t *value_of;         // of the tree's arrays
     unsigned again;             // products that are made a second time
+    bool overflows;             // a condition has too many parts
 } adx_lowering;
 
 static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
@@ -5201,8 +5181,20 @@ static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
         k->row_of[first + i] = ADX_NOT_YET;
 }
 
-/* --- conditions ----------------------------------------------------------
- * A condition splits a set into disjoint ones.                               */
+ADX_SELDOM_END
+
+/* === tensor/splits ==========================================================
+ * A condition splits a set into disjoint ones. Comparisons become rows, and an
+ * entry of a relation a variable. What is no such set is written down point by
+ * point, as bits: exists, what is no entry of a relation, and conditions that
+ * have too many parts.
+ *
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/lower
+ *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 #define ADX_PIECES_MOST 64
 
@@ -5216,7 +5208,7 @@ static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
     if (s == NULL || s->empty)
         return;
     if (to->n == ADX_PIECES_MOST)
-        adx_arena_fail(&k->t->arena, ADREV_ELIMIT);
+        k->overflows = true;
     else
         to->set[to->n++] = s;
 }
@@ -5373,84 +5365,154 @@ static void adx_grid_form(adx_lowering *k, adx_grid *g, uint32_t form)
 // The indices that are bound around a condition and that it mentions.
 static void adx_find_grid(adx_lowering *k, adx_grid *g, uint32_t node)
 {
-    for (; node != 0; node = adx_node_of(k, node)->next) {
-        const adx_tensor_node *n = adx_node_of(k, node);
-        if (n->kind == ADX_TREE_MEMBER)
-            for (uint32_t i = 0; i < n->count; i++)
-                adx_grid_form(k, g, k->t->tree.list[n->first + i]);
-        else if (n->kind == ADX_TREE_EXISTS)
-            adx_find_grid(k, g, n->condition);
-        else if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
-            adx_find_grid(k, g, n->child);
-        else
-            adx_grid_form(k, g, n->of);
-    }
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (n->kind == ADX_TREE_MEMBER)
+        for (uint32_t i = 0; i < n->count; i++)
+            adx_grid_form(k, g, k->t->tree.list[n->first + i]);
+    else if (n->kind == ADX_TREE_EXISTS)
+        adx_find_grid(k, g, n->condition);
+    else if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            adx_find_grid(k, g, c);
+    else
+        adx_grid_form(k, g, n->of);
 }
 
-// The bits of a grid at which a condition is true: of all pieces that `fill`
-// makes of the set of the grid's indices.
-static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
-                                       const adx_tensor_node *n)
+/* --- conditions at a point ----------------------------------------------- */
+
+// The value of a form for values of the indices. False: a map is asked outside
+// of its range.
+static bool adx_form_at(const adx_lowering *k, uint32_t form,
+                        const int64_t value[], int64_t *to)
 {
-    adx_arena *a = &k->t->arena;
-    adx_set *s = adx_new_set(a);
-    adx_set_pieces *pieces = ADX_GET(a, 1, adx_set_pieces);
-    uint32_t outer[ADX_BOUND_MOST];
+    const adx_affine *f = &k->t->tree.form[form];
+    *to = f->constant;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        int64_t x = m->kind == ADX_OF_SIZE ? k->t->given.size[m->of]
+                  : m->kind == ADX_OF_INDEX ? value[m->of] : 0;
+        if (m->kind == ADX_OF_MAP) {
+            const adx_int_table *t = k->t->program->map[m->of];
+            if (!adx_form_at(k, m->argument, value, &x) || x < t->from
+                || (uint64_t)(x - t->from) >= t->n)
+                return false;
+            x = t->value[x - t->from];
+        }
+        *to = adx_whole_add(&k->t->arena, *to, m->k, x);
+    }
+    return true;
+}
+
+static bool adx_is_entry_at(adx_lowering *k, const adx_tensor_node *n,
+                            const int64_t value[])
+{
+    const adx_tensor_program *p = k->t->program;
+    adx_int_table *const *column = &p->column[p->column_of[n->of]];
+    int64_t x[ADX_BOUND_MOST];
+    for (uint32_t i = 0; i < n->count; i++)
+        if (!adx_form_at(k, k->t->tree.list[n->first + i], value, &x[i]))
+            return false;
+    if (x[0] < column[0]->low || x[0] > column[0]->high
+        || !adx_invert_table(&k->t->arena, column[0]))
+        return false;
+    const uint32_t *start = column[0]->start + (x[0] - column[0]->low);
+    for (uint32_t e = start[0]; e < start[1]; e++) {
+        bool same = true;
+        for (uint32_t c = 1; c < n->count && same; c++)
+            same = column[c]->value[column[0]->argument[e]] == x[c];
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[]);
+
+// Whether a condition is true for some values of the indices from `index` on.
+static bool adx_is_true_for_some(adx_lowering *k, uint32_t index, uint32_t count,
+                                 uint32_t node, int64_t value[])
+{
+    int64_t from = 0;
+    int64_t to = 0;
+    if (count == 0)
+        return adx_is_true_at(k, node, value);
+    adx_size_form(k->t, k->t->tree.index[index].from, &from);
+    adx_size_form(k->t, k->t->tree.index[index].to, &to);
+    for (int64_t i = from; i < to && adx_lowered(k); i++) {
+        value[index] = i;
+        if (adx_is_true_for_some(k, index + 1, count - 1, node, value))
+            return true;
+    }
+    return false;
+}
+
+static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    bool any = n->kind == ADX_TREE_OR;
+    int64_t v = 0;
+    if (any || n->kind == ADX_TREE_AND) {
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            if (adx_is_true_at(k, c, value) == any)
+                return any;
+        return !any;
+    }
+    if (n->kind == ADX_TREE_MEMBER)
+        return adx_is_entry_at(k, n, value);
+    if (n->kind == ADX_TREE_EXISTS)
+        return adx_is_true_for_some(k, n->first, n->count, n->condition, value);
+    return adx_form_at(k, n->of, value, &v)
+        && (n->kind == ADX_TREE_ZERO ? v == 0
+            : n->kind == ADX_TREE_NOT_ZERO ? v != 0 : v >= 0);
+}
+
+// Ranges of the indices of a grid. Returns how many points it has; UINT64_MAX:
+// too many.
+static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
+{
     uint64_t size = 1;
-    if (s == NULL || pieces == NULL)
-        return NULL;
     for (uint32_t i = 0; i < g->n; i++) {
-        outer[i] = k->row_of[g->index[i]];
-        adx_bind_indices(k, s, g->index[i], 1);
-        g->low[i] = s->low[s->vars - 1];
-        g->extent[i] = s->high[s->vars - 1] - g->low[i] + 1;
-        size = g->extent[i] <= 0 ? 0
+        int64_t to = 0;
+        adx_size_form(k->t, k->t->tree.index[g->index[i]].from, &g->low[i]);
+        adx_size_form(k->t, k->t->tree.index[g->index[i]].to, &to);
+        g->extent[i] = to > g->low[i] ? to - g->low[i] : 0;
+        size = g->extent[i] == 0 ? 0
              : size > ADX_BITS_MOST / (uint64_t)g->extent[i] ? UINT64_MAX
              : size * (uint64_t)g->extent[i];
     }
-    uint32_t first = s->rows - g->n;
-    adx_bitmap *bits = adx_new_bitmap(a, size);
-    if (n->kind == ADX_TREE_EXISTS && bits != NULL && size > 0) {
-        adx_bind_indices(k, s, n->first, n->count);
-        adx_split_set(k, s, n->condition, false, pieces);
-        adx_forget_indices(k, n->first, n->count);
-    } else if (bits != NULL && size > 0) {
-        uint32_t row[ADX_BOUND_MOST];
-        if (adx_lower_list(k, s, n, row))
-            adx_entry_of(k, s, n->of, row);
-        adx_simplify_set(s);
-        adx_add_set_piece(k, pieces, s);
-    }
-    for (uint32_t i = 0; i < pieces->n && adx_lowered(k); i++) {
-        adx_set *c = pieces->set[i];
-        int64_t *form = ADX_GET(a, c->width, int64_t);
-        for (uint32_t j = 0; form != NULL && j < g->n; j++) {
-            for (uint32_t v = 0; v <= c->vars; v++)
-                form[v] *= g->extent[j];
-            adx_add_multiple(c, form, 1, adx_form_of(c, first + j));
-            form[0] -= g->low[j];
+    return size;
+}
+
+// The bits of a grid at which a condition is true. NULL: no memory.
+static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
+                                       uint32_t node)
+{
+    adx_arena *a = &k->t->arena;
+    uint64_t size = adx_measure_grid(k, g);
+    int64_t *value = ADX_GET(a, k->t->tree.index_count, int64_t);
+    adx_bitmap *bits = value == NULL ? NULL : adx_new_bitmap(a, size);
+    for (uint64_t at = 0; bits != NULL && at < size && adx_lowered(k); at++) {
+        uint64_t rest = at;
+        for (uint32_t i = g->n; i-- > 0;) {
+            value[g->index[i]] = g->low[i]
+                               + (int64_t)(rest % (uint64_t)g->extent[i]);
+            rest /= (uint64_t)g->extent[i];
         }
-        if (form != NULL)
-            adx_mark_form(c, form, bits);
+        if (adx_is_true_at(k, node, value))
+            adx_set_bit(bits, at);
     }
-    for (uint32_t i = 0; i < g->n; i++)
-        k->row_of[g->index[i]] = outer[i];
     return adx_lowered(k) ? bits : NULL;
 }
 
-// A condition by bits: exists, and what is no entry of a relation.
+// A condition by bits.
 static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                            bool negated, adx_set_pieces *to)
 {
-    const adx_tensor_node *n = adx_node_of(k, node);
     adx_grid *g = ADX_GET(&k->t->arena, 1, adx_grid);
     if (g == NULL)
         return;
-    uint32_t next = n->next;            // of this node only
-    k->t->tree.node[node].next = 0;
     adx_find_grid(k, g, node);
-    k->t->tree.node[node].next = next;
-    const adx_bitmap *bits = adx_mark_grid(k, g, n);
+    const adx_bitmap *bits = adx_mark_grid(k, g, node);
     adx_set *c = bits == NULL ? NULL : adx_copy_set(s);
     uint32_t r = c == NULL ? UINT32_MAX
                : adx_new_row(c, negated ? ADX_ROW_NO_BIT : ADX_ROW_BIT);
@@ -5515,14 +5577,31 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
+// The disjoint parts of a set where a condition is true. NULL: no memory.
+static adx_set_pieces *adx_where(adx_lowering *k, const adx_set *s,
+                                 uint32_t node)
+{
+    adx_set_pieces *to = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (to == NULL)
+        return NULL;
+    k->overflows = false;
+    adx_split_set(k, s, node, false, to);
+    if (k->overflows) {
+        k->overflows = false;
+        to->n = 0;
+        adx_split_bits(k, s, node, false, to);
+    }
+    return to;
+}
+
 ADX_SELDOM_END
 
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
  * hold parts of an expression.
  *
- *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower
+ *   needs   code/matrix tensor/tree tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs tensor/lower tensor/splits
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -5536,6 +5615,18 @@ typedef struct adx_target {
 
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times);
+
+// The parts of a set where a condition is true; node 0: all of it.
+static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
+                                          uint32_t node)
+{
+    if (node != 0)
+        return adx_where(k, s, node);
+    adx_set_pieces *all = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (all != NULL)
+        adx_add_set_piece(k, all, s);
+    return all;
+}
 
 /* --- what is mentioned --------------------------------------------------- */
 
@@ -6073,16 +6164,12 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     }
     adx_set *c = adx_copy_set(s);
-    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
-    if (c == NULL || pieces == NULL)
+    if (c == NULL)
         return;
     if (sum)
         adx_bind_indices(k, c, n->first, n->count);
-    if (n->condition != 0)
-        adx_split_set(k, c, n->condition, false, pieces);
-    else
-        adx_add_set_piece(k, pieces, c);
-    for (uint32_t i = 0; i < pieces->n; i++)
+    const adx_set_pieces *pieces = adx_parts_of(k, c, n->condition);
+    for (uint32_t i = 0; pieces != NULL && i < pieces->n; i++)
         adx_lower_sum(k, to, pieces->set[i], n->child, times);
     if (sum)
         adx_forget_indices(k, n->first, n->count);
@@ -6113,18 +6200,13 @@ static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
 static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
-    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
-    if (pieces == NULL)
-        return;
     k->t->program->value[to.value].kind = ADX_VALUE_MOST;
     k->t->program->value[to.value].op =
         n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
     adx_bind_indices(k, s, n->first, n->count);
-    if (n->condition != 0)
-        adx_split_set(k, s, n->condition, false, pieces);
-    else
-        adx_add_set_piece(k, pieces, s);
-    for (uint32_t i = 0; i < pieces->n && adx_lowered(k); i++) {
+    const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
+    for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_lowered(k);
+         i++) {
         adx_set *c = pieces->set[i];
         adx_access x = adx_argument_of(k, c, n->child);
         adx_simplify_set(c);
@@ -7065,7 +7147,7 @@ ADX_SELDOM_BEGIN
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
-    adx_lowering k = { t, error, NULL, NULL, 0 };
+    adx_lowering k = { t, error, NULL, NULL, 0, false };
     adx_misfit(&k, name.at, what, name);
 }
 
@@ -7104,7 +7186,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
         if (value[i] < to->low || value[i] > to->high) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0 };
+            adx_lowering k = { t, error, NULL, NULL, 0, false };
             adx_say_string(&s, "' has ");
             adx_say_signed(&s, value[i]);
             adx_say_string(&s, " at number ");
@@ -7202,7 +7284,7 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
         if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0 };
+            adx_lowering k = { t, error, NULL, NULL, 0, false };
             adx_say_string(&s, "' has an entry twice: numbers ");
             adx_say_signed(&s, list[i - 1]);
             adx_say_string(&s, " and ");
@@ -7284,7 +7366,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     for (uint32_t i = 1; i < t->tree.relation_count; i++)
         if (a->status == ADREV_OK)
             adx_check_entries(t, error, i);
-    adx_lowering k = { t, error, row_of, value_of, 0 };
+    adx_lowering k = { t, error, row_of, value_of, 0, false };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
     if (a->status == ADREV_OK)

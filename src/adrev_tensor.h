@@ -57,6 +57,7 @@
 #include "tensor/print.h"
 #include "tensor/programs.h"
 #include "tensor/lower.h"
+#include "tensor/splits.h"
 #include "tensor/formulas.h"
 #include "tensor/derive.h"
 #include "tensor/run.h"

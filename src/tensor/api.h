@@ -4,7 +4,6 @@
  * Formulas over indexed arrays, written as text: the interface. The language
  * is described in docs/tensor-language.md.
  *
- *   needs   code/api
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -28,6 +27,7 @@ typedef struct ad_tensor_error {
 // All-zero bytes are the defaults.
 typedef struct ad_tensor_options {
     const ad_allocator *allocator;  // NULL: the C library's
+    // For later versions, which do not look at them yet:
     bool as_written;        // sums and products in no other order than the
                             // text's
     bool fused;             // a*b + c in one rounding where the processor can
@@ -168,10 +168,6 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
 
-// y = f(x) on recorded numbers: one statement of the current tape.
-ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
-                                 ad_rev *const y[]);
-
 /* --- what it takes ------------------------------------------------------- */
 
 // Counts the operations of a part without computing it.
@@ -180,22 +176,6 @@ ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 //                      NULL: all
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
-
-// The text after each step of its translation, and the loops that it ends in,
-// in words.
-ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
-                                    ad_write_fn *write, void *user);
-
-#ifdef ADREV_CODE_H
-// Machine code for all parts; see ad_fn_compile, whose options these are.
-ADX_API ad_status ad_tensor_compile(ad_tensor *t,
-                                    const ad_compile_options *options);
-
-// C99 without malloc; see ad_fn_write_c.
-ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
-                                    ad_write_fn *write, void *user,
-                                    size_t *bytes);
-#endif
 
 #ifdef __cplusplus
 }

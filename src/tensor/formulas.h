@@ -4,8 +4,8 @@
  * From expressions to terms: reads, products, functions, and the values that
  * hold parts of an expression.
  *
- *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower
+ *   needs   code/matrix tensor/tree tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs tensor/lower tensor/splits
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -19,6 +19,18 @@ typedef struct adx_target {
 
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times);
+
+// The parts of a set where a condition is true; node 0: all of it.
+static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
+                                          uint32_t node)
+{
+    if (node != 0)
+        return adx_where(k, s, node);
+    adx_set_pieces *all = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (all != NULL)
+        adx_add_set_piece(k, all, s);
+    return all;
+}
 
 /* --- what is mentioned --------------------------------------------------- */
 
@@ -556,16 +568,12 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     }
     adx_set *c = adx_copy_set(s);
-    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
-    if (c == NULL || pieces == NULL)
+    if (c == NULL)
         return;
     if (sum)
         adx_bind_indices(k, c, n->first, n->count);
-    if (n->condition != 0)
-        adx_split_set(k, c, n->condition, false, pieces);
-    else
-        adx_add_set_piece(k, pieces, c);
-    for (uint32_t i = 0; i < pieces->n; i++)
+    const adx_set_pieces *pieces = adx_parts_of(k, c, n->condition);
+    for (uint32_t i = 0; pieces != NULL && i < pieces->n; i++)
         adx_lower_sum(k, to, pieces->set[i], n->child, times);
     if (sum)
         adx_forget_indices(k, n->first, n->count);
@@ -596,18 +604,13 @@ static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
 static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
-    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
-    if (pieces == NULL)
-        return;
     k->t->program->value[to.value].kind = ADX_VALUE_MOST;
     k->t->program->value[to.value].op =
         n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
     adx_bind_indices(k, s, n->first, n->count);
-    if (n->condition != 0)
-        adx_split_set(k, s, n->condition, false, pieces);
-    else
-        adx_add_set_piece(k, pieces, s);
-    for (uint32_t i = 0; i < pieces->n && adx_lowered(k); i++) {
+    const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
+    for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_lowered(k);
+         i++) {
         adx_set *c = pieces->set[i];
         adx_access x = adx_argument_of(k, c, n->child);
         adx_simplify_set(c);

@@ -15,7 +15,7 @@ ADX_SELDOM_BEGIN
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
-    adx_lowering k = { t, error, NULL, NULL, 0 };
+    adx_lowering k = { t, error, NULL, NULL, 0, false };
     adx_misfit(&k, name.at, what, name);
 }
 
@@ -54,7 +54,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
         if (value[i] < to->low || value[i] > to->high) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0 };
+            adx_lowering k = { t, error, NULL, NULL, 0, false };
             adx_say_string(&s, "' has ");
             adx_say_signed(&s, value[i]);
             adx_say_string(&s, " at number ");
@@ -152,7 +152,7 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
         if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0 };
+            adx_lowering k = { t, error, NULL, NULL, 0, false };
             adx_say_string(&s, "' has an entry twice: numbers ");
             adx_say_signed(&s, list[i - 1]);
             adx_say_string(&s, " and ");
@@ -234,7 +234,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     for (uint32_t i = 1; i < t->tree.relation_count; i++)
         if (a->status == ADREV_OK)
             adx_check_entries(t, error, i);
-    adx_lowering k = { t, error, row_of, value_of, 0 };
+    adx_lowering k = { t, error, row_of, value_of, 0, false };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
     if (a->status == ADREV_OK)
