@@ -2533,8 +2533,8 @@ ADX_SELDOM_END
  *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
  *           adx_new_bitmap adx_invert_table adx_row_kind ADX_ROW_GONE
  *           ADX_ROW_FORM ADX_ROW_ZERO ADX_ROW_SIGN ADX_ROW_VALUE ADX_ROW_BIT
- *           ADX_ROW_NO_BIT adx_set adx_form_of adx_new_set adx_copy_set
- *           adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
+ *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
+ *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_simplify_set adx_box_points adx_combine_bounds
  *           ADX_ROWS_MOST adx_project
@@ -2865,6 +2865,24 @@ static bool adx_use_zero(adx_set *s, uint32_t r)
     return false;
 }
 
+// Whether a row before this one says the same of its form; the stronger one
+// stays.
+static bool adx_is_said_before(adx_set *s, uint32_t r)
+{
+    const int64_t *form = adx_form_of(s, r);
+    for (uint32_t q = 0; q < r; q++) {
+        int64_t *before = adx_form_of(s, q);
+        if (s->row[q].kind != s->row[r].kind || s->row[q].bits != s->row[r].bits
+            || memcmp(before + 1, form + 1, s->vars * sizeof *form) != 0)
+            continue;
+        if (s->row[r].kind != ADX_ROW_SIGN && before[0] != form[0])
+            continue;
+        before[0] = form[0] < before[0] ? form[0] : before[0];
+        return true;
+    }
+    return false;
+}
+
 // A row that must not be negative: always is so, never is, or bounds a
 // variable. Whether something changed.
 static bool adx_use_sign(adx_set *s, uint32_t r)
@@ -2882,6 +2900,10 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     for (uint32_t i = 1; d > 1 && i <= s->vars; i++)
         form[i] /= d;
     form[0] = d > 1 ? adx_floor_div(form[0], d) : form[0];
+    if (count > 1 && adx_is_said_before(s, r)) {
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
     if (count > 1)
         return false;
     if (form[1 + v] > 0 && -form[0] > s->low[v])
@@ -2918,6 +2940,10 @@ static bool adx_use_bit(adx_set *s, uint32_t r)
     uint32_t count;
     uint32_t some;
     adx_divisor_of(s, form, &count, &some);
+    if (count > 0 && adx_is_said_before(s, r)) {
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
     if (count > 0)
         return false;
     bool set = form[0] >= 0 && (uint64_t)form[0] < s->row[r].bits->n
@@ -3123,7 +3149,8 @@ ADX_SELDOM_END
  *
  *   needs   tensor/arena tensor/sets
  *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form adx_nest
- *           ADX_NOT_YET adx_is_unit adx_make_nest adx_point_fn adx_walk_nest
+ *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
+ *           adx_walk_nest
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3213,9 +3240,11 @@ typedef struct adx_ordering {
     uint32_t *when;             // level at which a variable is known; or its
                                 // number of levels: not yet
     bool *used;                 // rows that a level is made by
+    bool in_order;              // of the variables' numbers
 } adx_ordering;
 
 #define ADX_NOT_YET UINT32_MAX
+#define ADX_IN_ORDER (UINT32_MAX - 1)
 
 // Whether all variables of a form but v are known, and v is there.
 static bool adx_is_last(const adx_ordering *k, const int64_t form[], uint32_t v)
@@ -3281,6 +3310,8 @@ static uint32_t adx_next_var(const adx_ordering *k, uint32_t inner,
         adx_level_kind way = adx_ways_to(k, v, &by, &count);
         if (v == inner && way == ADX_LEVEL_RANGE)
             count = 1e300;
+        if (k->in_order && way == ADX_LEVEL_RANGE)
+            count = 2;
         if (best == UINT32_MAX || count < least) {
             best = v;
             least = count;
@@ -3409,10 +3440,12 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l, uint32_t v,
 }
 
 // Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none. NULL: no memory.
+// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the order
+// of their variables. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
 {
-    adx_ordering k = { .s = adx_copy_set(set) };
+    adx_ordering k = { .s = adx_copy_set(set),
+                       .in_order = inner == ADX_IN_ORDER };
     adx_arena *a = set->arena;
     k.nest = ADX_GET(a, 1, adx_nest);
     k.when = ADX_GET(a, set->vars, uint32_t);
@@ -4549,8 +4582,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_place_form adx_mark_written adx_join_sets adx_all_gone
- *           adx_restrict
+ *           adx_constant_value adx_place_form adx_mark_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4623,7 +4656,6 @@ struct adx_tensor_program {
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
-    uint32_t one;               // the value 1, once it is needed
     bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
@@ -4727,6 +4759,19 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
         term->factor[term->factors++] = from;
+}
+
+// A value of one number, which is a constant. 0: no memory.
+static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
+    if (value == 0)
+        return 0;
+    adx_lay_out(t, &t->program->value[value], NULL);
+    adx_new_tensor_term(t, value, s, 0, k);
+    adx_finish_value(t, value);
+    return value;
 }
 
 /* --- where numbers are --------------------------------------------------- */
@@ -4848,38 +4893,73 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
     return bits != NULL;
 }
 
-// Adds the conditions of one set to another, for the same indices: rows `mine`
-// are to be rows `yours` of `from`. False: no memory.
-static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
-                     uint32_t yours, uint32_t dims, uint32_t *first_row)
+// A set whose conditions are added to another: variable v of it becomes var[v].
+typedef struct adx_joining {
+    adx_set *to;
+    const adx_set *from;
+    uint32_t *var;
+} adx_joining;
+
+// A row of the other set. UINT32_MAX: no memory.
+static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
+                             uint32_t row)
 {
-    uint32_t base = s->vars;
-    uint32_t rows = s->rows;
-    *first_row = rows;
-    for (uint32_t v = 0; v < from->vars; v++) {
-        uint32_t to = adx_new_var(s, from->low[v], from->high[v]);
-        if (to == UINT32_MAX)
+    uint32_t r = adx_new_row(j->to, kind);
+    if (r == UINT32_MAX)
+        return r;
+    int64_t *form = adx_form_of(j->to, r);
+    const int64_t *of = adx_form_of(j->from, row);
+    form[0] = of[0];
+    for (uint32_t v = 0; v < j->from->vars; v++)
+        if (of[1 + v] != 0)
+            form[1 + j->var[v]] = of[1 + v];
+    return r;
+}
+
+static bool adx_join_conditions(const adx_joining *j)
+{
+    for (uint32_t r = 0; r < j->from->rows; r++) {
+        const adx_set_row *row = &j->from->row[r];
+        if (row->kind <= ADX_ROW_FORM)
+            continue;
+        uint32_t at = row->kind == ADX_ROW_VALUE
+                    ? adx_join_row(j, ADX_ROW_FORM, row->at) : 0;
+        uint32_t to = adx_join_row(j, row->kind, r);
+        if (at == UINT32_MAX || to == UINT32_MAX)
             return false;
-        s->gone[to] = from->gone[v];
+        j->to->row[to] = *row;
+        j->to->row[to].at = at;
     }
-    for (uint32_t r = 0; r < from->rows; r++) {
-        uint32_t to = adx_new_row(s, from->row[r].kind);
-        if (to == UINT32_MAX)
+    return true;
+}
+
+// Adds the conditions of one set to another, for the same indices: rows `mine`
+// are to be rows `yours` of `from`. Rows `kept` of `from` come with them, from
+// row *first on. False: no memory.
+static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
+                          uint32_t yours, uint32_t dims, uint32_t kept,
+                          uint32_t count, uint32_t *first)
+{
+    const adx_joining j = { s, from, ADX_GET(s->arena, from->vars, uint32_t) };
+    if (j.var == NULL)
+        return false;
+    for (uint32_t v = 0; v < from->vars; v++)
+        if (!from->gone[v]) {
+            j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
+            if (j.var[v] == UINT32_MAX)
+                return false;
+        }
+    if (!adx_join_conditions(&j))
+        return false;
+    *first = s->rows;
+    for (uint32_t i = 0; i < count; i++)
+        if (adx_join_row(&j, ADX_ROW_FORM, kept + i) == UINT32_MAX)
             return false;
-        s->row[to] = from->row[r];
-        s->row[to].at += rows;
-        int64_t *form = adx_form_of(s, to);
-        form[0] = adx_form_of(from, r)[0];
-        for (uint32_t v = 0; v < from->vars; v++)
-            form[1 + base + v] = adx_form_of(from, r)[1 + v];
-    }
     for (uint32_t i = 0; i < dims; i++) {
-        uint32_t to = adx_new_row(s, ADX_ROW_ZERO);
+        uint32_t to = adx_join_row(&j, ADX_ROW_ZERO, yours + i);
         if (to == UINT32_MAX)
             return false;
-        adx_add_multiple(s, adx_form_of(s, to), 1, adx_form_of(s, mine + i));
-        adx_add_multiple(s, adx_form_of(s, to), -1,
-                    adx_form_of(s, rows + yours + i));
+        adx_add_multiple(s, adx_form_of(s, to), -1, adx_form_of(s, mine + i));
     }
     s->empty = s->empty || from->empty;
     adx_simplify_set(s);
@@ -4910,8 +4990,9 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
         uint32_t rows;
         uint32_t vars = s->vars;
         adx_set *joined = adx_copy_set(s);
-        if (joined == NULL || !adx_join_sets(joined, to.row, v->term->set,
-                                        v->term->out, v->dims, &rows))
+        if (joined == NULL
+            || !adx_join_sets(joined, to.row, v->term->set, v->term->out,
+                              v->dims, 0, 0, &rows))
             return false;
         if (adx_all_gone(joined, vars)) {
             *set = joined;
@@ -5192,11 +5273,12 @@ ADX_SELDOM_END
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
+ *           adx_where_by_bits
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-#define ADX_PIECES_MOST 64
+#define ADX_PIECES_MOST 12
 
 typedef struct adx_set_pieces {
     adx_set *set[ADX_PIECES_MOST];
@@ -5577,6 +5659,16 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
+// The part of a set where a condition is true, by bits. NULL: no memory.
+static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
+                                         uint32_t node)
+{
+    adx_set_pieces *to = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (to != NULL)
+        adx_split_bits(k, s, node, false, to);
+    return to;
+}
+
 // The disjoint parts of a set where a condition is true. NULL: no memory.
 static adx_set_pieces *adx_where(adx_lowering *k, const adx_set *s,
                                  uint32_t node)
@@ -5586,12 +5678,10 @@ static adx_set_pieces *adx_where(adx_lowering *k, const adx_set *s,
         return NULL;
     k->overflows = false;
     adx_split_set(k, s, node, false, to);
-    if (k->overflows) {
-        k->overflows = false;
-        to->n = 0;
-        adx_split_bits(k, s, node, false, to);
-    }
-    return to;
+    if (!k->overflows)
+        return to;
+    k->overflows = false;
+    return adx_where_by_bits(k, s, node);
 }
 
 ADX_SELDOM_END
@@ -5910,11 +6000,12 @@ static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
         return false;
     uint32_t vars = (*s)->vars;
     adx_set *c = adx_copy_set(*s);
+    uint32_t dims = adx_dims_of(k, term->factor[0].value);
     if (c == NULL || !adx_join_sets(c, from->row, term->set, term->out, v->dims,
-                               &rows)
+                                    term->factor[0].row, dims, &rows)
         || !adx_all_gone(c, vars))
         return false;
-    const adx_access to = { term->factor[0].value, rows + term->factor[0].row };
+    const adx_access to = { term->factor[0].value, rows };
     *from = to;
     *times *= term->k;
     *s = c;
@@ -6076,9 +6167,13 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     k->t->program->value[part.value].op = ADREV_OP_div;
     bool read = p->n == 1
              && adx_node_of(k, p->above[0])->kind == ADX_TREE_READ;
-    adx_access x = read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]),
-                                          times)
-                        : adx_factor_part(k, &c, p->above, p->n, false);
+    const adx_access constant = {
+        p->n == 0 ? adx_constant_value(k->t, *times) : 0, 0
+    };
+    *times = p->n == 0 ? 1 : *times;
+    adx_access x = p->n == 0 ? constant
+        : read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]), times)
+        : adx_factor_part(k, &c, p->above, p->n, false);
     adx_access y = !adx_lowered(k) ? none
         : p->m == 1 ? adx_argument_of(k, c, p->below[0])
                     : adx_part_of(k, c, p->below, p->m, false);
@@ -6204,7 +6299,11 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     k->t->program->value[to.value].op =
         n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
     adx_bind_indices(k, s, n->first, n->count);
+    // One part, so that its points have an order: the first of those that are
+    // largest has the derivative.
     const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
+    if (pieces != NULL && pieces->n > 1)
+        pieces = adx_where_by_bits(k, s, n->condition);
     for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_lowered(k);
          i++) {
         adx_set *c = pieces->set[i];
@@ -6372,23 +6471,6 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// A value of one number, 1.
-static uint32_t adx_value_of_one(ad_tensor *t)
-{
-    adx_tensor_program *p = t->program;
-    adx_set *s = p->one != 0 ? NULL : adx_new_set(&t->arena);
-    if (s != NULL) {
-        uint32_t one = adx_new_value(t, ADX_VALUE_SUM, 0);
-        if (one == 0)
-            return 0;
-        adx_lay_out(t, adx_tensor_value_at(t, one), NULL);
-        adx_new_tensor_term(t, one, s, 0, 1);
-        adx_finish_value(t, one);
-        p->one = one;
-    }
-    return p->one;
-}
-
 // The partial of a row with respect to an argument, at the points of a set. That
 // of a quotient is a quotient, 1/y or (x/y)/y, of which the second is to be
 // subtracted: *k becomes -1.
@@ -6397,7 +6479,7 @@ static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
 {
     uint32_t op = adx_tensor_value_at(t, row)->op;
     bool quotient = op == ADREV_OP_div;
-    uint32_t one = quotient && which == 0 ? adx_value_of_one(t) : 0;
+    uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
     uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
                                                  : ADX_VALUE_PARTIAL);
     *k = quotient && which == 1 ? -1 : 1;
@@ -6781,10 +6863,12 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
 {
     adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
     const adx_set *s = term->set;
-    l = l == NULL ? NULL : l;
     if (l == NULL)
         return NULL;
-    l->nest = adx_make_nest(s, adx_choose_inner(t, term, value));
+    bool picks = term->most != 0
+              || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
+    l->nest = adx_make_nest(s, picks ? ADX_IN_ORDER
+                                     : adx_choose_inner(t, term, value));
     if (l->nest == NULL)
         return NULL;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX

@@ -50,23 +50,6 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// A value of one number, 1.
-static uint32_t adx_value_of_one(ad_tensor *t)
-{
-    adx_tensor_program *p = t->program;
-    adx_set *s = p->one != 0 ? NULL : adx_new_set(&t->arena);
-    if (s != NULL) {
-        uint32_t one = adx_new_value(t, ADX_VALUE_SUM, 0);
-        if (one == 0)
-            return 0;
-        adx_lay_out(t, adx_tensor_value_at(t, one), NULL);
-        adx_new_tensor_term(t, one, s, 0, 1);
-        adx_finish_value(t, one);
-        p->one = one;
-    }
-    return p->one;
-}
-
 // The partial of a row with respect to an argument, at the points of a set. That
 // of a quotient is a quotient, 1/y or (x/y)/y, of which the second is to be
 // subtracted: *k becomes -1.
@@ -75,7 +58,7 @@ static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
 {
     uint32_t op = adx_tensor_value_at(t, row)->op;
     bool quotient = op == ADREV_OP_div;
-    uint32_t one = quotient && which == 0 ? adx_value_of_one(t) : 0;
+    uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
     uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
                                                  : ADX_VALUE_PARTIAL);
     *k = quotient && which == 1 ? -1 : 1;

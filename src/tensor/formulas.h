@@ -314,11 +314,12 @@ static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
         return false;
     uint32_t vars = (*s)->vars;
     adx_set *c = adx_copy_set(*s);
+    uint32_t dims = adx_dims_of(k, term->factor[0].value);
     if (c == NULL || !adx_join_sets(c, from->row, term->set, term->out, v->dims,
-                               &rows)
+                                    term->factor[0].row, dims, &rows)
         || !adx_all_gone(c, vars))
         return false;
-    const adx_access to = { term->factor[0].value, rows + term->factor[0].row };
+    const adx_access to = { term->factor[0].value, rows };
     *from = to;
     *times *= term->k;
     *s = c;
@@ -480,9 +481,13 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     k->t->program->value[part.value].op = ADREV_OP_div;
     bool read = p->n == 1
              && adx_node_of(k, p->above[0])->kind == ADX_TREE_READ;
-    adx_access x = read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]),
-                                          times)
-                        : adx_factor_part(k, &c, p->above, p->n, false);
+    const adx_access constant = {
+        p->n == 0 ? adx_constant_value(k->t, *times) : 0, 0
+    };
+    *times = p->n == 0 ? 1 : *times;
+    adx_access x = p->n == 0 ? constant
+        : read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]), times)
+        : adx_factor_part(k, &c, p->above, p->n, false);
     adx_access y = !adx_lowered(k) ? none
         : p->m == 1 ? adx_argument_of(k, c, p->below[0])
                     : adx_part_of(k, c, p->below, p->m, false);
@@ -608,7 +613,11 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     k->t->program->value[to.value].op =
         n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
     adx_bind_indices(k, s, n->first, n->count);
+    // One part, so that its points have an order: the first of those that are
+    // largest has the derivative.
     const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
+    if (pieces != NULL && pieces->n > 1)
+        pieces = adx_where_by_bits(k, s, n->condition);
     for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_lowered(k);
          i++) {
         adx_set *c = pieces->set[i];

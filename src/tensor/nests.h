@@ -10,7 +10,8 @@
  *
  *   needs   tensor/arena tensor/sets
  *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form adx_nest
- *           ADX_NOT_YET adx_is_unit adx_make_nest adx_point_fn adx_walk_nest
+ *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
+ *           adx_walk_nest
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -100,9 +101,11 @@ typedef struct adx_ordering {
     uint32_t *when;             // level at which a variable is known; or its
                                 // number of levels: not yet
     bool *used;                 // rows that a level is made by
+    bool in_order;              // of the variables' numbers
 } adx_ordering;
 
 #define ADX_NOT_YET UINT32_MAX
+#define ADX_IN_ORDER (UINT32_MAX - 1)
 
 // Whether all variables of a form but v are known, and v is there.
 static bool adx_is_last(const adx_ordering *k, const int64_t form[], uint32_t v)
@@ -168,6 +171,8 @@ static uint32_t adx_next_var(const adx_ordering *k, uint32_t inner,
         adx_level_kind way = adx_ways_to(k, v, &by, &count);
         if (v == inner && way == ADX_LEVEL_RANGE)
             count = 1e300;
+        if (k->in_order && way == ADX_LEVEL_RANGE)
+            count = 2;
         if (best == UINT32_MAX || count < least) {
             best = v;
             least = count;
@@ -296,10 +301,12 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l, uint32_t v,
 }
 
 // Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none. NULL: no memory.
+// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the order
+// of their variables. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
 {
-    adx_ordering k = { .s = adx_copy_set(set) };
+    adx_ordering k = { .s = adx_copy_set(set),
+                       .in_order = inner == ADX_IN_ORDER };
     adx_arena *a = set->arena;
     k.nest = ADX_GET(a, 1, adx_nest);
     k.when = ADX_GET(a, set->vars, uint32_t);

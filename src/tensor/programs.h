@@ -17,8 +17,8 @@
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_place_form adx_mark_written adx_join_sets adx_all_gone
- *           adx_restrict
+ *           adx_constant_value adx_place_form adx_mark_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -91,7 +91,6 @@ struct adx_tensor_program {
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
-    uint32_t one;               // the value 1, once it is needed
     bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
@@ -195,6 +194,19 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
         term->factor[term->factors++] = from;
+}
+
+// A value of one number, which is a constant. 0: no memory.
+static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
+    if (value == 0)
+        return 0;
+    adx_lay_out(t, &t->program->value[value], NULL);
+    adx_new_tensor_term(t, value, s, 0, k);
+    adx_finish_value(t, value);
+    return value;
 }
 
 /* --- where numbers are --------------------------------------------------- */
@@ -316,38 +328,73 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
     return bits != NULL;
 }
 
-// Adds the conditions of one set to another, for the same indices: rows `mine`
-// are to be rows `yours` of `from`. False: no memory.
-static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
-                     uint32_t yours, uint32_t dims, uint32_t *first_row)
+// A set whose conditions are added to another: variable v of it becomes var[v].
+typedef struct adx_joining {
+    adx_set *to;
+    const adx_set *from;
+    uint32_t *var;
+} adx_joining;
+
+// A row of the other set. UINT32_MAX: no memory.
+static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
+                             uint32_t row)
 {
-    uint32_t base = s->vars;
-    uint32_t rows = s->rows;
-    *first_row = rows;
-    for (uint32_t v = 0; v < from->vars; v++) {
-        uint32_t to = adx_new_var(s, from->low[v], from->high[v]);
-        if (to == UINT32_MAX)
+    uint32_t r = adx_new_row(j->to, kind);
+    if (r == UINT32_MAX)
+        return r;
+    int64_t *form = adx_form_of(j->to, r);
+    const int64_t *of = adx_form_of(j->from, row);
+    form[0] = of[0];
+    for (uint32_t v = 0; v < j->from->vars; v++)
+        if (of[1 + v] != 0)
+            form[1 + j->var[v]] = of[1 + v];
+    return r;
+}
+
+static bool adx_join_conditions(const adx_joining *j)
+{
+    for (uint32_t r = 0; r < j->from->rows; r++) {
+        const adx_set_row *row = &j->from->row[r];
+        if (row->kind <= ADX_ROW_FORM)
+            continue;
+        uint32_t at = row->kind == ADX_ROW_VALUE
+                    ? adx_join_row(j, ADX_ROW_FORM, row->at) : 0;
+        uint32_t to = adx_join_row(j, row->kind, r);
+        if (at == UINT32_MAX || to == UINT32_MAX)
             return false;
-        s->gone[to] = from->gone[v];
+        j->to->row[to] = *row;
+        j->to->row[to].at = at;
     }
-    for (uint32_t r = 0; r < from->rows; r++) {
-        uint32_t to = adx_new_row(s, from->row[r].kind);
-        if (to == UINT32_MAX)
+    return true;
+}
+
+// Adds the conditions of one set to another, for the same indices: rows `mine`
+// are to be rows `yours` of `from`. Rows `kept` of `from` come with them, from
+// row *first on. False: no memory.
+static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
+                          uint32_t yours, uint32_t dims, uint32_t kept,
+                          uint32_t count, uint32_t *first)
+{
+    const adx_joining j = { s, from, ADX_GET(s->arena, from->vars, uint32_t) };
+    if (j.var == NULL)
+        return false;
+    for (uint32_t v = 0; v < from->vars; v++)
+        if (!from->gone[v]) {
+            j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
+            if (j.var[v] == UINT32_MAX)
+                return false;
+        }
+    if (!adx_join_conditions(&j))
+        return false;
+    *first = s->rows;
+    for (uint32_t i = 0; i < count; i++)
+        if (adx_join_row(&j, ADX_ROW_FORM, kept + i) == UINT32_MAX)
             return false;
-        s->row[to] = from->row[r];
-        s->row[to].at += rows;
-        int64_t *form = adx_form_of(s, to);
-        form[0] = adx_form_of(from, r)[0];
-        for (uint32_t v = 0; v < from->vars; v++)
-            form[1 + base + v] = adx_form_of(from, r)[1 + v];
-    }
     for (uint32_t i = 0; i < dims; i++) {
-        uint32_t to = adx_new_row(s, ADX_ROW_ZERO);
+        uint32_t to = adx_join_row(&j, ADX_ROW_ZERO, yours + i);
         if (to == UINT32_MAX)
             return false;
-        adx_add_multiple(s, adx_form_of(s, to), 1, adx_form_of(s, mine + i));
-        adx_add_multiple(s, adx_form_of(s, to), -1,
-                    adx_form_of(s, rows + yours + i));
+        adx_add_multiple(s, adx_form_of(s, to), -1, adx_form_of(s, mine + i));
     }
     s->empty = s->empty || from->empty;
     adx_simplify_set(s);
@@ -378,8 +425,9 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
         uint32_t rows;
         uint32_t vars = s->vars;
         adx_set *joined = adx_copy_set(s);
-        if (joined == NULL || !adx_join_sets(joined, to.row, v->term->set,
-                                        v->term->out, v->dims, &rows))
+        if (joined == NULL
+            || !adx_join_sets(joined, to.row, v->term->set, v->term->out,
+                              v->dims, 0, 0, &rows))
             return false;
         if (adx_all_gone(joined, vars)) {
             *set = joined;

@@ -83,10 +83,12 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
 {
     adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
     const adx_set *s = term->set;
-    l = l == NULL ? NULL : l;
     if (l == NULL)
         return NULL;
-    l->nest = adx_make_nest(s, adx_choose_inner(t, term, value));
+    bool picks = term->most != 0
+              || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
+    l->nest = adx_make_nest(s, picks ? ADX_IN_ORDER
+                                     : adx_choose_inner(t, term, value));
     if (l->nest == NULL)
         return NULL;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX

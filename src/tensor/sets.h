@@ -14,8 +14,8 @@
  *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
  *           adx_new_bitmap adx_invert_table adx_row_kind ADX_ROW_GONE
  *           ADX_ROW_FORM ADX_ROW_ZERO ADX_ROW_SIGN ADX_ROW_VALUE ADX_ROW_BIT
- *           ADX_ROW_NO_BIT adx_set adx_form_of adx_new_set adx_copy_set
- *           adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
+ *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
+ *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_simplify_set adx_box_points adx_combine_bounds
  *           ADX_ROWS_MOST adx_project
@@ -346,6 +346,24 @@ static bool adx_use_zero(adx_set *s, uint32_t r)
     return false;
 }
 
+// Whether a row before this one says the same of its form; the stronger one
+// stays.
+static bool adx_is_said_before(adx_set *s, uint32_t r)
+{
+    const int64_t *form = adx_form_of(s, r);
+    for (uint32_t q = 0; q < r; q++) {
+        int64_t *before = adx_form_of(s, q);
+        if (s->row[q].kind != s->row[r].kind || s->row[q].bits != s->row[r].bits
+            || memcmp(before + 1, form + 1, s->vars * sizeof *form) != 0)
+            continue;
+        if (s->row[r].kind != ADX_ROW_SIGN && before[0] != form[0])
+            continue;
+        before[0] = form[0] < before[0] ? form[0] : before[0];
+        return true;
+    }
+    return false;
+}
+
 // A row that must not be negative: always is so, never is, or bounds a
 // variable. Whether something changed.
 static bool adx_use_sign(adx_set *s, uint32_t r)
@@ -363,6 +381,10 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     for (uint32_t i = 1; d > 1 && i <= s->vars; i++)
         form[i] /= d;
     form[0] = d > 1 ? adx_floor_div(form[0], d) : form[0];
+    if (count > 1 && adx_is_said_before(s, r)) {
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
     if (count > 1)
         return false;
     if (form[1 + v] > 0 && -form[0] > s->low[v])
@@ -399,6 +421,10 @@ static bool adx_use_bit(adx_set *s, uint32_t r)
     uint32_t count;
     uint32_t some;
     adx_divisor_of(s, form, &count, &some);
+    if (count > 0 && adx_is_said_before(s, r)) {
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
     if (count > 0)
         return false;
     bool set = form[0] >= 0 && (uint64_t)form[0] < s->row[r].bits->n

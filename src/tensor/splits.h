@@ -9,6 +9,7 @@
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
+ *           adx_where_by_bits
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -394,6 +395,16 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
+// The part of a set where a condition is true, by bits. NULL: no memory.
+static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
+                                         uint32_t node)
+{
+    adx_set_pieces *to = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (to != NULL)
+        adx_split_bits(k, s, node, false, to);
+    return to;
+}
+
 // The disjoint parts of a set where a condition is true. NULL: no memory.
 static adx_set_pieces *adx_where(adx_lowering *k, const adx_set *s,
                                  uint32_t node)
@@ -403,12 +414,10 @@ static adx_set_pieces *adx_where(adx_lowering *k, const adx_set *s,
         return NULL;
     k->overflows = false;
     adx_split_set(k, s, node, false, to);
-    if (k->overflows) {
-        k->overflows = false;
-        to->n = 0;
-        adx_split_bits(k, s, node, false, to);
-    }
-    return to;
+    if (!k->overflows)
+        return to;
+    k->overflows = false;
+    return adx_where_by_bits(k, s, node);
 }
 
 ADX_SELDOM_END
