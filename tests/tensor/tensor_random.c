@@ -30,6 +30,24 @@ typedef struct trial {
     char why[400];              // empty: right
 } trial;
 
+// What a program may ask for, all in all: sets must not grow and grow.
+enum { MOST_BYTES = 1 << 26 };
+
+static void *some_alloc(size_t bytes, void *user)
+{
+    size_t *left = user;
+    if (bytes > *left)
+        return NULL;
+    *left -= bytes;
+    return malloc(bytes);
+}
+
+static void some_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
 typedef struct results {
     ad_real y[DRAW_ARRAYS][DRAW_NUMBERS];
     ad_real dy[DRAW_ARRAYS][DRAW_NUMBERS];
@@ -247,10 +265,13 @@ static void run_trial(trial *c, const tree *p, tree_text *text)
     tree_run forward;
     ad_tensor_error error;
     enum tree_mode mode = c->wide ? TREE_WIDE : TREE_EXACT;
+    size_t left = MOST_BYTES;
+    const ad_allocator memory = { some_alloc, some_free, &left };
+    const ad_tensor_options options = { .allocator = &memory };
     c->why[0] = '\0';
     draw_point_of(p, c->seed, &point);
     c->useless = !expect(p, &point, mode, &forward, &e);
-    ad_tensor *t = c->useless ? NULL : bind_tree(p, NULL, text, &error);
+    ad_tensor *t = c->useless ? NULL : bind_tree(p, &options, text, &error);
     if (!c->useless && t == NULL)
         wrong(c, "refused: %s", error.text);
     if (t != NULL) {
