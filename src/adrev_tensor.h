@@ -3,27 +3,69 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_tensor.h"
  *
- * A text declares arrays and gives formulas:
+ * A text declares arrays and gives formulas. It is bound to sizes, and then
+ * evaluated with its derivatives:
  *
- *     in A[m,n], x[n], b[m];
- *     r[i] = sum(j) A[i,j]*x[j] - b[i];
- *     out f = 0.5*sum(i) r[i]^2;
+ *     #include <stdio.h>
  *
- * ad_tensor_new reads it, and says what is wrong and where:
+ *     static const char text[] = "in A[m,n], x[n], b[m];"
+ *                                "r[i] = sum(j) A[i,j]*x[j] - b[i];"
+ *                                "out f = 0.5*sum(i) r[i]^2;";
+ *
+ *     int main(void)
+ *     {
+ *         const ad_real A[] = { 1, 2, 3, 4, 5, 6 }, x[] = { 1, -1 };
+ *         const ad_real b[] = { 0, 0, 1 }, *in[] = { A, x, b };
+ *         ad_real f, gx[2], *g[] = { NULL, gx, NULL };     // only that of x
+ *         ad_tensor_error e;
+ *         ad_tensor *t;
+ *         if (ad_tensor_new(&t, text, NULL, &e) != ADREV_OK)
+ *             return puts(e.text), 1;
+ *         ad_tensor_size(t, "m", 3);
+ *         ad_tensor_size(t, "n", 2);
+ *         if (ad_tensor_bind(t, &e) != ADREV_OK
+ *             || ad_tensor_gradient(t, in, &f, g) != ADREV_OK)
+ *             return 1;
+ *         printf("f = %g, gradient (%g, %g)\n", f, gx[0], gx[1]);
+ *         ad_tensor_free(t);
+ *     }
+ *
+ *     f = 3, gradient (-14, -18)
+ *
+ * Loops visit only the points where a condition is true. So zeros that are
+ * there for want of a condition cost nothing, in derivatives, too.
+ *
+ * An error has a place:
  *
  *     2:26: 'j' runs over another range here than before
  *         out y[i] = sum(j) A[j,i]*x[j];
  *                                  ^
  *
- * The language is described in docs/tensor-language.md.
+ * The language, and what a text costs: docs/tensor-language.md.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   tensor/api tensor/tree tensor/messages tensor/scan tensor/decimal
- *   tensor/names tensor/forms tensor/conditions tensor/expressions
- *   tensor/arena tensor/sets tensor/nests tensor/binding tensor/syntax
- *   tensor/print tensor/programs tensor/lower tensor/formulas tensor/derive
- *   tensor/run tensor/queries
+ *   tensor/api           the interface
+ *   tensor/tree          a text as it is understood
+ *   tensor/messages      what is wrong with a text, in words
+ *   tensor/scan          the words of a text
+ *   tensor/decimal       the value of a number in a text
+ *   tensor/names         what a name stands for; ranges of indices
+ *   tensor/forms         reads affine forms
+ *   tensor/conditions    reads conditions, and what sums bind
+ *   tensor/expressions   reads the right sides of formulas
+ *   tensor/arena         memory of a text that is bound
+ *   tensor/sets          sets of integer points
+ *   tensor/nests         loops over the points of a set
+ *   tensor/binding       sizes, relations, maps and layouts
+ *   tensor/syntax        from a text to its tree
+ *   tensor/print         a tree as text of the language
+ *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/lower         ranges and conditions go into the sets of terms
+ *   tensor/formulas      from expressions to terms
+ *   tensor/derive        derivation: tangents and adjoints of programs
+ *   tensor/run           evaluates programs by loops
+ *   tensor/queries       binding, values, derivatives and counts
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

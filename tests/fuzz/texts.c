@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* texts.c - any text of formulas. The first byte says which allocation fails.
  *
  * A text is accepted, or refused with a place in it. What is accepted is

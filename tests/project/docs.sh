@@ -1,7 +1,8 @@
 #!/bin/sh
 # tags:
-# The programs printed in adrev.h and README.md print what they say, and the
-# reference is that of the table:        sh tests/project/docs.sh CC FLAGS DIR
+# The programs printed in headers, README.md and docs/tensor-language.md print
+# what they say, and the reference is that of the table:
+#                                        sh tests/project/docs.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -70,9 +71,9 @@ if build code; then
            "$root/adrev_code.h")"
 fi
 
-# Those of adrev_bulk.h and adrev_loop.h: to the brace that closes main, in two
-# parts, and a line of output.
-for header in bulk loop; do
+# Those of adrev_bulk.h, adrev_loop.h, adrev_tensor.h: to the brace that closes
+# main, in two parts, and a line of output.
+for header in bulk loop tensor; do
     awk '/#define ADREV_IMPL/ { on = 1 }
          on && /^ \* [^ ]/ { next }
          on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }
@@ -85,15 +86,18 @@ for header in bulk loop; do
            | sed 's/^ \* *//; s/   .*//')"
 done
 
-# The README: each C block, and the block of output after it.
+# Of two pages each C block, and the block of output after it.
 block() {
     awk -v kind="^\`\`\`$1" -v n="$2" '/^```/ && on { exit }
-        $0 ~ kind { on = ++k == n; next } on' "$root/README.md"
+        $0 ~ kind { on = ++k == n; next } on' "$root/$page"
 }
-for i in $(seq "$(grep -c '^```c$' "$root/README.md")"); do
-    block c $i > "$dir/readme$i.c"
-    build readme$i
-    check "program $i of README.md" "$("$dir/readme$i")" "$(block text $i)"
+for page in README.md docs/tensor-language.md; do
+    name=$(basename "$page" .md)
+    for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
+        block c $i > "$dir/$name$i.c"
+        build $name$i
+        check "program $i of $page" "$("$dir/$name$i")" "$(block text $i)"
+    done
 done
 
 "$cc" -std=c11 -O1 -I"$root" "$root/tools/reference.c" -o "$dir/reference" -lm

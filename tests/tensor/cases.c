@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// plan: listed
+// tags:
 /* cases.c - tensor programs with known values, gradients and operations
  * (cases.h), whole programs beside C by hand (programs.h), and how counts,
  * memory and time grow with the size.                                       */
@@ -208,16 +208,16 @@ typedef struct grown {
 } grown;
 
 static const grown growing[] = {
-    { "T1", CASE_DIAGONAL "out f = " CASE_TRACES_4 ";", false, false },
-    { "T2", CASE_DIAGONAL "out f = sum(i) A[i,0]*A[0,i];", false, false },
-    { "T3", CASE_DIAGONAL "out f = sum(c<4,i) A[i,c]*A[c,i];", false, false },
-    { "T4", "in s[n]; A[i<n,j<n] = [i==j] s[0]; out f = sum(i) A[i,i];", false,
+    { "A1", CASE_DIAGONAL "out f = " CASE_TRACES_4 ";", false, false },
+    { "A2", CASE_DIAGONAL "out f = sum(i) A[i,0]*A[0,i];", false, false },
+    { "A3", CASE_DIAGONAL "out f = sum(c<4,i) A[i,c]*A[c,i];", false, false },
+    { "A4", "in s[n]; A[i<n,j<n] = [i==j] s[0]; out f = sum(i) A[i,i];", false,
       false },
-    { "T9", "in x[n]; out f = sum(i: i != 1) x[i];", false, false },
-    { "T15", "in A[n,n]; out f = sum(i,j: i+j == n-1) A[i,j];", true, false },
-    { "T18", "in A[n,n], x[n];"
+    { "A9", "in x[n]; out f = sum(i: i != 1) x[i];", false, false },
+    { "A15", "in A[n,n]; out f = sum(i,j: i+j == n-1) A[i,j];", true, false },
+    { "A18", "in A[n,n], x[n];"
       " out y[i] = sum(j: i-1 <= j <= i+1) A[i,j]*x[j];", true, false },
-    { "T19", "rel R[n,n]; in A[R], x[n]; out y[i] = sum(j) A[i,j]*x[j];", false,
+    { "A19", "rel R[n,n]; in A[R], x[n]; out y[i] = sum(j) A[i,j]*x[j];", false,
       true },
 };
 
