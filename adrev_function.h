@@ -3282,14 +3282,8 @@ typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 static adx_cost adx_cost_of(uint32_t op)
 {
     switch (op) {
-    case ADREV_OP_add: case ADREV_OP_sub: case ADREV_OP_mul: case ADREV_OP_div:
-    case ADREV_OP_fma: case ADREV_OP_neg: case ADREV_OP_sqr: case ADREV_OP_abs:
-    case ADREV_OP_min: case ADREV_OP_max: case ADREV_OP_clamp:
-    case ADREV_OP_select: case ADREV_OP_fdim: case ADREV_OP_copysign:
-    case ADREV_OP_sqrt: case ADREV_OP_relu: case ADREV_OP_sign:
-    case ADREV_OP_detach:
-    case ADREV_OP_lt: case ADREV_OP_le: case ADREV_OP_gt: case ADREV_OP_ge:
-    case ADREV_OP_eq: case ADREV_OP_ne:
+    case ADREV_OP_fma: case ADREV_OP_abs: case ADREV_OP_fdim:
+    case ADREV_OP_copysign: case ADREV_OP_sqrt: case ADREV_OP_sign:
     case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_chain_sub:
     case ADX_OP_mul_add: case ADX_OP_mul_sub: case ADX_OP_or: case ADX_OP_and:
     case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_hypot_dx:
@@ -3304,8 +3298,9 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_softplus: case ADX_OP_digamma: case ADX_OP_polygamma:
     case ADX_OP_pow_dxx: case ADX_OP_pow_dxy:
         return ADX_LONG;
-    default:
-        return ADX_CALL;
+    default:                    // of the table: short if nothing is called
+        return op < ADX_OP_COUNT
+            && strchr(adx_row_of(op)->value, '(') == NULL ? ADX_SHORT : ADX_CALL;
     }
 }
 

@@ -104,8 +104,8 @@ for switch in $(grep -ohE -e '(-D|^#define )(ADREV|ADX)_\w+' tests/*/*.[ch] \
         || say "tests set $switch, which is no switch"
 done
 
-# Width: 80 columns; 100 in aligned tables and macros. The rows of section 4
-# of adrev.h are one line each, however long.
+# Width: 80 columns; 100 in aligned tables and macros. The rows of
+# core/operations are one line each, however long.
 awk '/clang-format off/ { table = 1 } /clang-format on/ { table = 0 }
      length > 100 && !table {
          print FILENAME ":" FNR ": " length " columns" }' \
