@@ -63,6 +63,7 @@
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
  *   tensor/lower         ranges and conditions go into the sets of terms
+ *   tensor/splits        sets where a condition is true
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/run           evaluates programs by loops
@@ -202,7 +203,8 @@ ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
-//                fit; ADREV_ENOMEM
+//                fit; ADREV_ELIMIT: an array, or the points at which a condition
+//                is true, are too many to count; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
 ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
@@ -216,7 +218,7 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
  *                untouched
- *   cost         the multiples of the program's own cost that the theorem of
+ *   cost         the multiples of the program's own cost that "What it costs" of
  *                docs/tensor-language.md states                              */
 
 // y = f(x).
@@ -240,6 +242,10 @@ ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
                                      ad_real *f, ad_real *const g[]);
 
 // hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
+//
+//   returns      as above; ADREV_EEXTERNAL: a function of inputs whose second
+//                derivative is not known here, which are all but exp, sqr, fma
+//                and those that are linear
 ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
@@ -6513,21 +6519,54 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// The partial of a row with respect to an argument, at the points of a set. That
-// of a quotient is a quotient, 1/y or (x/y)/y, of which the second is to be
-// subtracted: *k becomes -1.
-static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
-                                  const adx_set *s, ad_real *k)
+// The partial of a row as a factor, times a number.
+typedef struct adx_tensor_partial {
+    adx_access from;            // value 0: there is none but the number
+    ad_real k;
+} adx_tensor_partial;
+
+// A partial that is an argument, the result, or a number, by its text in the
+// table. False: it is none of these.
+static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
+                                 adx_tensor_partial *to)
+{
+    const adx_tensor_term *of = adx_tensor_value_at(t, row)->term;
+    static const char letters[] = "xyz";
+    const char *letter = strchr(letters, text[0]);
+    bool twice = strcmp(text, "2 * x") == 0;
+    to->from.value = to->from.row = 0;
+    to->k = twice ? 2 : text[0] == '-' ? -1 : 1;
+    if (strcmp(text, "1") == 0 || strcmp(text, "-1") == 0)
+        return true;
+    if (strcmp(text, "v") == 0) {
+        to->from.value = row;
+        to->from.row = of->out;
+        return true;
+    }
+    if (twice || (letter != NULL && text[1] == '\0'))
+        to->from = of->factor[twice ? 0 : letter - letters];
+    return to->from.value != 0;
+}
+
+// A partial as a value, at the points of a set. That of a quotient is a quotient,
+// 1/y or (x/y)/y, of which the second is to be subtracted.
+static adx_tensor_partial adx_partial_of(ad_tensor *t, uint32_t row,
+                                         uint32_t which, const adx_set *s)
 {
     uint32_t op = adx_tensor_value_at(t, row)->op;
     bool quotient = op == ADREV_OP_div;
+    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+    adx_tensor_partial to;
+    if (adx_is_plain_partial(t, row, ad_op_table()[op].partial[which], &to))
+        return to;
     uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
     uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
                                                  : ADX_VALUE_PARTIAL);
-    *k = quotient && which == 1 ? -1 : 1;
+    to.from.value = p;
+    to.from.row = of.out;
+    to.k = quotient && which == 1 ? -1 : 1;
     if (p == 0)
-        return 0;
-    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+        return to;
     const adx_access above = { which == 0 ? one : row, of.out };
     adx_tensor_value_at(t, p)->op = op;
     adx_tensor_value_at(t, p)->which = which;
@@ -6536,7 +6575,7 @@ static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
     for (uint32_t i = 0; i < of.factors; i++)
         adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
     adx_finish_value(t, p);
-    return p;
+    return to;
 }
 
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
@@ -6590,13 +6629,13 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        ad_real k;
-        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
-                                     of.out };
+        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
         uint32_t to = adx_tangent_value(t, value);
-        adx_tensor_term *term = partial.value == 0 || to == 0 ? NULL
-                              : adx_new_tensor_term(t, to, s, of.out, k);
-        adx_add_factor(term, partial);
+        adx_tensor_term *term = to == 0 ? NULL
+                              : adx_new_tensor_term(t, to, s, of.out,
+                                                    partial.k);
+        if (partial.from.value != 0)
+            adx_add_factor(term, partial.from);
         adx_add_factor(term, moved);
     }
 }
@@ -6625,12 +6664,10 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
 // A partial that depends on inputs: its own derivative is not known.
 static void adx_note_curved(ad_tensor *t, const adx_tensor_value *partial)
 {
-    const char *text = ad_op_table()[partial->op].partial[partial->which];
-    if (strcmp(text, "1") != 0 && strcmp(text, "-1") != 0)
-        for (uint32_t i = 0; i < partial->term[0].factors; i++)
-            t->program->curved = t->program->curved
-                || adx_tensor_value_at(t, partial->term[0].factor[i].value)
-                       ->tangent != 0;
+    for (uint32_t i = 0; i < partial->term[0].factors; i++)
+        t->program->curved = t->program->curved
+            || adx_tensor_value_at(t, partial->term[0].factor[i].value)
+                   ->tangent != 0;
 }
 
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
@@ -6677,15 +6714,12 @@ static bool adx_is_active(const ad_tensor *t, uint32_t value)
 // adjoint of the result, at the points of s, where that is.
 static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
                              const adx_tensor_term *of, uint32_t which,
-                             const adx_access *instead, adx_access above,
-                             ad_real k)
+                             adx_access above, ad_real k)
 {
     uint32_t to = adx_adjoint_value(t, of->factor[which].value);
     adx_tensor_term *term = to == 0 ? NULL
                           : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
-    if (instead != NULL)
-        adx_add_factor(term, *instead);
-    for (uint32_t i = 0; i < of->factors && instead == NULL; i++)
+    for (uint32_t i = 0; i < of->factors; i++)
         if (i != which)
             adx_add_factor(term, of->factor[i]);
     adx_add_factor(term, above);
@@ -6705,11 +6739,13 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        ad_real k;
-        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
-                                     of->out };
-        if (partial.value != 0)
-            adx_adjoint_term(t, s, of, i, &partial, above, k);
+        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
+        uint32_t to = adx_adjoint_value(t, of->factor[i].value);
+        adx_tensor_term *term = to == 0 ? NULL
+            : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
+        if (partial.from.value != 0)
+            adx_add_factor(term, partial.from);
+        adx_add_factor(term, above);
     }
 }
 
@@ -6743,7 +6779,7 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
         bool square = adx_is_square(t, &of);
         for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
             if (adx_is_active(t, of.factor[j].value))
-                adx_adjoint_term(t, s, &of, j, NULL, above,
+                adx_adjoint_term(t, s, &of, j, above,
                                  square ? 2 * of.k : of.k);
     }
 }
@@ -7236,11 +7272,17 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
     uint32_t picking = 0;
+    bool lacks = false;
     e->value = v;
     e->out = e->base[value];
     if (v->size == 0)
         return;
-    adx_clear_value(e, v);
+    for (uint32_t j = 0; j < v->terms; j++)
+        lacks = lacks || adx_is_nothing(e, &v->term[j]);
+    if (lacks)                  // what is not added is still read
+        adx_clear_from(v, 0, e->out);
+    else
+        adx_clear_value(e, v);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
@@ -7784,6 +7826,8 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
+    if (part == ADREV_TENSOR_HVP && p->curved)
+        return ADREV_EEXTERNAL;
     const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
                            : part == ADREV_TENSOR_JVP ? p->tangent_out
                            : part == ADREV_TENSOR_VJP ? p->adjoint_in

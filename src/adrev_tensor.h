@@ -62,6 +62,7 @@
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
  *   tensor/lower         ranges and conditions go into the sets of terms
+ *   tensor/splits        sets where a condition is true
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/run           evaluates programs by loops

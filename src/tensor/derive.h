@@ -50,21 +50,54 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// The partial of a row with respect to an argument, at the points of a set. That
-// of a quotient is a quotient, 1/y or (x/y)/y, of which the second is to be
-// subtracted: *k becomes -1.
-static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
-                                  const adx_set *s, ad_real *k)
+// The partial of a row as a factor, times a number.
+typedef struct adx_tensor_partial {
+    adx_access from;            // value 0: there is none but the number
+    ad_real k;
+} adx_tensor_partial;
+
+// A partial that is an argument, the result, or a number, by its text in the
+// table. False: it is none of these.
+static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
+                                 adx_tensor_partial *to)
+{
+    const adx_tensor_term *of = adx_tensor_value_at(t, row)->term;
+    static const char letters[] = "xyz";
+    const char *letter = strchr(letters, text[0]);
+    bool twice = strcmp(text, "2 * x") == 0;
+    to->from.value = to->from.row = 0;
+    to->k = twice ? 2 : text[0] == '-' ? -1 : 1;
+    if (strcmp(text, "1") == 0 || strcmp(text, "-1") == 0)
+        return true;
+    if (strcmp(text, "v") == 0) {
+        to->from.value = row;
+        to->from.row = of->out;
+        return true;
+    }
+    if (twice || (letter != NULL && text[1] == '\0'))
+        to->from = of->factor[twice ? 0 : letter - letters];
+    return to->from.value != 0;
+}
+
+// A partial as a value, at the points of a set. That of a quotient is a quotient,
+// 1/y or (x/y)/y, of which the second is to be subtracted.
+static adx_tensor_partial adx_partial_of(ad_tensor *t, uint32_t row,
+                                         uint32_t which, const adx_set *s)
 {
     uint32_t op = adx_tensor_value_at(t, row)->op;
     bool quotient = op == ADREV_OP_div;
+    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+    adx_tensor_partial to;
+    if (adx_is_plain_partial(t, row, ad_op_table()[op].partial[which], &to))
+        return to;
     uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
     uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
                                                  : ADX_VALUE_PARTIAL);
-    *k = quotient && which == 1 ? -1 : 1;
+    to.from.value = p;
+    to.from.row = of.out;
+    to.k = quotient && which == 1 ? -1 : 1;
     if (p == 0)
-        return 0;
-    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+        return to;
     const adx_access above = { which == 0 ? one : row, of.out };
     adx_tensor_value_at(t, p)->op = op;
     adx_tensor_value_at(t, p)->which = which;
@@ -73,7 +106,7 @@ static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
     for (uint32_t i = 0; i < of.factors; i++)
         adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
     adx_finish_value(t, p);
-    return p;
+    return to;
 }
 
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
@@ -127,13 +160,13 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        ad_real k;
-        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
-                                     of.out };
+        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
         uint32_t to = adx_tangent_value(t, value);
-        adx_tensor_term *term = partial.value == 0 || to == 0 ? NULL
-                              : adx_new_tensor_term(t, to, s, of.out, k);
-        adx_add_factor(term, partial);
+        adx_tensor_term *term = to == 0 ? NULL
+                              : adx_new_tensor_term(t, to, s, of.out,
+                                                    partial.k);
+        if (partial.from.value != 0)
+            adx_add_factor(term, partial.from);
         adx_add_factor(term, moved);
     }
 }
@@ -162,12 +195,10 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
 // A partial that depends on inputs: its own derivative is not known.
 static void adx_note_curved(ad_tensor *t, const adx_tensor_value *partial)
 {
-    const char *text = ad_op_table()[partial->op].partial[partial->which];
-    if (strcmp(text, "1") != 0 && strcmp(text, "-1") != 0)
-        for (uint32_t i = 0; i < partial->term[0].factors; i++)
-            t->program->curved = t->program->curved
-                || adx_tensor_value_at(t, partial->term[0].factor[i].value)
-                       ->tangent != 0;
+    for (uint32_t i = 0; i < partial->term[0].factors; i++)
+        t->program->curved = t->program->curved
+            || adx_tensor_value_at(t, partial->term[0].factor[i].value)
+                   ->tangent != 0;
 }
 
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
@@ -214,15 +245,12 @@ static bool adx_is_active(const ad_tensor *t, uint32_t value)
 // adjoint of the result, at the points of s, where that is.
 static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
                              const adx_tensor_term *of, uint32_t which,
-                             const adx_access *instead, adx_access above,
-                             ad_real k)
+                             adx_access above, ad_real k)
 {
     uint32_t to = adx_adjoint_value(t, of->factor[which].value);
     adx_tensor_term *term = to == 0 ? NULL
                           : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
-    if (instead != NULL)
-        adx_add_factor(term, *instead);
-    for (uint32_t i = 0; i < of->factors && instead == NULL; i++)
+    for (uint32_t i = 0; i < of->factors; i++)
         if (i != which)
             adx_add_factor(term, of->factor[i]);
     adx_add_factor(term, above);
@@ -242,11 +270,13 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        ad_real k;
-        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
-                                     of->out };
-        if (partial.value != 0)
-            adx_adjoint_term(t, s, of, i, &partial, above, k);
+        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
+        uint32_t to = adx_adjoint_value(t, of->factor[i].value);
+        adx_tensor_term *term = to == 0 ? NULL
+            : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
+        if (partial.from.value != 0)
+            adx_add_factor(term, partial.from);
+        adx_add_factor(term, above);
     }
 }
 
@@ -280,7 +310,7 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
         bool square = adx_is_square(t, &of);
         for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
             if (adx_is_active(t, of.factor[j].value))
-                adx_adjoint_term(t, s, &of, j, NULL, above,
+                adx_adjoint_term(t, s, &of, j, above,
                                  square ? 2 * of.k : of.k);
     }
 }

@@ -414,11 +414,17 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
     uint32_t picking = 0;
+    bool lacks = false;
     e->value = v;
     e->out = e->base[value];
     if (v->size == 0)
         return;
-    adx_clear_value(e, v);
+    for (uint32_t j = 0; j < v->terms; j++)
+        lacks = lacks || adx_is_nothing(e, &v->term[j]);
+    if (lacks)                  // what is not added is still read
+        adx_clear_from(v, 0, e->out);
+    else
+        adx_clear_value(e, v);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
