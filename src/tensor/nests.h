@@ -14,8 +14,6 @@
  *           adx_walk_nest
  * ========================================================================== */
 
-ADX_SELDOM_BEGIN
-
 // c + sum k[i]*x[var[i]]
 typedef struct adx_sparse_form {
     int64_t c;
@@ -463,5 +461,3 @@ static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
     const adx_nest_walk w = { nest, visit, user, x };
     return nest->empty || adx_walk_from(&w, 0);
 }
-
-ADX_SELDOM_END
