@@ -436,7 +436,8 @@ typedef struct adx_text {
     bool single;
     bool absorbing;
     bool exported;
-    bool sizes;                 // of work as data, for ad_fn_compile
+    bool loaded;                // written for ad_fn_compile: with checks, blocks
+                                // and loops, and the size of work as data
     bool header;                // declarations only
     bool muted;                 // nothing is put
 } adx_text;
@@ -982,7 +983,7 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
     adx_node plain = *s;
     const void *both[] = { k, &plain };
     bool minus = false;
-    if (k->text->sizes && k->parts == 1
+    if (k->text->loaded && k->parts == 1
         && (s->op == ADREV_OP_mul || s->op == ADX_OP_chain)) {
         plain.a = adx_without_sign(k->p, s->a, &minus);
         plain.b = adx_without_sign(k->p, s->b, &minus);
@@ -997,7 +998,7 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
     adx_say_formula(k->text, adx_value_text(k->text, s->op), adx_say_argument,
                     both);
     adx_say(k->text, minus ? ");\n" : ";\n");
-    if (k->text->sizes && s->op == ADREV_OP_neg && !k->stored[s->r])
+    if (k->text->loaded && s->op == ADREV_OP_neg && !k->stored[s->r])
         adx_say_index(k->text, "    (void)v", s->r, ";\n");
 }
 
@@ -1589,7 +1590,7 @@ ADX_SELDOM_END
  * for very long functions, so the nodes of a long one are split into several C
  * functions, f_value_0, f_value_1 ..., which f_value calls one after the other.
  *
- * For ad_fn_compile there is more (`sizes`): the size of work as data; a check
+ * For ad_fn_compile there is more (`loaded`): the size of work as data; a check
  * whether the results are finite, which makes the function return -1; a loop
  * over a block of points; and a loop over the steps of a loop.
  *
@@ -1900,7 +1901,7 @@ static void adx_say_calls(adx_writing *k)
 // that reads what has just been written has to wait for it.
 static bool adx_has_check(const adx_writing *k)
 {
-    return k->text->sizes && k->p->manys == 0 && k->parts == 1
+    return k->text->loaded && k->p->manys == 0 && k->parts == 1
         && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
@@ -2135,7 +2136,7 @@ static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
     bool checks = adx_has_check(k);
-    k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
+    k->tells = t->loaded && k->parts == 1 && k->p->manys > 0
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
@@ -2152,7 +2153,7 @@ static void adx_say_function(adx_writing *k)
         adx_say_check(k);
     adx_say_results(k);
     adx_say(t, "    return %s;\n}\n\n", k->tells ? "fault ? -1 : 0" : "0");
-    if (t->sizes)
+    if (t->loaded)
         adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
                 t->name, k->what, t->name, k->what);
     if (checks || k->tells)
@@ -2546,7 +2547,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
 static void adx_write_besides(adx_writing *k, const adx_program *q,
                               const ad_fn *fn, const adx_c_kind *kind)
 {
-    if (k->text->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+    if (k->text->loaded && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
         adx_mark_used(q, k->used);
         adx_say_block(k);
     }
@@ -2588,7 +2589,7 @@ static ad_status adx_do_kind(adx_c_file *file, size_t which)
     adx_program q;
     ad_status status = adx_make_c_kind(&q, file->fn, kind);
     size_t all = q.outputs;
-    if (status == ADREV_OK && !file->text->sizes)
+    if (status == ADREV_OK && !file->text->loaded)
         q.outputs = adx_c_length(file->fn, kind, kind->out[0])
                   + adx_c_length(file->fn, kind, kind->out[1]);
     if (status == ADREV_OK)
@@ -3162,11 +3163,11 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
 {
-    bool sizes = form == ADX_FORM_loaded;
+    bool loaded = form == ADX_FORM_loaded;
     bool declared = form == ADX_FORM_header || o->header != NULL;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if ((functions & ~(unsigned)(sizes ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
+    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
         || (o->casadi && o->single) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
@@ -3176,7 +3177,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
-                   .exported = o->exported, .sizes = sizes,
+                   .exported = o->exported, .loaded = loaded,
                    .header = form == ADX_FORM_header };
     adx_c_file file = { .fn = fn, .options = o, .asked = functions, .text = &t,
                     .size = size };

@@ -7,7 +7,7 @@
  * for very long functions, so the nodes of a long one are split into several C
  * functions, f_value_0, f_value_1 ..., which f_value calls one after the other.
  *
- * For ad_fn_compile there is more (`sizes`): the size of work as data; a check
+ * For ad_fn_compile there is more (`loaded`): the size of work as data; a check
  * whether the results are finite, which makes the function return -1; a loop
  * over a block of points; and a loop over the steps of a loop.
  *
@@ -318,7 +318,7 @@ static void adx_say_calls(adx_writing *k)
 // that reads what has just been written has to wait for it.
 static bool adx_has_check(const adx_writing *k)
 {
-    return k->text->sizes && k->p->manys == 0 && k->parts == 1
+    return k->text->loaded && k->p->manys == 0 && k->parts == 1
         && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
@@ -553,7 +553,7 @@ static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
     bool checks = adx_has_check(k);
-    k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
+    k->tells = t->loaded && k->parts == 1 && k->p->manys > 0
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
@@ -570,7 +570,7 @@ static void adx_say_function(adx_writing *k)
         adx_say_check(k);
     adx_say_results(k);
     adx_say(t, "    return %s;\n}\n\n", k->tells ? "fault ? -1 : 0" : "0");
-    if (t->sizes)
+    if (t->loaded)
         adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
                 t->name, k->what, t->name, k->what);
     if (checks || k->tells)

@@ -74,7 +74,7 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
     adx_node plain = *s;
     const void *both[] = { k, &plain };
     bool minus = false;
-    if (k->text->sizes && k->parts == 1
+    if (k->text->loaded && k->parts == 1
         && (s->op == ADREV_OP_mul || s->op == ADX_OP_chain)) {
         plain.a = adx_without_sign(k->p, s->a, &minus);
         plain.b = adx_without_sign(k->p, s->b, &minus);
@@ -89,7 +89,7 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
     adx_say_formula(k->text, adx_value_text(k->text, s->op), adx_say_argument,
                     both);
     adx_say(k->text, minus ? ");\n" : ";\n");
-    if (k->text->sizes && s->op == ADREV_OP_neg && !k->stored[s->r])
+    if (k->text->loaded && s->op == ADREV_OP_neg && !k->stored[s->r])
         adx_say_index(k->text, "    (void)v", s->r, ";\n");
 }
 

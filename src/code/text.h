@@ -60,7 +60,8 @@ typedef struct adx_text {
     bool single;
     bool absorbing;
     bool exported;
-    bool sizes;                 // of work as data, for ad_fn_compile
+    bool loaded;                // written for ad_fn_compile: with checks, blocks
+                                // and loops, and the size of work as data
     bool header;                // declarations only
     bool muted;                 // nothing is put
 } adx_text;

@@ -248,7 +248,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
 static void adx_write_besides(adx_writing *k, const adx_program *q,
                               const ad_fn *fn, const adx_c_kind *kind)
 {
-    if (k->text->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+    if (k->text->loaded && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
         adx_mark_used(q, k->used);
         adx_say_block(k);
     }
@@ -290,7 +290,7 @@ static ad_status adx_do_kind(adx_c_file *file, size_t which)
     adx_program q;
     ad_status status = adx_make_c_kind(&q, file->fn, kind);
     size_t all = q.outputs;
-    if (status == ADREV_OK && !file->text->sizes)
+    if (status == ADREV_OK && !file->text->loaded)
         q.outputs = adx_c_length(file->fn, kind, kind->out[0])
                   + adx_c_length(file->fn, kind, kind->out[1]);
     if (status == ADREV_OK)

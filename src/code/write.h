@@ -125,11 +125,11 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
 {
-    bool sizes = form == ADX_FORM_loaded;
+    bool loaded = form == ADX_FORM_loaded;
     bool declared = form == ADX_FORM_header || o->header != NULL;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if ((functions & ~(unsigned)(sizes ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
+    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
         || (o->casadi && o->single) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
@@ -139,7 +139,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
-                   .exported = o->exported, .sizes = sizes,
+                   .exported = o->exported, .loaded = loaded,
                    .header = form == ADX_FORM_header };
     adx_c_file file = { .fn = fn, .options = o, .asked = functions, .text = &t,
                     .size = size };
