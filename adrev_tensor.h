@@ -4626,8 +4626,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_constant_value adx_place_form adx_mark_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           adx_constant_value adx_place_form adx_all_written adx_mark_written
+ *           adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4896,7 +4896,7 @@ static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *t
 }
 
 // Whether all numbers are written, as far as that is easily seen.
-static bool adx_is_full(ad_tensor *t, uint32_t value)
+static bool adx_all_written(ad_tensor *t, uint32_t value)
 {
     adx_tensor_value *v = &t->program->value[value];
     if (!v->known) {
@@ -4928,7 +4928,7 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 // Finds out which numbers are written. False: no memory.
 static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
-    if (adx_is_full(t, value) || t->program->value[value].support != NULL)
+    if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
     adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
     adx_tensor_value *v = &t->program->value[value];
@@ -5023,7 +5023,7 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
-    if (adx_is_full(t, to.value))
+    if (adx_all_written(t, to.value))
         return true;
     if (v->terms == 0) {
         (*set)->empty = true;
@@ -5317,7 +5317,7 @@ ADX_SELDOM_END
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
- *           adx_where_by_bits
+ *           adx_where_by_bits adx_set_where
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -5714,7 +5714,7 @@ static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
 }
 
 // The disjoint parts of a set where a condition is true. NULL: no memory.
-static adx_set_pieces *adx_where(adx_lowering *k, const adx_set *s,
+static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
                                  uint32_t node)
 {
     adx_set_pieces *to = ADX_GET(&k->t->arena, 1, adx_set_pieces);
@@ -5734,8 +5734,8 @@ ADX_SELDOM_END
  * From expressions to terms: reads, products, functions, and the values that
  * hold parts of an expression.
  *
- *   needs   code/matrix tensor/tree tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/lower tensor/splits
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/lower tensor/splits
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -5755,7 +5755,7 @@ static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
                                           uint32_t node)
 {
     if (node != 0)
-        return adx_where(k, s, node);
+        return adx_set_where(k, s, node);
     adx_set_pieces *all = ADX_GET(&k->t->arena, 1, adx_set_pieces);
     if (all != NULL)
         adx_add_set_piece(k, all, s);
@@ -6546,7 +6546,7 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
 
 // A partial as a value, at the points of a set. That of a quotient is a quotient,
 // 1/y or (x/y)/y, of which the second is to be subtracted.
-static adx_tensor_partial adx_partial_of(ad_tensor *t, uint32_t row,
+static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
     uint32_t op = adx_tensor_value_at(t, row)->op;
@@ -6625,7 +6625,7 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
+        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
@@ -6735,7 +6735,7 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
+        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_adjoint_value(t, of->factor[i].value);
         adx_tensor_term *term = to == 0 ? NULL
             : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
@@ -6859,8 +6859,8 @@ ADX_SELDOM_END
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   array/sums function/colour tensor/api tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs tensor/derive
+ *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs tensor/derive
  *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
@@ -7012,12 +7012,12 @@ static void adx_prepare_program(ad_tensor *t)
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
         if (!needed[p->order[i]])
             continue;
-        adx_is_full(t, p->order[i]);
+        adx_all_written(t, p->order[i]);
         bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
         for (uint32_t j = 0; j < v->terms; j++) {
             adx_tensor_term *term = &v->term[j];
             for (uint32_t f = 0; all && f < term->factors; f++)
-                if (!adx_is_full(t, term->factor[f].value))
+                if (!adx_all_written(t, term->factor[f].value))
                     adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
             term->loop = adx_make_loop(t, p->order[i], term);
             if (term->loop == NULL)
@@ -7034,7 +7034,7 @@ static void adx_prepare_program(ad_tensor *t)
 static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (value[i] != 0 && !adx_is_full(t, value[i]))
+        if (value[i] != 0 && !adx_all_written(t, value[i]))
             adx_tensor_value_at(t, value[i])->cleared = true;
 }
 
@@ -7120,7 +7120,7 @@ static ad_real adx_add_products(int64_t n, const ad_real *a, int64_t as,
          : adx_add_products_by(n, a, as, b, bs);
 }
 
-typedef struct adx_strip {
+typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
     ad_real *to;
@@ -7129,10 +7129,10 @@ typedef struct adx_strip {
     int64_t as;
     const ad_real *b;
     int64_t bs;
-} adx_strip;
+} adx_tensor_strip;
 
 // to = k*a*b, or += that.
-ADX_INLINE void adx_strip_by(const adx_strip *s, bool store, int64_t step,
+ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, bool store, int64_t step,
                              int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
@@ -7148,7 +7148,7 @@ ADX_INLINE void adx_strip_by(const adx_strip *s, bool store, int64_t step,
             to[i * step] += k * a[i * as] * b[i * bs];
 }
 
-static void adx_run_strip(const adx_strip *s, bool store)
+static void adx_run_strip(const adx_tensor_strip *s, bool store)
 {
     bool next = s->step == 1 && s->n > 1;
     if (next && s->as == 1 && s->bs == 1)
@@ -7175,7 +7175,7 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
         step[f] = loop ? l->factor[f].step : 0;
     }
-    const adx_strip s = {
+    const adx_tensor_strip s = {
         n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };

@@ -14,7 +14,7 @@
  *   needs   tape/memory function/operations function/program function/copy
  *           code/text code/layout code/statements
  *   offers  ADX_ROW_BLOCK ADX_BEFORE ADX_BY_ROW ADX_ALONG adx_row_loop
- *           adx_where adx_find_rows adx_say_of_row
+ *           adx_find_rows adx_say_of_row
  * ========================================================================== */
 
 enum { ADX_ROW_BLOCK = 64 };

@@ -15,8 +15,8 @@
  * full: the colouring ignores them, and they are computed by themselves.
  *
  *   needs   tape/memory function/pattern
- *   offers  ADX_UNCOLOURED adx_full_from adx_is_full adx_colour_columns
- *           adx_colour_stars adx_best_colouring
+ *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars
+ *           adx_best_colouring
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -81,7 +81,7 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
 
 // A partial as a value, at the points of a set. That of a quotient is a quotient,
 // 1/y or (x/y)/y, of which the second is to be subtracted.
-static adx_tensor_partial adx_partial_of(ad_tensor *t, uint32_t row,
+static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
     uint32_t op = adx_tensor_value_at(t, row)->op;
@@ -160,7 +160,7 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
+        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
@@ -270,7 +270,7 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        const adx_tensor_partial partial = adx_partial_of(t, value, i, s);
+        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_adjoint_value(t, of->factor[i].value);
         adx_tensor_term *term = to == 0 ? NULL
             : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);

@@ -4,8 +4,8 @@
  * From expressions to terms: reads, products, functions, and the values that
  * hold parts of an expression.
  *
- *   needs   code/matrix tensor/tree tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/lower tensor/splits
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/lower tensor/splits
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -25,7 +25,7 @@ static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
                                           uint32_t node)
 {
     if (node != 0)
-        return adx_where(k, s, node);
+        return adx_set_where(k, s, node);
     adx_set_pieces *all = ADX_GET(&k->t->arena, 1, adx_set_pieces);
     if (all != NULL)
         adx_add_set_piece(k, all, s);

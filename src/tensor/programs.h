@@ -17,8 +17,8 @@
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_constant_value adx_place_form adx_mark_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           adx_constant_value adx_place_form adx_all_written adx_mark_written
+ *           adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -287,7 +287,7 @@ static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *t
 }
 
 // Whether all numbers are written, as far as that is easily seen.
-static bool adx_is_full(ad_tensor *t, uint32_t value)
+static bool adx_all_written(ad_tensor *t, uint32_t value)
 {
     adx_tensor_value *v = &t->program->value[value];
     if (!v->known) {
@@ -319,7 +319,7 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 // Finds out which numbers are written. False: no memory.
 static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
-    if (adx_is_full(t, value) || t->program->value[value].support != NULL)
+    if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
     adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
     adx_tensor_value *v = &t->program->value[value];
@@ -414,7 +414,7 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
-    if (adx_is_full(t, to.value))
+    if (adx_all_written(t, to.value))
         return true;
     if (v->terms == 0) {
         (*set)->empty = true;

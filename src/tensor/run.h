@@ -5,8 +5,8 @@
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   array/sums function/colour tensor/api tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs tensor/derive
+ *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs tensor/derive
  *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
@@ -158,12 +158,12 @@ static void adx_prepare_program(ad_tensor *t)
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
         if (!needed[p->order[i]])
             continue;
-        adx_is_full(t, p->order[i]);
+        adx_all_written(t, p->order[i]);
         bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
         for (uint32_t j = 0; j < v->terms; j++) {
             adx_tensor_term *term = &v->term[j];
             for (uint32_t f = 0; all && f < term->factors; f++)
-                if (!adx_is_full(t, term->factor[f].value))
+                if (!adx_all_written(t, term->factor[f].value))
                     adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
             term->loop = adx_make_loop(t, p->order[i], term);
             if (term->loop == NULL)
@@ -180,7 +180,7 @@ static void adx_prepare_program(ad_tensor *t)
 static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (value[i] != 0 && !adx_is_full(t, value[i]))
+        if (value[i] != 0 && !adx_all_written(t, value[i]))
             adx_tensor_value_at(t, value[i])->cleared = true;
 }
 
@@ -266,7 +266,7 @@ static ad_real adx_add_products(int64_t n, const ad_real *a, int64_t as,
          : adx_add_products_by(n, a, as, b, bs);
 }
 
-typedef struct adx_strip {
+typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
     ad_real *to;
@@ -275,10 +275,10 @@ typedef struct adx_strip {
     int64_t as;
     const ad_real *b;
     int64_t bs;
-} adx_strip;
+} adx_tensor_strip;
 
 // to = k*a*b, or += that.
-ADX_INLINE void adx_strip_by(const adx_strip *s, bool store, int64_t step,
+ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, bool store, int64_t step,
                              int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
@@ -294,7 +294,7 @@ ADX_INLINE void adx_strip_by(const adx_strip *s, bool store, int64_t step,
             to[i * step] += k * a[i * as] * b[i * bs];
 }
 
-static void adx_run_strip(const adx_strip *s, bool store)
+static void adx_run_strip(const adx_tensor_strip *s, bool store)
 {
     bool next = s->step == 1 && s->n > 1;
     if (next && s->as == 1 && s->bs == 1)
@@ -321,7 +321,7 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
         step[f] = loop ? l->factor[f].step : 0;
     }
-    const adx_strip s = {
+    const adx_tensor_strip s = {
         n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };

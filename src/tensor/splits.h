@@ -9,7 +9,7 @@
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
- *           adx_where_by_bits
+ *           adx_where_by_bits adx_set_where
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -406,7 +406,7 @@ static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
 }
 
 // The disjoint parts of a set where a condition is true. NULL: no memory.
-static adx_set_pieces *adx_where(adx_lowering *k, const adx_set *s,
+static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
                                  uint32_t node)
 {
     adx_set_pieces *to = ADX_GET(&k->t->arena, 1, adx_set_pieces);

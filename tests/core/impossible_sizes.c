@@ -37,6 +37,7 @@ static void size_free(void *p);
 #include "adrev_function.h"
 #include "adrev_loop.h"
 #include "adrev_struct.h"
+#include "adrev_tensor.h"
 #include "check.h"
 
 #undef malloc
@@ -591,6 +592,33 @@ static ad_status do_write_c(int what)
                                : ad_fn_compile(f, &c));
 }
 
+static ad_status do_tensor(int what)
+{
+    static const char text[] =
+        "rel R[n]; in A[R], x[n]; out y = sum(i) A[i]*x[i];";
+    const ptrdiff_t stride[] = { (ptrdiff_t)at[0] };
+    const int *column[1];
+    ad_tensor *t = NULL;
+    ad_status status = ad_tensor_new(&t, text, NULL, NULL);
+    if (status != ADREV_OK)
+        return status;
+    if (what == 0)
+        status = ad_tensor_size(t, "n", at[0]);
+    else if (what == 1) {
+        column[0] = plain(at[0], sizeof(int));
+        status = ad_tensor_relation(t, "R", at[0], column);
+    } else {
+        static const int entries[] = { 0, 1 };
+        column[0] = entries;
+        ad_tensor_size(t, "n", 2);
+        ad_tensor_relation(t, "R", 2, column);
+        ad_tensor_layout(t, "x", stride);
+        status = ad_tensor_bind(t, NULL);
+    }
+    ad_tensor_free(t);
+    return status;
+}
+
 static ad_status do_taylor(void)
 {
     ad_fn *f = new_fn();
@@ -1056,10 +1084,15 @@ static ad_status do_parallelism(void)
     ROW(ad_visit_other, _pack, 3, ANY, do_visit(3))                           \
     ROW(ad_visit_other, _unpack, 3, ANY, do_visit(4))
 
+#define ROWS_TENSOR(ROW)                                                      \
+    ROW(ad_tensor_size, , 1, ONCE, do_tensor(0))                              \
+    ROW(ad_tensor_relation, , 1, ONCE, do_tensor(1))                          \
+    ROW(ad_tensor_layout, , 1, ONCE, do_tensor(2))
+
 #define ROWS(ROW)                                                             \
     ROWS_CORE(ROW) ROWS_SUMS(ROW) ROWS_EACH(ROW) ROWS_PRODUCTS(ROW)           \
     ROWS_BULK(ROW) ROWS_LOOP(ROW) ROWS_FUNCTION(ROW) ROWS_PARALLEL(ROW)       \
-    ROWS_STRUCT(ROW)
+    ROWS_STRUCT(ROW) ROWS_TENSOR(ROW)
 
 #define ROW_FUNCTION(name, which, n, modes, ...)                              \
     static ad_status row_##name##which(void) { return __VA_ARGS__; }

@@ -25,8 +25,9 @@ structures() {
          /^\} ad_/ { if (name != "" && sized) print name; name = "" }' adrev*.h
 }
 
-# ad_shape is made by macros, from sizeof.
-types=$(structures | grep -vx ad_shape | sort -u | tr '\n' '|')
+# ad_shape is made by macros, from sizeof; the sizes of ad_tensor_options are
+# arguments of a function of the caller's.
+types=$(structures | grep -vxE 'ad_shape|ad_tensor_options' | sort -u | tr '\n' '|')
 found=0
 passed=0
 # what is only written is no length: size_t *bytes, size_t start[]
@@ -54,6 +55,7 @@ for name in $(statuses ADX_API); do
     statuses ADX_TRY | grep -qx "$name" && continue
     case $name in
         ad_check_print | ad_dump_text | ad_dump_dot) continue ;;
+        ad_tensor_*) continue ;;    # binding, and so evaluation, fails as well
     esac
     if sed -n '/ kept\[\] = {/,/};/p' "$test" | grep -q "\"$name\""; then
         passed=$((passed + 1))
