@@ -4734,7 +4734,8 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 }
 
 // Numbers one behind the other, the last index fastest. False: too many.
-static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v, const ptrdiff_t stride[])
+static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
+                        const ptrdiff_t stride[])
 {
     uint64_t size = 1;
     for (uint32_t i = v->dims; i-- > 0;) {
@@ -4751,6 +4752,15 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v, const ptrdiff_t strid
     for (uint32_t i = 0; i < v->dims && size > 0; i++) {
         uint64_t step = v->stride[i] < 0 ? 0 - (uint64_t)v->stride[i]
                                          : (uint64_t)v->stride[i];
+        if (v->extent[i] > 1
+            && step > ((uint64_t)1 << 50) / (uint64_t)v->extent[i]) {
+            adx_arena_fail(&t->arena, ADREV_ELIMIT);
+            return false;
+        }
+        if (v->extent[i] <= 1) {        // never taken, and any number
+            v->stride[i] = 0;
+            continue;
+        }
         span += (uint64_t)(v->extent[i] - 1) * step;
         if (v->stride[i] < 0)
             v->first -= (v->extent[i] - 1) * v->stride[i];
