@@ -2,7 +2,7 @@
 // tags:
 /* tensor_random.c - random tensor programs against the oracle (tensor_tree.h).
  *
- *     tensor_random            some thousand programs
+ *     tensor_random            two thousand programs
  *     tensor_random 100000     as many; tensor_random 1 12345 the one of a seed
  *
  * Values, J v, J' w and H v are the oracle's: exactly, where all numbers are
@@ -16,7 +16,7 @@
 #include "check.h"
 #include "tensor_bind.h"
 
-enum { SHORT_RUN = 4000 };
+enum { SHORT_RUN = 2000 };
 
 // Numerators and denominators below this leave room for every order of sums
 // and products: they are exact.
