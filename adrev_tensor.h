@@ -2584,8 +2584,8 @@ ADX_SELDOM_END
  *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
- *           adx_divisor_of adx_simplify_set adx_box_points adx_combine_bounds
- *           ADX_ROWS_MOST adx_project
+ *           adx_divisor_of adx_simplify_set adx_box_points ADX_ROWS_MOST
+ *           adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2861,18 +2861,23 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
     s->gone[v] = true;
 }
 
-// Replaces x[v] by what the row, in which its coefficient is 1 or -1 and which
-// must be 0, makes of it. Its bounds become rows.
-static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
+// The bounds of a variable as rows.
+static void adx_bounds_as_rows(adx_set *s, uint32_t v)
 {
-    int64_t bound[2] = { s->low[v], s->high[v] };
     for (int upper = 0; upper < 2; upper++) {
         uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
         if (r == UINT32_MAX)
             return;
-        adx_form_of(s, r)[0] = upper ? bound[1] : -bound[0];
+        adx_form_of(s, r)[0] = upper ? s->high[v] : -s->low[v];
         adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
     }
+}
+
+// Replaces x[v] by what the row, in which its coefficient is 1 or -1 and which
+// must be 0, makes of it. Its bounds become rows.
+static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
+{
+    adx_bounds_as_rows(s, v);
     const int64_t *from = adx_form_of(s, by);
     int64_t a = from[1 + v];
     for (uint32_t r = 0; r < s->rows; r++)
@@ -3097,30 +3102,24 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
     adx_add_multiple(s, adx_form_of(s, to), a, adx_form_of(s, above));
 }
 
-// The bounds of a variable as rows, for combinations.
-static void adx_bounds_as_rows(adx_set *s, uint32_t v)
-{
-    for (int upper = 0; upper < 2; upper++) {
-        uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
-        if (r == UINT32_MAX)
-            return;
-        adx_form_of(s, r)[0] = upper ? s->high[v] : -s->low[v];
-        adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
-    }
-}
-
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above.
+// Fourier and Motzkin: each bound from below with each from above, of the first
+// `rows`, while there are fewer than `most`.
+static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows, uint32_t most)
+{
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < rows && s->rows < most; j++)
+            if (s->row[i].kind == ADX_ROW_SIGN && s->row[j].kind == ADX_ROW_SIGN
+                && adx_form_of(s, i)[1 + v] > 0 && adx_form_of(s, j)[1 + v] < 0)
+                adx_combine_bounds(s, v, i, j);
+}
+
 static void adx_drop_bounded(adx_set *s, uint32_t v)
 {
     adx_bounds_as_rows(s, v);
     uint32_t rows = s->rows;
-    for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t j = 0; j < rows; j++)
-            if (s->row[i].kind == ADX_ROW_SIGN && s->row[j].kind == ADX_ROW_SIGN
-                && adx_form_of(s, i)[1 + v] > 0 && adx_form_of(s, j)[1 + v] < 0)
-                adx_combine_bounds(s, v, i, j);
+    adx_combine_all(s, v, rows, UINT32_MAX);
     for (uint32_t i = 0; i < rows; i++)
         if (s->row[i].kind == ADX_ROW_SIGN && adx_form_of(s, i)[1 + v] != 0)
             s->row[i].kind = ADX_ROW_GONE;
@@ -3378,13 +3377,7 @@ static void adx_narrow_ranges(adx_ordering *k)
     for (uint32_t l = k->nest->levels; l-- > 1;) {
         uint32_t v = k->nest->level[l].var;
         uint32_t rows = s->rows;
-        for (uint32_t i = 0; i < rows; i++)
-            for (uint32_t j = 0; j < rows && s->rows < ADX_ROWS_MOST; j++)
-                if (s->row[i].kind == ADX_ROW_SIGN
-                    && s->row[j].kind == ADX_ROW_SIGN
-                    && adx_form_of(s, i)[1 + v] > 0
-                    && adx_form_of(s, j)[1 + v] < 0)
-                    adx_combine_bounds(s, v, i, j);
+        adx_combine_all(s, v, rows, ADX_ROWS_MOST);
         // with the bounds of v itself
         for (uint32_t i = 0; i < rows && s->rows < ADX_ROWS_MOST; i++) {
             int64_t a = adx_form_of(s, i)[1 + v];
@@ -6369,6 +6362,25 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
+// The product of two numbers at each point of a set, as a value.
+static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
+                                 adx_access y)
+{
+    const adx_access none = { 0, 0 };
+    adx_set *c = adx_lowered(k) ? adx_copy_set(s) : NULL;
+    if (c == NULL)
+        return none;
+    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    if (!adx_lowered(k))
+        return none;
+    adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
+                                                1);
+    adx_add_factor(term, x);
+    adx_add_factor(term, y);
+    adx_finish_value(k->t, part.value);
+    return adx_read_part(s, c, part, adx_dims_of(k, part.value));
+}
+
 // x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
@@ -6385,38 +6397,13 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     if (n->power % 2 == 0)
         times = 1;
     bool any = false;
-    while (left > 0 && adx_lowered(k)) {
+    for (; left > 0 && adx_lowered(k); left >>= 1) {
         if (left & 1) {
-            adx_set *c = adx_copy_set(s);
-            adx_access x = square;
-            if (any && c != NULL) {
-                adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
-                if (!adx_lowered(k))
-                    return;
-                adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c,
-                                                     part.out, 1);
-                adx_add_factor(term, all);
-                adx_add_factor(term, square);
-                adx_finish_value(k->t, part.value);
-                x = adx_read_part(s, c, part, adx_dims_of(k, part.value));
-            }
-            all = x;
+            all = any ? adx_times_part(k, s, all, square) : square;
             any = true;
         }
-        left >>= 1;
-        if (left > 0 && adx_lowered(k)) {
-            adx_set *c = adx_copy_set(s);
-            adx_target part = c == NULL ? (adx_target){ 0, 0 }
-                            : adx_new_part(k, ADX_VALUE_SUM, c);
-            if (!adx_lowered(k))
-                return;
-            adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
-                                                 1);
-            adx_add_factor(term, square);
-            adx_add_factor(term, square);
-            adx_finish_value(k->t, part.value);
-            square = adx_read_part(s, c, part, adx_dims_of(k, part.value));
-        }
+        if (left > 1)
+            square = adx_times_part(k, s, square, square);
     }
     if (!adx_lowered(k))
         return;
@@ -6427,7 +6414,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, times),
                        all);
     else {
-        adx_access one = adx_part_of(k, s, NULL, 0, false);
+        const adx_access one = { adx_constant_value(k->t, 1), 0 };
         adx_tensor_value *v = &k->t->program->value[to.value];
         v->kind = ADX_VALUE_ROW;
         v->op = ADREV_OP_div;

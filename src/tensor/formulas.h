@@ -629,6 +629,25 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
+// The product of two numbers at each point of a set, as a value.
+static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
+                                 adx_access y)
+{
+    const adx_access none = { 0, 0 };
+    adx_set *c = adx_lowered(k) ? adx_copy_set(s) : NULL;
+    if (c == NULL)
+        return none;
+    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    if (!adx_lowered(k))
+        return none;
+    adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
+                                                1);
+    adx_add_factor(term, x);
+    adx_add_factor(term, y);
+    adx_finish_value(k->t, part.value);
+    return adx_read_part(s, c, part, adx_dims_of(k, part.value));
+}
+
 // x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
@@ -645,38 +664,13 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     if (n->power % 2 == 0)
         times = 1;
     bool any = false;
-    while (left > 0 && adx_lowered(k)) {
+    for (; left > 0 && adx_lowered(k); left >>= 1) {
         if (left & 1) {
-            adx_set *c = adx_copy_set(s);
-            adx_access x = square;
-            if (any && c != NULL) {
-                adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
-                if (!adx_lowered(k))
-                    return;
-                adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c,
-                                                     part.out, 1);
-                adx_add_factor(term, all);
-                adx_add_factor(term, square);
-                adx_finish_value(k->t, part.value);
-                x = adx_read_part(s, c, part, adx_dims_of(k, part.value));
-            }
-            all = x;
+            all = any ? adx_times_part(k, s, all, square) : square;
             any = true;
         }
-        left >>= 1;
-        if (left > 0 && adx_lowered(k)) {
-            adx_set *c = adx_copy_set(s);
-            adx_target part = c == NULL ? (adx_target){ 0, 0 }
-                            : adx_new_part(k, ADX_VALUE_SUM, c);
-            if (!adx_lowered(k))
-                return;
-            adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
-                                                 1);
-            adx_add_factor(term, square);
-            adx_add_factor(term, square);
-            adx_finish_value(k->t, part.value);
-            square = adx_read_part(s, c, part, adx_dims_of(k, part.value));
-        }
+        if (left > 1)
+            square = adx_times_part(k, s, square, square);
     }
     if (!adx_lowered(k))
         return;
@@ -687,7 +681,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, times),
                        all);
     else {
-        adx_access one = adx_part_of(k, s, NULL, 0, false);
+        const adx_access one = { adx_constant_value(k->t, 1), 0 };
         adx_tensor_value *v = &k->t->program->value[to.value];
         v->kind = ADX_VALUE_ROW;
         v->op = ADREV_OP_div;

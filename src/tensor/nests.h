@@ -191,13 +191,7 @@ static void adx_narrow_ranges(adx_ordering *k)
     for (uint32_t l = k->nest->levels; l-- > 1;) {
         uint32_t v = k->nest->level[l].var;
         uint32_t rows = s->rows;
-        for (uint32_t i = 0; i < rows; i++)
-            for (uint32_t j = 0; j < rows && s->rows < ADX_ROWS_MOST; j++)
-                if (s->row[i].kind == ADX_ROW_SIGN
-                    && s->row[j].kind == ADX_ROW_SIGN
-                    && adx_form_of(s, i)[1 + v] > 0
-                    && adx_form_of(s, j)[1 + v] < 0)
-                    adx_combine_bounds(s, v, i, j);
+        adx_combine_all(s, v, rows, ADX_ROWS_MOST);
         // with the bounds of v itself
         for (uint32_t i = 0; i < rows && s->rows < ADX_ROWS_MOST; i++) {
             int64_t a = adx_form_of(s, i)[1 + v];

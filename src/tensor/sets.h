@@ -17,8 +17,8 @@
  *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
- *           adx_divisor_of adx_simplify_set adx_box_points adx_combine_bounds
- *           ADX_ROWS_MOST adx_project
+ *           adx_divisor_of adx_simplify_set adx_box_points ADX_ROWS_MOST
+ *           adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -294,18 +294,23 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
     s->gone[v] = true;
 }
 
-// Replaces x[v] by what the row, in which its coefficient is 1 or -1 and which
-// must be 0, makes of it. Its bounds become rows.
-static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
+// The bounds of a variable as rows.
+static void adx_bounds_as_rows(adx_set *s, uint32_t v)
 {
-    int64_t bound[2] = { s->low[v], s->high[v] };
     for (int upper = 0; upper < 2; upper++) {
         uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
         if (r == UINT32_MAX)
             return;
-        adx_form_of(s, r)[0] = upper ? bound[1] : -bound[0];
+        adx_form_of(s, r)[0] = upper ? s->high[v] : -s->low[v];
         adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
     }
+}
+
+// Replaces x[v] by what the row, in which its coefficient is 1 or -1 and which
+// must be 0, makes of it. Its bounds become rows.
+static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
+{
+    adx_bounds_as_rows(s, v);
     const int64_t *from = adx_form_of(s, by);
     int64_t a = from[1 + v];
     for (uint32_t r = 0; r < s->rows; r++)
@@ -530,30 +535,24 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
     adx_add_multiple(s, adx_form_of(s, to), a, adx_form_of(s, above));
 }
 
-// The bounds of a variable as rows, for combinations.
-static void adx_bounds_as_rows(adx_set *s, uint32_t v)
-{
-    for (int upper = 0; upper < 2; upper++) {
-        uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
-        if (r == UINT32_MAX)
-            return;
-        adx_form_of(s, r)[0] = upper ? s->high[v] : -s->low[v];
-        adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
-    }
-}
-
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above.
+// Fourier and Motzkin: each bound from below with each from above, of the first
+// `rows`, while there are fewer than `most`.
+static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows, uint32_t most)
+{
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < rows && s->rows < most; j++)
+            if (s->row[i].kind == ADX_ROW_SIGN && s->row[j].kind == ADX_ROW_SIGN
+                && adx_form_of(s, i)[1 + v] > 0 && adx_form_of(s, j)[1 + v] < 0)
+                adx_combine_bounds(s, v, i, j);
+}
+
 static void adx_drop_bounded(adx_set *s, uint32_t v)
 {
     adx_bounds_as_rows(s, v);
     uint32_t rows = s->rows;
-    for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t j = 0; j < rows; j++)
-            if (s->row[i].kind == ADX_ROW_SIGN && s->row[j].kind == ADX_ROW_SIGN
-                && adx_form_of(s, i)[1 + v] > 0 && adx_form_of(s, j)[1 + v] < 0)
-                adx_combine_bounds(s, v, i, j);
+    adx_combine_all(s, v, rows, UINT32_MAX);
     for (uint32_t i = 0; i < rows; i++)
         if (s->row[i].kind == ADX_ROW_SIGN && adx_form_of(s, i)[1 + v] != 0)
             s->row[i].kind = ADX_ROW_GONE;
