@@ -3286,6 +3286,7 @@ typedef struct adx_ordering {
                                 // number of levels: not yet
     bool *used;                 // rows that a level is made by
     bool in_order;              // of the variables' numbers
+    const int64_t *stride;      // [vars] or NULL
 } adx_ordering;
 
 #define ADX_NOT_YET UINT32_MAX
@@ -3340,29 +3341,46 @@ static adx_level_kind adx_ways_to(const adx_ordering *k, uint32_t v,
     return best;
 }
 
-// The next variable: the one with the fewest values; of ranges that are as
-// long, the first. inner waits for all others.
-static uint32_t adx_next_var(const adx_ordering *k, uint32_t inner,
-                             adx_level_kind *kind, uint32_t *row)
+// A variable that could be the next.
+typedef struct adx_next_level {
+    uint32_t var;
+    adx_level_kind kind;
+    uint32_t row;               // that gives it
+    int rank;                   // 0: others give it; 1: it has a range; 2: it
+                                // should be the innermost one
+    double count;               // of its values
+} adx_next_level;
+
+// Given variables come first, those with the fewest values before others. Of
+// ranges, those with long strides are the outer ones, so that numbers that are
+// next to one another are used together.
+static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
+                           const adx_next_level *other)
 {
-    uint32_t best = UINT32_MAX;
-    double least = 0;
+    if (one->rank != other->rank)
+        return one->rank < other->rank;
+    if (one->rank == 1 && k->stride != NULL
+        && k->stride[one->var] != k->stride[other->var])
+        return k->stride[one->var] > k->stride[other->var];
+    return one->count < other->count;
+}
+
+// The next variable; UINT32_MAX: there is none.
+static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
+{
+    adx_next_level best = { UINT32_MAX, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
     for (uint32_t v = 0; v < k->s->vars; v++) {
-        double count;
-        uint32_t by;
+        adx_next_level next = { v, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
         if (k->s->gone[v] || k->when[v] != ADX_NOT_YET)
             continue;
-        adx_level_kind way = adx_ways_to(k, v, &by, &count);
-        if (v == inner && way == ADX_LEVEL_RANGE)
-            count = 1e300;
-        if (k->in_order && way == ADX_LEVEL_RANGE)
-            count = 2;
-        if (best == UINT32_MAX || count < least) {
-            best = v;
-            least = count;
-            *kind = way;
-            *row = by;
-        }
+        next.kind = adx_ways_to(k, v, &next.row, &next.count);
+        bool range = next.kind == ADX_LEVEL_RANGE;
+        if (k->in_order)
+            next.count = range ? 2 : next.count;
+        else
+            next.rank = !range ? 0 : v == inner ? 2 : 1;
+        if (best.var == UINT32_MAX || adx_is_earlier(k, &next, &best))
+            best = next;
     }
     return best;
 }
@@ -3452,10 +3470,13 @@ static bool adx_place_rows(adx_ordering *k)
     return true;
 }
 
-static bool adx_begin_level(adx_ordering *k, adx_nest_level *l, uint32_t v,
-                            adx_level_kind kind, uint32_t row)
+static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
+                            const adx_next_level *next)
 {
     adx_set *s = k->s;
+    adx_level_kind kind = next->kind;
+    uint32_t v = next->var;
+    uint32_t row = next->row;
     l->kind = kind;
     l->var = v;
     l->low = s->low[v];
@@ -3480,11 +3501,13 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l, uint32_t v,
 
 // Loops over a set, which is simplified. inner: the variable that should be the
 // innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the order
-// of their variables. NULL: no memory.
-static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
+// of their variables. stride [vars]: how far apart in memory what is read and
+// written lies along each variable; may be NULL. NULL: no memory.
+static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
+                               const int64_t stride[])
 {
     adx_ordering k = { .s = adx_copy_set(set),
-                       .in_order = inner == ADX_IN_ORDER };
+                       .in_order = inner == ADX_IN_ORDER, .stride = stride };
     adx_arena *a = set->arena;
     k.nest = ADX_GET(a, 1, adx_nest);
     k.when = ADX_GET(a, set->vars, uint32_t);
@@ -3498,12 +3521,10 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
     k.nest->vars = set->vars;
     k.nest->empty = set->empty;
     for (;;) {
-        adx_level_kind kind;
-        uint32_t row;
-        uint32_t v = adx_next_var(&k, inner, &kind, &row);
-        if (v == UINT32_MAX)
+        const adx_next_level next = adx_next_var(&k, inner);
+        if (next.var == UINT32_MAX)
             break;
-        if (!adx_begin_level(&k, &k.nest->level[k.nest->levels], v, kind, row))
+        if (!adx_begin_level(&k, &k.nest->level[k.nest->levels], &next))
             return NULL;
         k.nest->levels++;
     }
@@ -4865,7 +4886,7 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 {
     adx_marking m = { .bits = bits };
     int64_t *x = ADX_GET(s->arena, s->vars, int64_t);
-    const adx_nest *nest = adx_make_nest(s, UINT32_MAX);
+    const adx_nest *nest = adx_make_nest(s, UINT32_MAX, NULL);
     if (x == NULL || nest == NULL
         || !adx_make_sparse_form(s, form, UINT32_MAX, &m.place))
         return false;
@@ -5143,7 +5164,7 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     adx_form_of(c, r)[0] += above ? -bound : bound - 1;
     adx_simplify_set(c);
     adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
-    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX);
+    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
     if (w.x == NULL || nest == NULL)
         return NULL;
     adx_walk_nest(nest, w.x, adx_take_witness, &w);
@@ -6892,11 +6913,13 @@ static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
 }
 
 // How well a variable serves as the innermost one: numbers that are next to one
-// another, or the same.
+// another, or the same. *far: how far apart they are, together.
 static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
-                           uint32_t value, uint32_t var, int64_t form[])
+                           uint32_t value, uint32_t var, int64_t form[],
+                           int64_t *far)
 {
     int score = 0;
+    *far = 0;
     for (uint32_t i = 0; i <= term->factors; i++) {
         const adx_access to = i == 0 ? (adx_access){ value, term->out }
                                      : term->factor[i - 1];
@@ -6904,21 +6927,23 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
                        form);
         int64_t step = form[1 + var];
         score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
+        *far = adx_whole_add(&t->arena, *far, step < 0 ? -1 : 1, step);
     }
     return score;
 }
 
+// The variable that should be the innermost one, and the strides along all.
 static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
-                                 uint32_t value)
+                                 uint32_t value, int64_t stride[])
 {
     const adx_set *s = term->set;
     int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
     uint32_t best = UINT32_MAX;
     int most = -1;
     for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
+        int score = adx_score_inner(t, term, value, v, form, &stride[v]);
         if (s->gone[v] || s->high[v] - s->low[v] < 3)
             continue;
-        int score = adx_score_inner(t, term, value, v, form);
         if (score >= most) {
             most = score;
             best = v;
@@ -6936,8 +6961,11 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
         return NULL;
     bool picks = term->most != 0
               || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
-    l->nest = adx_make_nest(s, picks ? ADX_IN_ORDER
-                                     : adx_choose_inner(t, term, value));
+    int64_t *stride = ADX_GET(&t->arena, s->width, int64_t);
+    if (stride == NULL)
+        return NULL;
+    l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
+        : adx_make_nest(s, adx_choose_inner(t, term, value, stride), stride);
     if (l->nest == NULL)
         return NULL;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
@@ -7176,7 +7204,7 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };
-    if (s.step == 0 && n > 1)
+    if (loop && s.step == 0)
         *s.to += s.k * adx_add_products(n, s.a, s.as, s.b, s.bs);
     else
         adx_run_strip(&s, e->value->once);

@@ -83,7 +83,7 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     adx_form_of(c, r)[0] += above ? -bound : bound - 1;
     adx_simplify_set(c);
     adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
-    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX);
+    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
     if (w.x == NULL || nest == NULL)
         return NULL;
     adx_walk_nest(nest, w.x, adx_take_witness, &w);

@@ -100,6 +100,7 @@ typedef struct adx_ordering {
                                 // number of levels: not yet
     bool *used;                 // rows that a level is made by
     bool in_order;              // of the variables' numbers
+    const int64_t *stride;      // [vars] or NULL
 } adx_ordering;
 
 #define ADX_NOT_YET UINT32_MAX
@@ -154,29 +155,46 @@ static adx_level_kind adx_ways_to(const adx_ordering *k, uint32_t v,
     return best;
 }
 
-// The next variable: the one with the fewest values; of ranges that are as
-// long, the first. inner waits for all others.
-static uint32_t adx_next_var(const adx_ordering *k, uint32_t inner,
-                             adx_level_kind *kind, uint32_t *row)
+// A variable that could be the next.
+typedef struct adx_next_level {
+    uint32_t var;
+    adx_level_kind kind;
+    uint32_t row;               // that gives it
+    int rank;                   // 0: others give it; 1: it has a range; 2: it
+                                // should be the innermost one
+    double count;               // of its values
+} adx_next_level;
+
+// Given variables come first, those with the fewest values before others. Of
+// ranges, those with long strides are the outer ones, so that numbers that are
+// next to one another are used together.
+static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
+                           const adx_next_level *other)
 {
-    uint32_t best = UINT32_MAX;
-    double least = 0;
+    if (one->rank != other->rank)
+        return one->rank < other->rank;
+    if (one->rank == 1 && k->stride != NULL
+        && k->stride[one->var] != k->stride[other->var])
+        return k->stride[one->var] > k->stride[other->var];
+    return one->count < other->count;
+}
+
+// The next variable; UINT32_MAX: there is none.
+static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
+{
+    adx_next_level best = { UINT32_MAX, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
     for (uint32_t v = 0; v < k->s->vars; v++) {
-        double count;
-        uint32_t by;
+        adx_next_level next = { v, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
         if (k->s->gone[v] || k->when[v] != ADX_NOT_YET)
             continue;
-        adx_level_kind way = adx_ways_to(k, v, &by, &count);
-        if (v == inner && way == ADX_LEVEL_RANGE)
-            count = 1e300;
-        if (k->in_order && way == ADX_LEVEL_RANGE)
-            count = 2;
-        if (best == UINT32_MAX || count < least) {
-            best = v;
-            least = count;
-            *kind = way;
-            *row = by;
-        }
+        next.kind = adx_ways_to(k, v, &next.row, &next.count);
+        bool range = next.kind == ADX_LEVEL_RANGE;
+        if (k->in_order)
+            next.count = range ? 2 : next.count;
+        else
+            next.rank = !range ? 0 : v == inner ? 2 : 1;
+        if (best.var == UINT32_MAX || adx_is_earlier(k, &next, &best))
+            best = next;
     }
     return best;
 }
@@ -266,10 +284,13 @@ static bool adx_place_rows(adx_ordering *k)
     return true;
 }
 
-static bool adx_begin_level(adx_ordering *k, adx_nest_level *l, uint32_t v,
-                            adx_level_kind kind, uint32_t row)
+static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
+                            const adx_next_level *next)
 {
     adx_set *s = k->s;
+    adx_level_kind kind = next->kind;
+    uint32_t v = next->var;
+    uint32_t row = next->row;
     l->kind = kind;
     l->var = v;
     l->low = s->low[v];
@@ -294,11 +315,13 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l, uint32_t v,
 
 // Loops over a set, which is simplified. inner: the variable that should be the
 // innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the order
-// of their variables. NULL: no memory.
-static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
+// of their variables. stride [vars]: how far apart in memory what is read and
+// written lies along each variable; may be NULL. NULL: no memory.
+static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
+                               const int64_t stride[])
 {
     adx_ordering k = { .s = adx_copy_set(set),
-                       .in_order = inner == ADX_IN_ORDER };
+                       .in_order = inner == ADX_IN_ORDER, .stride = stride };
     adx_arena *a = set->arena;
     k.nest = ADX_GET(a, 1, adx_nest);
     k.when = ADX_GET(a, set->vars, uint32_t);
@@ -312,12 +335,10 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
     k.nest->vars = set->vars;
     k.nest->empty = set->empty;
     for (;;) {
-        adx_level_kind kind;
-        uint32_t row;
-        uint32_t v = adx_next_var(&k, inner, &kind, &row);
-        if (v == UINT32_MAX)
+        const adx_next_level next = adx_next_var(&k, inner);
+        if (next.var == UINT32_MAX)
             break;
-        if (!adx_begin_level(&k, &k.nest->level[k.nest->levels], v, kind, row))
+        if (!adx_begin_level(&k, &k.nest->level[k.nest->levels], &next))
             return NULL;
         k.nest->levels++;
     }

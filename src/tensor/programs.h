@@ -263,7 +263,7 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 {
     adx_marking m = { .bits = bits };
     int64_t *x = ADX_GET(s->arena, s->vars, int64_t);
-    const adx_nest *nest = adx_make_nest(s, UINT32_MAX);
+    const adx_nest *nest = adx_make_nest(s, UINT32_MAX, NULL);
     if (x == NULL || nest == NULL
         || !adx_make_sparse_form(s, form, UINT32_MAX, &m.place))
         return false;

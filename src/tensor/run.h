@@ -41,11 +41,13 @@ static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
 }
 
 // How well a variable serves as the innermost one: numbers that are next to one
-// another, or the same.
+// another, or the same. *far: how far apart they are, together.
 static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
-                           uint32_t value, uint32_t var, int64_t form[])
+                           uint32_t value, uint32_t var, int64_t form[],
+                           int64_t *far)
 {
     int score = 0;
+    *far = 0;
     for (uint32_t i = 0; i <= term->factors; i++) {
         const adx_access to = i == 0 ? (adx_access){ value, term->out }
                                      : term->factor[i - 1];
@@ -53,21 +55,23 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
                        form);
         int64_t step = form[1 + var];
         score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
+        *far = adx_whole_add(&t->arena, *far, step < 0 ? -1 : 1, step);
     }
     return score;
 }
 
+// The variable that should be the innermost one, and the strides along all.
 static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
-                                 uint32_t value)
+                                 uint32_t value, int64_t stride[])
 {
     const adx_set *s = term->set;
     int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
     uint32_t best = UINT32_MAX;
     int most = -1;
     for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
+        int score = adx_score_inner(t, term, value, v, form, &stride[v]);
         if (s->gone[v] || s->high[v] - s->low[v] < 3)
             continue;
-        int score = adx_score_inner(t, term, value, v, form);
         if (score >= most) {
             most = score;
             best = v;
@@ -85,8 +89,11 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
         return NULL;
     bool picks = term->most != 0
               || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
-    l->nest = adx_make_nest(s, picks ? ADX_IN_ORDER
-                                     : adx_choose_inner(t, term, value));
+    int64_t *stride = ADX_GET(&t->arena, s->width, int64_t);
+    if (stride == NULL)
+        return NULL;
+    l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
+        : adx_make_nest(s, adx_choose_inner(t, term, value, stride), stride);
     if (l->nest == NULL)
         return NULL;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
@@ -325,7 +332,7 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };
-    if (s.step == 0 && n > 1)
+    if (loop && s.step == 0)
         *s.to += s.k * adx_add_products(n, s.a, s.as, s.b, s.bs);
     else
         adx_run_strip(&s, e->value->once);
