@@ -7204,7 +7204,7 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };
-    if (loop && s.step == 0)
+    if (loop && s.step == 0 && !e->value->once)
         *s.to += s.k * adx_add_products(n, s.a, s.as, s.b, s.bs);
     else
         adx_run_strip(&s, e->value->once);
