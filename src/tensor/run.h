@@ -7,8 +7,9 @@
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs tensor/derive
- *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
- *           adx_clear_from adx_one adx_run_value
+ *   offers  adx_mark_results adx_need_all adx_prepare_program
+ *           adx_clear_results adx_evaluating adx_clear_from adx_one
+ *           adx_clears_all adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -134,6 +135,21 @@ static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *te
     return own == live;
 }
 
+// Marks the results of a part: all that a query of it can give.
+static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
+                                        bool result[])
+{
+    const adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < t->tree.outs && part != ADREV_TENSOR_HVP; i++)
+        result[p->out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.outs && part == ADREV_TENSOR_JVP; i++)
+        result[p->tangent_out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.inputs && part >= ADREV_TENSOR_VJP; i++)
+        result[part == ADREV_TENSOR_VJP ? p->adjoint_in[i]
+                                        : p->second_in[i]] = true;
+    result[0] = false;          // results that nothing adds to
+}
+
 // What is needed for what is needed.
 static void adx_need_all(const adx_tensor_program *p, bool needed[])
 {
@@ -201,6 +217,7 @@ typedef struct adx_evaluating {
     int64_t *x;
     ad_real *memory;
     bool *picked;               // of one value that is a most
+    const adx_tensor_code *code;
     const adx_tensor_value *value;
     const adx_tensor_term *term;
     const adx_loop *loop;
@@ -445,14 +462,21 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
     adx_walk_nest(term->loop->nest, e->x, visit, e);
 }
 
-// Makes 0 what is added to, or what is read without having been written.
-static void adx_clear_value(adx_evaluating *e, const adx_tensor_value *v)
+// Whether all numbers of a value are made 0 first, not only those that are
+// written.
+static bool adx_clears_all(const adx_tensor_value *v)
 {
     uint64_t points = 0;
     for (uint32_t j = 0; j < v->terms; j++)
         points = v->term[j].loop->points > v->size ? v->size
                : points + v->term[j].loop->points;
-    if (v->cleared || (!v->once && (v->full || points >= v->size / 4)))
+    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+}
+
+// Makes 0 what is added to, or what is read without having been written.
+static void adx_clear_value(adx_evaluating *e, const adx_tensor_value *v)
+{
+    if (adx_clears_all(v))
         adx_clear_from(v, 0, e->out);
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)
