@@ -66,7 +66,7 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
-        to->inlined[part][i] = k->part[part].fate[i] == ADX_FATE_INLINED;
+        to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;
         to->step[part][i] = adx_find_step(library, part, i);

@@ -265,8 +265,7 @@ static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
 {
     adx_number_read x = { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
     const adx_fusion *f = e->f;
-    if (x.index != NULL && f->fate[from.value] != ADX_FATE_ALONE
-        && f->host[from.value] == by)
+    if (x.index != NULL && adx_is_computed_by(f, from.value, by))
         x.local = adx_local_of(e, from.value, x.index);
     return x;
 }

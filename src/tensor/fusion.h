@@ -9,8 +9,8 @@
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/binding
  *           tensor/programs tensor/derive tensor/run tensor/pointwise
- *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion
- *           adx_formula_of adx_fuse_part
+ *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
+ *           adx_is_computed_by adx_is_stored adx_fuse_part
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -18,6 +18,7 @@ ADX_SELDOM_BEGIN
 typedef enum adx_fate {
     ADX_FATE_ALONE,             // by loops of its own
     ADX_FATE_INLINED,           // an expression of its only reader
+    ADX_FATE_VIEW,              // a number of another value, at all readers
     ADX_FATE_HOSTED             // stored by its first reader
 } adx_fate;
 
@@ -32,6 +33,8 @@ typedef struct adx_fusion {
     adx_fate *fate;
     uint32_t *host;             // the reader that computes it
     bool *hosts;                // others are stored where it is computed
+    bool *view;                 // its numbers are those of another value
+    bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
     uint32_t *reader;           // the first one
     uint32_t *reads_there;      // how many of them are of the first one
@@ -66,14 +69,20 @@ static bool adx_same_access(const adx_fusion *f, const adx_set *s,
                          adx_tensor_value_at(f->t, one.value)->dims);
 }
 
-static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value,
-                          uint32_t times)
+static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
 {
     if (f->reads[value] == 0)
         f->reader[value] = by;
-    f->reads[value] += times;
+    f->reads[value]++;
     if (f->reader[value] == by)
-        f->reads_there[value] += times;
+        f->reads_there[value]++;
+}
+
+// A read from memory: of all numbers, or at more points than one.
+static void adx_note_fixed(adx_fusion *f, uint32_t by, uint32_t value)
+{
+    adx_note_read(f, by, value);
+    f->fixed[value] = true;
 }
 
 // Reads of a term; a number read twice at a point counts once.
@@ -88,11 +97,12 @@ static void adx_note_reads(adx_fusion *f, uint32_t by,
             again = again || adx_same_access(f, s, term->factor[i],
                                              term->factor[j]);
         if (!again)
-            adx_note_read(f, by, term->factor[i].value, loops ? 2 : 1);
+            adx_note_read(f, by, term->factor[i].value);
+        f->fixed[term->factor[i].value] |= loops;
     }
     if (term->most != 0) {      // by pointers, all along
-        adx_note_read(f, by, term->most, 2);
-        adx_note_read(f, by, term->picked.value, 2);
+        adx_note_fixed(f, by, term->most);
+        adx_note_fixed(f, by, term->picked.value);
     }
 }
 
@@ -104,6 +114,8 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
         adx_note_reads(f, by, p->piece[i].term, p->piece[i].set);
     for (uint32_t i = 0; p == NULL && i < v->terms; i++)
         adx_note_reads(f, by, &v->term[i], v->term[i].set);
+    if (f->view[by])            // its readers read this one
+        f->fixed[p->piece[0].term->factor[0].value] = true;
 }
 
 /* --- where it is computed ------------------------------------------------ */
@@ -179,13 +191,27 @@ static adx_fate adx_find_fate(const adx_fusion *f, uint32_t value)
     return ADX_FATE_ALONE;
 }
 
+// Whether each number of a value is a number of another, which is stored.
+static bool adx_is_view(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    const adx_pointwise *p = f->shape[value];
+    return p != NULL && p->n == 1 && v->kind == ADX_VALUE_SUM && v->once
+        && v->full && p->piece[0].term->factors == 1
+        && (p->piece[0].term->k == 1 || p->piece[0].term->k == -1) && !f->result[value];
+}
+
 // Values are looked at in their order: those that one reads before it.
 static void adx_decide_fate(adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
     f->depth[value]++;
     if (p == NULL || p->n > ADX_INLINE_PIECES || f->reads[value] == 0
-        || f->reads_there[value] != 1 || f->depth[value] > ADX_INLINE_DEPTH)
+        || f->fixed[value] || f->depth[value] > ADX_INLINE_DEPTH)
+        return;
+    if (f->view[value])
+        f->fate[value] = ADX_FATE_VIEW;
+    if (f->view[value] || f->reads_there[value] != 1)
         return;
     f->fate[value] = adx_find_fate(f, value);
     uint32_t by = f->reader[value];
@@ -196,6 +222,19 @@ static void adx_decide_fate(adx_fusion *f, uint32_t value)
                 || f->hosts[value];
     if (f->depth[value] > f->depth[by])
         f->depth[by] = f->depth[value];
+}
+
+// Whether a value is computed where `by` reads it.
+static bool adx_is_computed_by(const adx_fusion *f, uint32_t value, uint32_t by)
+{
+    return f->fate[value] == ADX_FATE_VIEW
+        || (f->fate[value] != ADX_FATE_ALONE && f->host[value] == by);
+}
+
+static bool adx_is_stored(const adx_fusion *f, uint32_t value)
+{
+    return f->fate[value] == ADX_FATE_ALONE
+        || f->fate[value] == ADX_FATE_HOSTED;
 }
 
 /* --- of a part ----------------------------------------------------------- */
@@ -212,6 +251,8 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     f->fate = ADX_GET(a, n, adx_fate);
     f->host = ADX_GET(a, n, uint32_t);
     f->hosts = ADX_GET(a, n, bool);
+    f->view = ADX_GET(a, n, bool);
+    f->fixed = ADX_GET(a, n, bool);
     f->reads = ADX_GET(a, n, uint32_t);
     f->reader = ADX_GET(a, n, uint32_t);
     f->reads_there = ADX_GET(a, n, uint32_t);
@@ -235,6 +276,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
             f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v));
             if (f->spelled[v])
                 f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
+            f->view[v] = adx_is_view(f, v);
             adx_note_reads_of(f, v);
         }
     }

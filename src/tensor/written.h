@@ -178,7 +178,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
-        if (!f->needed[v] || f->fate[v] == ADX_FATE_INLINED)
+        if (!f->needed[v] || !adx_is_stored(f, v))
             continue;
         if (f->spelled[v])
             k->of[part][v] = adx_step_of(k, &e, v);
@@ -191,7 +191,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
 // The value with which a value is computed; 0: alone.
 static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
 {
-    if (f->fate[value] == ADX_FATE_ALONE)
+    if (f->host[value] == 0)
         return 0;
     value = f->host[value];
     while (f->fate[value] == ADX_FATE_INLINED)
