@@ -7069,7 +7069,7 @@ ADX_SELDOM_END
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs tensor/derive
- *   offers  adx_mark_results adx_need_all adx_prepare_program
+ *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
  *           adx_clear_results adx_evaluating adx_clear_from adx_one
  *           adx_clears_all adx_run_value
  * ========================================================================== */
@@ -9268,6 +9268,27 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
+// Which numbers that maps give a piece needs: for its factors, or for others.
+static void adx_find_used_lookups(const adx_emission *e,
+                                  const adx_term_piece *p, uint32_t dims,
+                                  bool used[])
+{
+    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
+    memset(used, 0, ADX_LOOKUPS_MOST * sizeof *used);
+    for (uint32_t i = 0; i < p->term->factors; i++) {
+        const adx_access x = p->term->factor[i];
+        uint32_t n = adx_tensor_value_at(e->f->t, x.value)->dims;
+        for (uint32_t r = x.row; r < x.row + n; r++)
+            for (uint32_t v = 0; v < p->set->vars; v++)
+                for (uint32_t l = 0; l < p->lookups; l++)
+                    used[l] |= adx_form_of(p->set, r)[1 + v] != 0
+                            && p->form[(size_t)v * own + 1 + dims + l] != 0;
+    }
+    for (uint32_t l = p->lookups; l-- > 0;)
+        for (uint32_t i = 0; i < l && used[l]; i++)
+            used[i] |= p->lookup[l].argument[1 + dims + i] != 0;
+}
+
 // The variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
@@ -9276,14 +9297,18 @@ static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
     int64_t *map = ADX_GET(e->a, (size_t)p->set->vars * e->width, int64_t);
     int64_t *all = ADX_GET(e->a, (size_t)own * e->width, int64_t);
     const adx_spot_of at = { p->set, all == NULL ? NULL : map };
+    bool used[ADX_LOOKUPS_MOST];
     if (map == NULL || all == NULL)
         return at;
     if (dims > 0)
         memcpy(all, index, (size_t)dims * e->width * sizeof *all);
+    adx_find_used_lookups(e, p, dims, used);
     for (uint32_t i = 0; i < p->lookups; i++) {
         int64_t *argument = ADX_GET(e->a, e->width, int64_t);
         if (argument == NULL)
             return at;
+        if (!used[i])
+            continue;
         adx_compose(e, p->lookup[i].argument, all, dims + i, argument);
         uint32_t x = adx_variable_of(e, p->lookup[i].table, argument);
         all[(size_t)(dims + i) * e->width + 1 + x] = 1;
@@ -9692,8 +9717,57 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
     }
 }
 
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
+}
+
+// Whether what is read or written, or a level after this one, depends on its
+// variable.
+static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
+{
+    uint32_t v = l->var;
+    const adx_loop *loop = k->term->loop;
+    bool used = adx_form_has(&loop->out.place, v);
+    for (uint32_t i = 0; i < k->term->factors; i++) {
+        const adx_access x = k->term->factor[i];
+        uint32_t dims = adx_tensor_value_at(k->e->f->t, x.value)->dims;
+        for (uint32_t d = 0; d < dims; d++)
+            used |= adx_form_of(k->term->set, x.row + d)[1 + v] != 0;
+    }
+    for (const adx_nest_level *m = l;
+         m < k->nest->level + k->nest->levels; m++) {
+        used |= adx_form_has(&m->form, v) || adx_form_has(&m->argument, v);
+        for (uint32_t i = 0; i < m->bounds; i++)
+            used |= adx_form_has(&m->bound[i].form, v);
+        for (uint32_t i = 0; i < m->checks; i++)
+            used |= adx_form_has(&m->check[i].form, v)
+                 || adx_form_has(&m->check[i].argument, v);
+    }
+    return used || k->term->most != 0;
+}
+
+// Whether a level says nothing: a map gives a variable that nobody uses.
+static bool adx_is_level_idle(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_sparse_form at = l->argument;
+    if (l->kind != ADX_LEVEL_VALUE || l->checks > 0 || l->k != 1
+        || l->form.n > 0 || adx_is_level_used(k, l))
+        return false;
+    at.c -= l->table->from;
+    return l->table->low - l->form.c >= l->low
+        && l->table->high - l->form.c <= l->high
+        && adx_sparse_extreme(k->nest, &at, false) >= 0
+        && adx_sparse_extreme(k->nest, &at, true) < (double)l->table->n;
+}
+
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
+    if (adx_is_level_idle(k, l))
+        return;
     switch (l->kind) {
     case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
     case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;

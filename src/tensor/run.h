@@ -7,7 +7,7 @@
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs tensor/derive
- *   offers  adx_mark_results adx_need_all adx_prepare_program
+ *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
  *           adx_clear_results adx_evaluating adx_clear_from adx_one
  *           adx_clears_all adx_run_value
  * ========================================================================== */
