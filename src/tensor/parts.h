@@ -1,0 +1,461 @@
+#pragma once
+
+/* === tensor/parts ===========================================================
+ * How the computation of a value is cut into parts, which several threads can
+ * run at once. A cut is made when the text is bound, and by sizes only: bits do
+ * not depend on the threads.
+ *
+ *   results  a part has the results lo <= i < hi along one dimension. Each term
+ *            runs where its index along this dimension is one of them. So what
+ *            is added to a number is added by one part, in the order in which
+ *            one thread alone adds it.
+ *   points   each number is written by one point: a part has some of the values
+ *            of a variable.
+ *   sums     of many points, and few numbers: a part has some of the points of
+ *            a term, and sums of its own. These are added in the order of the
+ *            parts, also where one thread runs them all.
+ *
+ * In all three a part of a term has the points where lo <= f(x) < hi for an
+ * affine form f: a loop of which the bounds of the levels are narrower. Who runs
+ * a term (tensor/run) asks for this loop; who has another way to run it needs
+ * the numbers lo and hi alone.
+ *
+ *   needs   core/config tape/layout parallel/pool tensor/arena tensor/sets
+ *           tensor/nests tensor/programs
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// What is less is not worth a fork; least points of a part; most parts.
+#define ADX_FORK_LEAST ((uint64_t)1 << 15)
+#define ADX_PART_LEAST ((uint64_t)1 << 12)
+#define ADX_PARTS_MOST 64
+
+// Of sums: least points of a part, and least points for each number, so that the
+// sums of all parts are soon added.
+#define ADX_SUMS_LEAST ((uint64_t)1 << 14)
+#define ADX_SUMS_EACH  ((uint64_t)1 << 13)
+
+typedef enum adx_cut_kind {
+    ADX_CUT_RESULTS, ADX_CUT_POINTS, ADX_CUT_SUMS
+} adx_cut_kind;
+
+// f, and what a nest needs to keep lo <= f(x) < hi.
+typedef struct adx_term_cut {
+    adx_sparse_form form;
+    uint32_t *level;            // [form.n] of its variables
+    uint32_t last;              // the latest of these
+    adx_sparse_form rest;       // f without the variable of this level
+    adx_sparse_form less;       // -rest
+    int64_t k;                  // of that variable
+    int64_t from, to;           // of f
+    uint32_t parts;             // of a cut of sums: of this term
+} adx_term_cut;
+
+typedef struct adx_value_cut {
+    adx_cut_kind kind;
+    uint32_t dim;               // of results
+    int64_t from, to;           // of f
+    uint32_t parts;             // in all
+    adx_term_cut *term;
+} adx_value_cut;
+
+/* --- how many points ----------------------------------------------------- */
+
+static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
+{
+    return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
+}
+
+// Points of the levels `from` and later, for each of those before. More where
+// the bounds of one level depend on others.
+static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
+{
+    uint64_t n = 1;
+    for (uint32_t i = from; i < nest->levels; i++) {
+        const adx_nest_level *l = &nest->level[i];
+        const adx_int_table *t = l->table;
+        if (l->kind == ADX_LEVEL_RANGE)
+            n = adx_times_at_most(n, (uint64_t)(l->high - l->low + 1));
+        else if (l->kind == ADX_LEVEL_ARGUMENTS)
+            n = adx_times_at_most(n, t->n / (uint64_t)(t->high - t->low + 1)
+                                     + 1);
+    }
+    return nest->empty ? 0 : n;
+}
+
+// As many parts as a nest allows that is cut at a level: the levels before are
+// run through by each part, and where the level has no range, so is the level.
+static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level,
+                                   uint64_t least)
+{
+    if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
+        return ADX_PARTS_MOST;
+    uint64_t of_level = adx_points_from(nest, level);
+    return nest->level[level].kind == ADX_LEVEL_RANGE ? of_level / least
+         : 1;
+}
+
+/* --- a cut --------------------------------------------------------------- */
+
+// False: no memory.
+static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
+                              const adx_nest *nest, adx_term_cut *to)
+{
+    uint32_t var = UINT32_MAX;
+    to->level = ADX_GET(s->arena, s->vars, uint32_t);
+    if (to->level == NULL
+        || !adx_make_sparse_form(s, form, UINT32_MAX, &to->form))
+        return false;
+    for (uint32_t i = 0; i < to->form.n; i++) {
+        uint32_t l = 0;
+        while (nest->level[l].var != to->form.var[i])
+            l++;
+        to->level[i] = l;
+        if (var == UINT32_MAX || l > to->last) {
+            to->last = l;
+            var = to->form.var[i];
+            to->k = to->form.k[i];
+        }
+    }
+    bool ok = adx_make_sparse_form(s, form, var, &to->rest)
+           && adx_make_sparse_form(s, form, var, &to->less);
+    for (uint32_t i = 0; ok && i < to->less.n; i++)
+        to->less.k[i] = -to->less.k[i];
+    to->less.c = -to->less.c;
+    return ok;
+}
+
+// The level at which most of a form is decided.
+static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
+{
+    uint32_t best = 0;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < c->form.n; i++) {
+        const adx_nest_level *l = &nest->level[c->level[i]];
+        int64_t k = c->form.k[i];
+        int64_t span = (k < 0 ? -k : k) * (l->high - l->low);
+        if (span > most) {
+            most = span;
+            best = c->level[i];
+        }
+    }
+    return best;
+}
+
+/* --- parts of results ---------------------------------------------------- */
+
+// Picks are of different numbers in different parts: the index is one of those
+// of the number that is picked from, too.
+static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
+                            uint32_t dim)
+{
+    const adx_set *s = term->set;
+    const int64_t *form = adx_form_of(s, term->out + dim);
+    uint32_t dims = term->most == 0 ? 0 : t->program->value[term->most].dims;
+    for (uint32_t i = 0; i < dims; i++)
+        if (memcmp(form + 1, adx_form_of(s, term->at + i) + 1,
+                   s->vars * sizeof *form) == 0)
+            return true;
+    return term->most == 0;
+}
+
+// How many parts a value allows along a dimension. 0: no memory; 1: none.
+static uint64_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
+                                const adx_nest *const nest[], uint64_t points,
+                                adx_value_cut *to)
+{
+    uint64_t parts = points / ADX_PART_LEAST;
+    parts = parts < ADX_PARTS_MOST ? parts : ADX_PARTS_MOST;
+    to->kind = ADX_CUT_RESULTS;
+    to->from = v->low[to->dim];
+    to->to = to->from + v->extent[to->dim];
+    if ((uint64_t)v->extent[to->dim] < parts)
+        parts = (uint64_t)v->extent[to->dim];
+    to->term = ADX_GET(&t->arena, v->terms, adx_term_cut);
+    if (to->term == NULL)
+        return 0;
+    for (uint32_t j = 0; j < v->terms && parts > 1; j++) {
+        const adx_tensor_term *term = &v->term[j];
+        adx_term_cut *c = &to->term[j];
+        if (!adx_make_term_cut(term->set,
+                               adx_form_of(term->set, term->out + to->dim),
+                               nest[j], c))
+            return 0;
+        if (!adx_picks_along(t, term, to->dim)
+            || (c->form.n > 1
+                && nest[j]->level[c->last].kind != ADX_LEVEL_RANGE))
+            return 1;
+        uint64_t most = c->form.n == 0 ? 1
+            : adx_parts_at_level(nest[j], adx_level_of_cut(nest[j], c), 64);
+        most = most < 1 ? 1 : most;
+        if (most < parts && adx_points_from(nest[j], 0) > points / 16)
+            parts = most;
+    }
+    return parts;
+}
+
+/* --- parts of points ----------------------------------------------------- */
+
+// Whether the indices of what is written give all variables, so that each point
+// has a number of its own.
+static bool adx_has_own_numbers(const adx_tensor_value *v,
+                                const adx_tensor_term *term, bool known[])
+{
+    const adx_set *s = term->set;
+    bool more = true;
+    memset(known, 0, s->width * sizeof *known);
+    while (more) {
+        more = false;
+        for (uint32_t r = 0; r < s->rows; r++) {
+            const int64_t *form = adx_form_of(s, r);
+            bool gives = (r >= term->out && r < term->out + v->dims)
+                      || s->row[r].kind == ADX_ROW_ZERO;
+            if (s->row[r].kind == ADX_ROW_VALUE) {
+                const int64_t *at = adx_form_of(s, s->row[r].at);
+                gives = true;
+                for (uint32_t i = 0; i < s->vars; i++)
+                    gives = gives && (at[1 + i] == 0 || known[i]);
+            }
+            uint32_t unknown = 0;
+            uint32_t some = 0;
+            for (uint32_t i = 0; i < s->vars && gives; i++)
+                if (form[1 + i] != 0 && !known[i]) {
+                    unknown++;
+                    some = i;
+                }
+            if (unknown == 1)
+                known[some] = more = true;
+        }
+    }
+    for (uint32_t i = 0; i < s->vars; i++)
+        if (!s->gone[i] && !known[i])
+            return false;
+    return true;
+}
+
+// A term is cut along the variable of the first level whose range is long, or
+// of the longest. Returns how many parts that allows. 0: no memory.
+static uint64_t adx_cut_points(const adx_set *s, const adx_nest *nest,
+                               uint64_t least, adx_term_cut *c)
+{
+    uint32_t best = UINT32_MAX;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < nest->levels && most < ADX_PARTS_MOST - 1; i++) {
+        const adx_nest_level *l = &nest->level[i];
+        if (l->kind == ADX_LEVEL_RANGE && l->high - l->low > most) {
+            most = l->high - l->low;
+            best = i;
+        }
+    }
+    int64_t *form = ADX_GET(s->arena, s->width, int64_t);
+    if (form == NULL)
+        return 0;
+    if (best != UINT32_MAX)
+        form[1 + nest->level[best].var] = 1;
+    if (!adx_make_term_cut(s, form, nest, c))
+        return 0;
+    c->from = best == UINT32_MAX ? 0 : nest->level[best].low;
+    c->to = c->from + most + 1;
+    if (best == UINT32_MAX)
+        c->to = c->from + 1;
+    uint64_t parts = adx_points_from(nest, 0) / least;
+    uint64_t limit = best == UINT32_MAX ? 1
+                   : adx_parts_at_level(nest, best, 256);
+    limit = limit < ADX_PARTS_MOST ? limit : ADX_PARTS_MOST;
+    limit = limit < (uint64_t)(most + 1) ? limit : (uint64_t)(most + 1);
+    return parts < 1 || limit < 1 ? 1 : parts < limit ? parts : limit;
+}
+
+/* --- the cut of a value -------------------------------------------------- */
+
+static bool adx_picks_any(const adx_tensor_value *v)
+{
+    bool any = false;
+    for (uint32_t j = 0; j < v->terms; j++)
+        any = any || v->term[j].most != 0;
+    return any;
+}
+
+// False: no memory.
+static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
+                           const adx_nest *const nest[], adx_value_cut *best)
+{
+    const adx_tensor_term *term = v->term;
+    adx_value_cut c = { .kind = ADX_CUT_POINTS };
+    if (v->terms != 1 || v->kind == ADX_VALUE_MOST || term->most != 0)
+        return true;
+    bool *known = ADX_GET(&t->arena, term->set->width, bool);
+    c.term = ADX_GET(&t->arena, 1, adx_term_cut);
+    if (known == NULL || c.term == NULL)
+        return false;
+    if (v->kind == ADX_VALUE_SUM && !adx_has_own_numbers(v, term, known))
+        return true;
+    c.parts = (uint32_t)adx_cut_points(term->set, nest[0], ADX_PART_LEAST,
+                                       c.term);
+    c.from = c.term->from;
+    c.to = c.term->to;
+    if (c.parts > best->parts)
+        *best = c;
+    return c.parts > 0;
+}
+
+// False: no memory.
+static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
+                         const adx_nest *const nest[], uint64_t points,
+                         adx_value_cut *best)
+{
+    adx_value_cut c = { .kind = ADX_CUT_SUMS };
+    if (v->kind != ADX_VALUE_SUM || adx_picks_any(v)
+        || best->parts >= ADX_PARTS_MOST / 4
+        || points < 2 * ADX_SUMS_LEAST
+        || points / ADX_SUMS_EACH < v->span)
+        return true;
+    c.term = ADX_GET(&t->arena, v->terms, adx_term_cut);
+    if (c.term == NULL)
+        return false;
+    for (uint32_t j = 0; j < v->terms; j++) {
+        c.term[j].parts = (uint32_t)adx_cut_points(v->term[j].set, nest[j],
+                                                   ADX_SUMS_LEAST, &c.term[j]);
+        if (c.term[j].parts == 0)
+            return false;
+        c.parts += c.term[j].parts;
+    }
+    if (c.parts > best->parts && c.parts > v->terms)
+        *best = c;
+    return true;
+}
+
+// nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
+static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
+                          const adx_nest *const nest[], adx_value_cut **cut)
+{
+    uint64_t points = 0;
+    adx_value_cut best = { .parts = 1 };
+    for (uint32_t j = 0; j < v->terms; j++)
+        points += adx_points_from(nest[j], 0);
+    if (points < ADX_FORK_LEAST || v->size == 0)
+        return true;
+    for (uint32_t d = 0; d < v->dims; d++) {
+        adx_value_cut c = { .dim = d };
+        c.parts = (uint32_t)adx_cut_results(t, v, nest, points, &c);
+        if (c.parts == 0)
+            return t->arena.status == ADREV_OK;
+        if (c.parts > best.parts)
+            best = c;
+    }
+    if (!adx_try_points(t, v, nest, &best)
+        || !adx_try_sums(t, v, nest, points, &best))
+        return false;
+    if (best.parts < 2)
+        return true;
+    *cut = ADX_GET(&t->arena, 1, adx_value_cut);
+    if (*cut == NULL)
+        return false;
+    **cut = best;
+    return true;
+}
+
+ADX_SELDOM_END
+
+/* --- a part of a nest ---------------------------------------------------- */
+
+// Memory for the nest of a part.
+typedef struct adx_part_memory {
+    adx_nest_level *level;
+    adx_set_check *bound;
+} adx_part_memory;
+
+// Narrows the range of a variable of the form by what the others can be.
+static void adx_narrow_level(const adx_term_cut *c, uint32_t which, int64_t lo,
+                             int64_t hi, adx_nest *to)
+{
+    adx_nest_level *l = &to->level[c->level[which]];
+    int64_t k = c->form.k[which];
+    int64_t least = c->form.c;
+    int64_t most = c->form.c;
+    for (uint32_t i = 0; i < c->form.n; i++) {
+        const adx_nest_level *other = &to->level[c->level[i]];
+        int64_t a = c->form.k[i];
+        if (i == which)
+            continue;
+        least += a * (a > 0 ? other->low : other->high);
+        most += a * (a > 0 ? other->high : other->low);
+    }
+    int64_t first = k > 0 ? lo - most : hi - 1 - least;
+    int64_t last = k > 0 ? hi - 1 - least : lo - most;
+    first = adx_ceil_div(first, k);
+    last = adx_floor_div(last, k);
+    l->low = first > l->low ? first : l->low;
+    l->high = last < l->high ? last : l->high;
+    to->empty = to->empty || l->low > l->high;
+}
+
+// Bounds of the last level for what its variable is now.
+static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
+                           adx_nest_level *l, adx_set_check *bound)
+{
+    if (l->bounds > 0)
+        memcpy(bound, l->bound, l->bounds * sizeof *bound);
+    l->bound = bound;
+    for (int upper = 0; upper < 2; upper++) {
+        adx_set_check *b = &bound[l->bounds++];
+        memset(b, 0, sizeof *b);
+        b->kind = ADX_ROW_SIGN;
+        b->k = upper ? -c->k : c->k;
+        b->form = upper ? c->less : c->rest;
+        b->form.c += upper ? hi - 1 : -lo;
+    }
+}
+
+// The loops over the points where lo <= f(x) < hi.
+static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
+                                 int64_t lo, int64_t hi,
+                                 const adx_part_memory *m)
+{
+    adx_nest to = *nest;
+    if (nest->empty || c->form.n == 0) {
+        to.empty = nest->empty || c->form.c < lo || c->form.c >= hi;
+        return to;
+    }
+    memcpy(m->level, nest->level, nest->levels * sizeof *m->level);
+    to.level = m->level;
+    for (uint32_t i = 0; i < c->form.n && !to.empty; i++)
+        adx_narrow_level(c, i, lo, hi, &to);
+    if (c->form.n > 1)
+        adx_bound_part(c, lo, hi, &to.level[c->last], m->bound);
+    return to;
+}
+
+// Where part i of n begins.
+static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
+{
+    uint64_t span = (uint64_t)(to - from);
+    return from + (int64_t)(span / n * i + span % n * i / n);
+}
+
+/* --- on threads ---------------------------------------------------------- */
+
+// Whether there is another thread to share with: a pool, or an executor, as for
+// forks.
+static bool adx_shares_parts(void)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    return adx_mine_rows.statements == 0
+        && (adx_mine.execute != NULL
+            || (adx_mine.seat != NULL && adx_mine.pool->workers > 0));
+#else
+    return false;
+#endif
+}
+
+// Makes n calls, in any order, on any threads.
+static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    adx_execute(adx_mine.execute, adx_mine.user, n, call, arg);
+#else
+    for (size_t i = 0; i < n; i++)
+        call(i, arg);
+#endif
+}
