@@ -26,15 +26,18 @@
 
 ADX_SELDOM_BEGIN
 
-// What is less is not worth a fork; least points of a part; most parts.
-#define ADX_FORK_LEAST ((uint64_t)1 << 15)
-#define ADX_PART_LEAST ((uint64_t)1 << 12)
+// Least points of a part. Other numbers of points follow from it: of a value
+// that is worth a fork, of a part with sums of its own, for each number of such
+// sums (they are soon added then), and within one pass of the levels that each
+// part runs through.
+#ifndef ADX_PART_LEAST
+#define ADX_PART_LEAST 4096
+#endif
+#define ADX_FORK_LEAST ((uint64_t)ADX_PART_LEAST * 8)
+#define ADX_SUMS_LEAST ((uint64_t)ADX_PART_LEAST * 4)
+#define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2)
+#define ADX_PASS_LEAST ((uint64_t)ADX_PART_LEAST / 64 + 1)
 #define ADX_PARTS_MOST 64
-
-// Of sums: least points of a part, and least points for each number, so that the
-// sums of all parts are soon added.
-#define ADX_SUMS_LEAST ((uint64_t)1 << 14)
-#define ADX_SUMS_EACH  ((uint64_t)1 << 13)
 
 typedef enum adx_cut_kind {
     ADX_CUT_RESULTS, ADX_CUT_POINTS, ADX_CUT_SUMS
@@ -86,14 +89,12 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
 
 // As many parts as a nest allows that is cut at a level: the levels before are
 // run through by each part, and where the level has no range, so is the level.
-static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level,
-                                   uint64_t least)
+static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
 {
     if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
         return ADX_PARTS_MOST;
-    uint64_t of_level = adx_points_from(nest, level);
-    return nest->level[level].kind == ADX_LEVEL_RANGE ? of_level / least
-         : 1;
+    return nest->level[level].kind != ADX_LEVEL_RANGE ? 1
+         : adx_points_from(nest, level) / ADX_PASS_LEAST;
 }
 
 /* --- a cut --------------------------------------------------------------- */
@@ -187,7 +188,7 @@ static uint64_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                 && nest[j]->level[c->last].kind != ADX_LEVEL_RANGE))
             return 1;
         uint64_t most = c->form.n == 0 ? 1
-            : adx_parts_at_level(nest[j], adx_level_of_cut(nest[j], c), 64);
+            : adx_parts_at_level(nest[j], adx_level_of_cut(nest[j], c));
         most = most < 1 ? 1 : most;
         if (most < parts && adx_points_from(nest[j], 0) > points / 16)
             parts = most;
@@ -261,7 +262,7 @@ static uint64_t adx_cut_points(const adx_set *s, const adx_nest *nest,
         c->to = c->from + 1;
     uint64_t parts = adx_points_from(nest, 0) / least;
     uint64_t limit = best == UINT32_MAX ? 1
-                   : adx_parts_at_level(nest, best, 256);
+                   : adx_parts_at_level(nest, best);
     limit = limit < ADX_PARTS_MOST ? limit : ADX_PARTS_MOST;
     limit = limit < (uint64_t)(most + 1) ? limit : (uint64_t)(most + 1);
     return parts < 1 || limit < 1 ? 1 : parts < limit ? parts : limit;
