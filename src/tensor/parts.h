@@ -16,9 +16,14 @@
  *            parts, also where one thread runs them all.
  *
  * In all three a part of a term has the points where lo <= f(x) < hi for an
- * affine form f: a loop of which the bounds of the levels are narrower. Who runs
- * a term (tensor/run) asks for this loop; who has another way to run it needs
- * the numbers lo and hi alone.
+ * affine form f: a nest of which the bounds of the levels are narrower. Where
+ * others give the variables of f (a sum over the entries of a relation, by
+ * columns), that would leave each part all other levels to run through. Then
+ * the points are listed by parts; lists take memory, and are made only if a
+ * pool is in use when the text is bound.
+ *
+ * Who runs a term (tensor/run) asks for the nest, or the list; who has another
+ * way to run it needs the numbers lo and hi alone.
  *
  *   needs   core/config tape/layout parallel/pool tensor/arena tensor/sets
  *           tensor/nests tensor/programs
@@ -38,10 +43,25 @@ ADX_SELDOM_BEGIN
 #define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2)
 #define ADX_PASS_LEAST ((uint64_t)ADX_PART_LEAST / 64 + 1)
 #define ADX_PARTS_MOST 64
+#define ADX_LIST_MOST  ((uint64_t)1 << 28)      // points
 
 typedef enum adx_cut_kind {
     ADX_CUT_RESULTS, ADX_CUT_POINTS, ADX_CUT_SUMS
 } adx_cut_kind;
+
+// The points of a term, sorted by parts: the values of the variables of the first
+// levels. The points of a part keep their order.
+typedef struct adx_part_list {
+    const adx_set *set;
+    const adx_nest *nest;
+    int64_t from, to;
+    uint32_t parts;
+    adx_sparse_form form;       // f
+    uint32_t levels;
+    int32_t *x;                 // [points][levels]
+    uint64_t *start;            // [parts + 1] points before those of a part
+    const struct adx_part_list *next;
+} adx_part_list;
 
 // f, and what a nest needs to keep lo <= f(x) < hi.
 typedef struct adx_term_cut {
@@ -53,6 +73,7 @@ typedef struct adx_term_cut {
     int64_t k;                  // of that variable
     int64_t from, to;           // of f
     uint32_t parts;             // of a cut of sums: of this term
+    const adx_part_list *list;  // NULL: none
 } adx_term_cut;
 
 typedef struct adx_value_cut {
@@ -93,8 +114,8 @@ static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
 {
     if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
         return ADX_PARTS_MOST;
-    return nest->level[level].kind != ADX_LEVEL_RANGE ? 1
-         : adx_points_from(nest, level) / ADX_PASS_LEAST;
+    uint64_t pass = adx_points_from(nest, level) / ADX_PASS_LEAST;
+    return nest->level[level].kind != ADX_LEVEL_RANGE || pass < 1 ? 1 : pass;
 }
 
 /* --- a cut --------------------------------------------------------------- */
@@ -161,10 +182,42 @@ static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
     return term->most == 0;
 }
 
+// Whether the variables of a form have ranges of their own: of several, the last
+// one has; and none of the nest's values is too large for a list.
+static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
+{
+    uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
+    return c->form.n == 0 || nest->level[level].kind == ADX_LEVEL_RANGE;
+}
+
+static bool adx_can_list(const adx_nest *nest)
+{
+    bool ok = adx_points_from(nest, 0) <= ADX_LIST_MOST;
+    for (uint32_t i = 0; i < nest->levels; i++)
+        ok = ok && nest->level[i].low >= INT32_MIN
+          && nest->level[i].high <= INT32_MAX;
+    return ok;
+}
+
+// How many parts a term allows along a dimension.
+static uint64_t adx_parts_of_term(const ad_tensor *t,
+                                  const adx_tensor_term *term, uint32_t dim,
+                                  const adx_nest *nest, const adx_term_cut *c,
+                                  bool lists)
+{
+    if (!adx_picks_along(t, term, dim))
+        return 0;
+    if (!adx_has_range(nest, c))
+        return lists && adx_can_list(nest) ? ADX_PARTS_MOST
+             : c->form.n > 1 ? 0 : 1;
+    return c->form.n == 0 ? 1
+         : adx_parts_at_level(nest, adx_level_of_cut(nest, c));
+}
+
 // How many parts a value allows along a dimension. 0: no memory; 1: none.
 static uint64_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
-                                adx_value_cut *to)
+                                bool lists, adx_value_cut *to)
 {
     uint64_t parts = points / ADX_PART_LEAST;
     parts = parts < ADX_PARTS_MOST ? parts : ADX_PARTS_MOST;
@@ -183,13 +236,9 @@ static uint64_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                                adx_form_of(term->set, term->out + to->dim),
                                nest[j], c))
             return 0;
-        if (!adx_picks_along(t, term, to->dim)
-            || (c->form.n > 1
-                && nest[j]->level[c->last].kind != ADX_LEVEL_RANGE))
+        uint64_t most = adx_parts_of_term(t, term, to->dim, nest[j], c, lists);
+        if (most == 0)
             return 1;
-        uint64_t most = c->form.n == 0 ? 1
-            : adx_parts_at_level(nest[j], adx_level_of_cut(nest[j], c));
-        most = most < 1 ? 1 : most;
         if (most < parts && adx_points_from(nest[j], 0) > points / 16)
             parts = most;
     }
@@ -268,6 +317,141 @@ static uint64_t adx_cut_points(const adx_set *s, const adx_nest *nest,
     return parts < 1 || limit < 1 ? 1 : parts < limit ? parts : limit;
 }
 
+// Whether there is another thread to share with: a pool, or an executor, as for
+// forks.
+static bool adx_shares_parts(void)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    return adx_mine_rows.statements == 0
+        && (adx_mine.execute != NULL
+            || (adx_mine.seat != NULL && adx_mine.pool->workers > 0));
+#else
+    return false;
+#endif
+}
+
+/* --- lists of points ----------------------------------------------------- */
+
+// Where part i of n begins.
+static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
+{
+    uint64_t span = (uint64_t)(to - from);
+    return from + (int64_t)(span / n * i + span % n * i / n);
+}
+
+// The part that a value of f belongs to.
+static uint32_t adx_part_with(const adx_part_list *l, int64_t f)
+{
+    uint64_t span = (uint64_t)(l->to - l->from);
+    uint32_t i = (uint32_t)((uint64_t)(f - l->from) * l->parts / span);
+    while (adx_part_from(l->from, l->to, i, l->parts) > f)
+        i--;
+    while (adx_part_from(l->from, l->to, i + 1, l->parts) <= f)
+        i++;
+    return i;
+}
+
+typedef struct adx_listing {
+    adx_part_list *list;
+    bool fills;                 // or else counts
+} adx_listing;
+
+static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
+                           int64_t count)
+{
+    const adx_listing *k = (const adx_listing *)user;
+    adx_part_list *l = k->list;
+    uint32_t part = adx_part_with(l, adx_sparse_at(&l->form, x));
+    (void)var;
+    (void)count;
+    if (k->fills) {
+        int32_t *to = l->x + l->start[part]++ * l->levels;
+        for (uint32_t i = 0; i < l->levels; i++)
+            to[i] = (int32_t)x[l->nest->level[i].var];
+    } else
+        l->start[part + 1]++;
+    return true;
+}
+
+static bool adx_same_sets(const adx_set *a, const adx_set *b)
+{
+    if (a->vars != b->vars || a->rows != b->rows)
+        return false;
+    for (uint32_t r = 0; r < a->rows; r++)
+        if (a->row[r].kind != b->row[r].kind || a->row[r].at != b->row[r].at
+            || a->row[r].table != b->row[r].table
+            || a->row[r].bits != b->row[r].bits
+            || memcmp(adx_form_of(a, r), adx_form_of(b, r),
+                      (1 + a->vars) * sizeof *a->k) != 0)
+            return false;
+    return true;
+}
+
+static bool adx_same_forms(const adx_sparse_form *a, const adx_sparse_form *b)
+{
+    return a->c == b->c && a->n == b->n
+        && memcmp(a->var, b->var, a->n * sizeof *a->var) == 0
+        && memcmp(a->k, b->k, a->n * sizeof *a->k) == 0;
+}
+
+static bool adx_same_lists(const adx_part_list *a, const adx_part_list *b)
+{
+    bool same = a->levels == b->levels && a->parts == b->parts
+             && a->from == b->from && a->to == b->to
+             && adx_same_forms(&a->form, &b->form)
+             && adx_same_sets(a->set, b->set);
+    for (uint32_t i = 0; i < a->levels && same; i++)
+        same = a->nest->level[i].var == b->nest->level[i].var;
+    return same;
+}
+
+// Counts the points of each part, and then writes them down. False: no memory.
+static bool adx_fill_list(ad_tensor *t, adx_part_list *l)
+{
+    adx_nest nest = *l->nest;
+    int64_t *x = ADX_GET(&t->arena, nest.vars, int64_t);
+    adx_listing k = { l, false };
+    l->start = ADX_GET(&t->arena, l->parts + 1, uint64_t);
+    if (x == NULL || l->start == NULL)
+        return false;
+    nest.levels = l->levels;
+    adx_walk_nest(&nest, x, adx_list_point, &k);
+    for (uint32_t i = 0; i < l->parts; i++)
+        l->start[i + 1] += l->start[i];
+    l->x = ADX_GET(&t->arena, l->start[l->parts] * l->levels, int32_t);
+    if (l->x == NULL)
+        return false;
+    k.fills = true;
+    adx_walk_nest(&nest, x, adx_list_point, &k);
+    memmove(l->start + 1, l->start, l->parts * sizeof *l->start);
+    l->start[0] = 0;
+    return true;
+}
+
+// Terms of a value and of its tangent have one list. False: no memory.
+static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
+                           const adx_value_cut *cut, adx_term_cut *c)
+{
+    adx_part_list *l = ADX_GET(&t->arena, 1, adx_part_list);
+    if (l == NULL)
+        return false;
+    l->set = s;
+    l->nest = nest;
+    l->from = cut->from;
+    l->to = cut->to;
+    l->parts = cut->parts;
+    l->levels = c->last + 1;
+    l->form = c->form;
+    for (const adx_part_list *i = t->program->lists; i != NULL; i = i->next)
+        if (adx_same_lists(i, l)) {
+            c->list = i;
+            return true;
+        }
+    l->next = t->program->lists;
+    c->list = t->program->lists = l;
+    return adx_fill_list(t, l);
+}
+
 /* --- the cut of a value -------------------------------------------------- */
 
 static bool adx_picks_any(const adx_tensor_value *v)
@@ -327,6 +511,36 @@ static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
+// The dimension of which the results are best cut. False: no memory.
+static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
+                            const adx_nest *const nest[], uint64_t points,
+                            bool lists, adx_value_cut *best)
+{
+    for (uint32_t d = 0; d < v->dims; d++) {
+        adx_value_cut c = { .dim = d };
+        c.parts = (uint32_t)adx_cut_results(t, v, nest, points, lists, &c);
+        if (c.parts == 0)
+            return false;
+        if (c.parts > best->parts)
+            *best = c;
+    }
+    return true;
+}
+
+// Lists change no bits. What else is chosen must not depend on them.
+static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
+                             const adx_nest *const nest[], uint64_t points,
+                             adx_value_cut *best)
+{
+    if (!adx_try_results(t, v, nest, points, false, best)
+        || !adx_try_points(t, v, nest, best)
+        || !adx_try_sums(t, v, nest, points, best))
+        return false;
+    return best->kind == ADX_CUT_SUMS || best->parts >= ADX_PARTS_MOST / 4
+        || !adx_shares_parts()
+        || adx_try_results(t, v, nest, points, true, best);
+}
+
 // nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
 static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
                           const adx_nest *const nest[], adx_value_cut **cut)
@@ -337,19 +551,15 @@ static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
         points += adx_points_from(nest[j], 0);
     if (points < ADX_FORK_LEAST || v->size == 0)
         return true;
-    for (uint32_t d = 0; d < v->dims; d++) {
-        adx_value_cut c = { .dim = d };
-        c.parts = (uint32_t)adx_cut_results(t, v, nest, points, &c);
-        if (c.parts == 0)
-            return t->arena.status == ADREV_OK;
-        if (c.parts > best.parts)
-            best = c;
-    }
-    if (!adx_try_points(t, v, nest, &best)
-        || !adx_try_sums(t, v, nest, points, &best))
+    if (!adx_try_all_cuts(t, v, nest, points, &best))
         return false;
     if (best.parts < 2)
         return true;
+    for (uint32_t j = 0; j < v->terms && best.kind == ADX_CUT_RESULTS; j++)
+        if (!adx_has_range(nest[j], &best.term[j])
+            && !adx_list_parts(t, v->term[j].set, nest[j], &best,
+                               &best.term[j]))
+            return false;
     *cut = ADX_GET(&t->arena, 1, adx_value_cut);
     if (*cut == NULL)
         return false;
@@ -428,27 +638,18 @@ static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
     return to;
 }
 
-// Where part i of n begins.
-static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
+// Visits the points of a part that is listed.
+static void adx_walk_list(const adx_part_list *l, uint32_t part,
+                          const adx_nest_walk *w)
 {
-    uint64_t span = (uint64_t)(to - from);
-    return from + (int64_t)(span / n * i + span % n * i / n);
+    for (uint64_t i = l->start[part]; i < l->start[part + 1]; i++) {
+        for (uint32_t k = 0; k < l->levels; k++)
+            w->x[w->nest->level[k].var] = l->x[i * l->levels + k];
+        adx_walk_from(w, l->levels);
+    }
 }
 
 /* --- on threads ---------------------------------------------------------- */
-
-// Whether there is another thread to share with: a pool, or an executor, as for
-// forks.
-static bool adx_shares_parts(void)
-{
-#ifdef ADREV_PARALLEL_IMPLEMENTED
-    return adx_mine_rows.statements == 0
-        && (adx_mine.execute != NULL
-            || (adx_mine.seat != NULL && adx_mine.pool->workers > 0));
-#else
-    return false;
-#endif
-}
 
 // Makes n calls, in any order, on any threads.
 static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)

@@ -98,6 +98,7 @@ struct adx_tensor_program {
     uint32_t *column_of;
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
+    const struct adx_part_list *lists;
     uint32_t parts;             // most parts of a value
     uint32_t bounds;            // most bounds of a level
     uint64_t sums;              // numbers of sums of parts: of one part, and

@@ -233,7 +233,8 @@ typedef struct adx_evaluating {
     const ad_real *factor[3];
     bool shares;                // parts, with other threads
     const adx_value_cut *cut;   // of a part; NULL: of the whole
-    int64_t lo, hi;             // of the part
+    uint32_t index;             // of the part
+    int64_t lo, hi;
     adx_part_memory part;
     ad_real *sums;              // of parts
 } adx_evaluating;
@@ -494,6 +495,11 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
         return;
     }
     const adx_term_cut *c = &e->cut->term[term - e->value->term];
+    if (c->list != NULL) {
+        const adx_nest_walk w = { term->loop->nest, visit, e, e->x };
+        adx_walk_list(c->list, e->index, &w);
+        return;
+    }
     const adx_nest nest = adx_nest_of_part(term->loop->nest, c, e->lo, e->hi,
                                            &e->part);
     adx_walk_nest(&nest, e->x, visit, e);
@@ -590,6 +596,7 @@ static adx_evaluating adx_part_of_value(const adx_evaluating *e, uint32_t i,
     const adx_tensor_program *p = e->t->program;
     adx_evaluating part = *e;
     part.cut = e->value->cut;
+    part.index = i;
     part.lo = lo;
     part.hi = hi;
     part.x += (size_t)i * p->vars;

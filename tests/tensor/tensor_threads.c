@@ -148,22 +148,38 @@ static void ask_pool(const char *name, ad_tensor *t, const asked *a, int i,
     same(name, how, &got, want);
 }
 
-// Without a pool, and then on threads. Returns how many parts there were.
-static size_t ask_all(const char *name, ad_tensor *t, const asked *a,
-                      int pools, results *want)
+// All queries on threads. Returns how many parts there were.
+static size_t ask_threads(const char *name, ad_tensor *t, const asked *a,
+                          int pools, const results *want)
 {
     size_t before = atomic_load(&parts_run);
+    ask_executor(name, t, a, backwards, want);
+    ask_executor(name, t, a, odd_first, want);
+    for (int i = POOLS - pools; i < POOLS; i++)
+        ask_pool(name, t, a, i, want);
+    return atomic_load(&parts_run) - before;
+}
+
+// Without a pool. Then on threads, also with `listed`: the same text, bound
+// where parts are shared.
+static size_t ask_all(const char *name, ad_tensor *t, ad_tensor *listed,
+                      const asked *a, int pools, results *want)
+{
+    if (t == NULL || listed == NULL)
+        return 0;
     ask(t, a, want);
     CHECK(want->status[0] == ADREV_OK && want->status[1] == ADREV_OK
               && want->status[2] == ADREV_OK
               && (want->status[3] == ADREV_OK
                   || want->status[3] == ADREV_EEXTERNAL),
           "%s: a query fails", name);
-    ask_executor(name, t, a, backwards, want);
-    ask_executor(name, t, a, odd_first, want);
-    for (int i = POOLS - pools; i < POOLS; i++)
-        ask_pool(name, t, a, i, want);
-    return atomic_load(&parts_run) - before;
+    return ask_threads(name, t, a, pools, want)
+         + ask_threads(name, listed, a, pools, want);
+}
+
+static void share(bool on)
+{
+    CHECK(ad_executor_use(on ? backwards : NULL, NULL) == ADREV_OK, "executor");
 }
 
 /* --- programs ------------------------------------------------------------- */
@@ -190,6 +206,10 @@ static const special special_list[] = {
     { "picks of all", "in A[m,n], k; out t = maximum(i,j) k*A[i,j];"
       "out y[i] = A[i,0]*t;",
       { { "m", 23 }, { "n", 31 } }, false, false, false },
+    { "picks but one", "in A[m,n]; t[i] = maximum(j: j != 7) A[i,j];"
+      " u[j] = minimum(i: i < 3 | i > 5) A[i,j]*A[i,j];"
+      " out f = sum(i) t[i]; out y[j] = u[j]*t[0];",
+      { { "m", 23 }, { "n", 31 } }, false, false, false },
     { "triangle", "in A[n,n]; out y[i] = sum(j: j <= i) A[i,j]*A[j,i];"
       "out z[j] = sum(i: 2*i <= j) A[i,j];",
       { { "n", 41 } }, false, false, false },
@@ -212,6 +232,10 @@ static const special special_list[] = {
       " out g[i<n,k] = exp(sum(a: dst[a]==i) h[src[a],k]);"
       " out p[i<n] = sum(a: dst[a]==i) h[src[a],0]^2;",
       { { "e", 300 }, { "n", 50 }, { "d", 5 } }, false, true, false },
+    { "shifted by a map", "map src[e]->n, dst[e]->n; in h[0:n+m], c[m];"
+      " out y[k<e] = sum(i<m) h[src[k]+i]*c[i];"
+      " out z[i<m] = sum(k<e) h[dst[k]+i]^2;",
+      { { "e", 300 }, { "n", 50 }, { "m", 12 } }, false, true, false },
 };
 
 enum { SPECIALS = sizeof special_list / sizeof special_list[0], ENTRIES = 500 };
@@ -287,16 +311,24 @@ static void run_programs(asked *a)
         const program *p = program_at(i);
         program_compute(p);
         ad_tensor *t = program_made(p);
-        size_t parts = t == NULL ? 0 : ask_all(p->name, t, a, POOLS, &want);
-        CHECK(parts > 0, "%s: nothing is cut", p->name);
+        share(true);
+        ad_tensor *listed = program_made(p);
+        share(false);
+        CHECK(ask_all(p->name, t, listed, a, POOLS, &want) > 0,
+              "%s: nothing is cut", p->name);
         ad_tensor_free(t);
+        ad_tensor_free(listed);
     }
     for (int i = 0; i < SPECIALS; i++) {
         const special *s = &special_list[i];
         ad_tensor *t = special_made(s, NULL);
-        size_t parts = t == NULL ? 0 : ask_all(s->name, t, a, POOLS, &want);
-        CHECK(parts > 0, "%s: nothing is cut", s->name);
+        share(true);
+        ad_tensor *listed = special_made(s, NULL);
+        share(false);
+        CHECK(ask_all(s->name, t, listed, a, POOLS, &want) > 0,
+              "%s: nothing is cut", s->name);
         ad_tensor_free(t);
+        ad_tensor_free(listed);
     }
 }
 
@@ -316,9 +348,13 @@ static void run_random(asked *a)
             continue;
         snprintf(name, sizeof name, "seed %u", (unsigned)number);
         ad_tensor *t = bind_tree(&p, NULL, &text, &error);
-        if (t != NULL && ask_all(name, t, a, number % 8 == 0, &want) > 0)
+        share(true);
+        ad_tensor *listed = bind_tree(&p, NULL, &text, &error);
+        share(false);
+        if (ask_all(name, t, listed, a, number % 8 == 0, &want) > 0)
             cut++;
         ad_tensor_free(t);
+        ad_tensor_free(listed);
     }
     CHECK(cut > RANDOM_PROGRAMS / 4, "only %zu random programs are cut", cut);
 }
@@ -376,7 +412,9 @@ static void run_crowds(asked *a)
     static crowd c;
     for (int i = 0; i < SPECIALS; i++) {
         const special *s = &special_list[i];
+        share(true);
         c.t = special_made(s, NULL);
+        share(false);
         c.a = a;
         c.want = &want;
         ask(c.t, a, &want);
@@ -464,11 +502,13 @@ static void run_out_of_binding(const special *s)
     ad_status status = ADREV_ENOMEM;
     ad_tensor *t = made(s->name, s->text, &memory);
     give_special(t, s);
+    share(true);
     for (size_t n = 1; status == ADREV_ENOMEM; n++) {
         atomic_store(&h.asked, 0);
         h.failing = n;
         status = ad_tensor_bind(t, NULL);
     }
+    share(false);
     CHECK(status == ADREV_OK, "%s: %s", s->name, ad_message(status));
     ad_tensor_free(t);
     CHECK(atomic_load(&h.live) == 0, "%s: a block is left", s->name);
