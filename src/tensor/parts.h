@@ -25,8 +25,11 @@
  * Who runs a term (tensor/run) asks for the nest, or the list; who has another
  * way to run it needs the numbers lo and hi alone.
  *
- *   needs   core/config tape/layout parallel/pool tensor/arena tensor/sets
+ *   needs   tape/layout parallel/pool tensor/api tensor/arena tensor/sets
  *           tensor/nests tensor/programs
+ *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_term_cut
+ *           adx_value_cut adx_shares_parts adx_part_from adx_cut_value
+ *           adx_part_memory adx_nest_of_part adx_walk_list adx_do_parts
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -43,7 +46,6 @@ ADX_SELDOM_BEGIN
 #define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2)
 #define ADX_PASS_LEAST ((uint64_t)ADX_PART_LEAST / 64 + 1)
 #define ADX_PARTS_MOST 64
-#define ADX_LIST_MOST  ((uint64_t)1 << 28)      // points
 
 typedef enum adx_cut_kind {
     ADX_CUT_RESULTS, ADX_CUT_POINTS, ADX_CUT_SUMS
@@ -85,6 +87,8 @@ typedef struct adx_value_cut {
 } adx_value_cut;
 
 /* --- how many points ----------------------------------------------------- */
+
+static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
 {
@@ -182,25 +186,35 @@ static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
     return term->most == 0;
 }
 
-// Whether the variables of a form have ranges of their own: of several, the last
-// one has; and none of the nest's values is too large for a list.
+// Whether the variable that decides a form has a range; of several, the last one.
 static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
 {
     uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
     return c->form.n == 0 || nest->level[level].kind == ADX_LEVEL_RANGE;
 }
 
-static bool adx_can_list(const adx_nest *nest)
+// Whether a list of the points is no longer than a few times the numbers that a
+// term has to do with, and can hold the values of all variables.
+static bool adx_can_list(const ad_tensor *t, const adx_tensor_value *v,
+                         const adx_tensor_term *term, const adx_nest *nest,
+                         const adx_term_cut *c)
 {
-    bool ok = adx_points_from(nest, 0) <= ADX_LIST_MOST;
-    for (uint32_t i = 0; i < nest->levels; i++)
-        ok = ok && nest->level[i].low >= INT32_MIN
-          && nest->level[i].high <= INT32_MAX;
-    return ok;
+    adx_nest first = *nest;
+    uint64_t numbers = v->size;
+    first.levels = c->last + 1;
+    for (uint32_t f = 0; f < term->factors; f++)
+        numbers += t->program->value[term->factor[f].value].size;
+    bool ok = true;
+    for (uint32_t i = 0; i < first.levels; i++) {
+        const adx_nest_level *l = &nest->level[i];
+        numbers += l->table == NULL ? 0 : l->table->n;
+        ok = ok && l->low >= INT32_MIN && l->high <= INT32_MAX;
+    }
+    return ok && adx_points_from(&first, 0) <= 4 * numbers;
 }
 
-// How many parts a term allows along a dimension.
-static uint64_t adx_parts_of_term(const ad_tensor *t,
+// How many parts a term allows along a dimension. 0: it cannot be cut.
+static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                   const adx_tensor_term *term, uint32_t dim,
                                   const adx_nest *nest, const adx_term_cut *c,
                                   bool lists)
@@ -208,74 +222,80 @@ static uint64_t adx_parts_of_term(const ad_tensor *t,
     if (!adx_picks_along(t, term, dim))
         return 0;
     if (!adx_has_range(nest, c))
-        return lists && adx_can_list(nest) ? ADX_PARTS_MOST
+        return lists && adx_can_list(t, v, term, nest, c) ? ADX_PARTS_MOST
              : c->form.n > 1 ? 0 : 1;
     return c->form.n == 0 ? 1
          : adx_parts_at_level(nest, adx_level_of_cut(nest, c));
 }
 
 // How many parts a value allows along a dimension. 0: no memory; 1: none.
-static uint64_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
+static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 bool lists, adx_value_cut *to)
 {
-    uint64_t parts = points / ADX_PART_LEAST;
-    parts = parts < ADX_PARTS_MOST ? parts : ADX_PARTS_MOST;
-    to->kind = ADX_CUT_RESULTS;
+    uint64_t parts = adx_least_of(points / ADX_PART_LEAST, ADX_PARTS_MOST);
+    parts = adx_least_of(parts, (uint64_t)v->extent[to->dim]);
     to->from = v->low[to->dim];
     to->to = to->from + v->extent[to->dim];
-    if ((uint64_t)v->extent[to->dim] < parts)
-        parts = (uint64_t)v->extent[to->dim];
     to->term = ADX_GET(&t->arena, v->terms, adx_term_cut);
-    if (to->term == NULL)
-        return 0;
-    for (uint32_t j = 0; j < v->terms && parts > 1; j++) {
+    for (uint32_t j = 0; to->term != NULL && j < v->terms && parts > 1; j++) {
         const adx_tensor_term *term = &v->term[j];
-        adx_term_cut *c = &to->term[j];
-        if (!adx_make_term_cut(term->set,
-                               adx_form_of(term->set, term->out + to->dim),
-                               nest[j], c))
+        const int64_t *form = adx_form_of(term->set, term->out + to->dim);
+        if (!adx_make_term_cut(term->set, form, nest[j], &to->term[j]))
             return 0;
-        uint64_t most = adx_parts_of_term(t, term, to->dim, nest[j], c, lists);
-        if (most == 0)
-            return 1;
-        if (most < parts && adx_points_from(nest[j], 0) > points / 16)
-            parts = most;
+        uint64_t most = adx_parts_of_term(t, v, term, to->dim, nest[j],
+                                          &to->term[j], lists);
+        // a term of few points may be in one part
+        if (most == 0 || adx_points_from(nest[j], 0) > points / 16)
+            parts = adx_least_of(parts, most);
     }
-    return parts;
+    return to->term == NULL ? 0 : parts < 1 ? 1 : (uint32_t)parts;
 }
 
 /* --- parts of points ----------------------------------------------------- */
 
+// The one variable of a form that is not known; UINT32_MAX: none, or several.
+static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
+                                 const bool known[])
+{
+    uint32_t some = UINT32_MAX;
+    for (uint32_t i = 0; i < s->vars; i++)
+        if (form[1 + i] != 0 && !known[i]) {
+            if (some != UINT32_MAX)
+                return UINT32_MAX;
+            some = i;
+        }
+    return some;
+}
+
+// The variable that a row gives, if it is known what is written.
+static uint32_t adx_given_by_row(const adx_set *s, uint32_t r, bool written,
+                                 const bool known[])
+{
+    const adx_set_row *row = &s->row[r];
+    if (row->kind == ADX_ROW_VALUE) {
+        const int64_t *at = adx_form_of(s, row->at);
+        for (uint32_t i = 0; i < s->vars; i++)
+            if (at[1 + i] != 0 && !known[i])
+                return UINT32_MAX;
+    } else if (row->kind != ADX_ROW_ZERO && !written)
+        return UINT32_MAX;
+    return adx_only_unknown(s, adx_form_of(s, r), known);
+}
+
 // Whether the indices of what is written give all variables, so that each point
-// has a number of its own.
+// has a number of its own. known [vars]: memory, all false.
 static bool adx_has_own_numbers(const adx_tensor_value *v,
                                 const adx_tensor_term *term, bool known[])
 {
     const adx_set *s = term->set;
-    bool more = true;
-    memset(known, 0, s->width * sizeof *known);
-    while (more) {
+    for (bool more = true; more;) {
         more = false;
         for (uint32_t r = 0; r < s->rows; r++) {
-            const int64_t *form = adx_form_of(s, r);
-            bool gives = (r >= term->out && r < term->out + v->dims)
-                      || s->row[r].kind == ADX_ROW_ZERO;
-            if (s->row[r].kind == ADX_ROW_VALUE) {
-                const int64_t *at = adx_form_of(s, s->row[r].at);
-                gives = true;
-                for (uint32_t i = 0; i < s->vars; i++)
-                    gives = gives && (at[1 + i] == 0 || known[i]);
-            }
-            uint32_t unknown = 0;
-            uint32_t some = 0;
-            for (uint32_t i = 0; i < s->vars && gives; i++)
-                if (form[1 + i] != 0 && !known[i]) {
-                    unknown++;
-                    some = i;
-                }
-            if (unknown == 1)
-                known[some] = more = true;
+            bool written = r >= term->out && r < term->out + v->dims;
+            uint32_t var = adx_given_by_row(s, r, written, known);
+            if (var != UINT32_MAX)
+                known[var] = more = true;
         }
     }
     for (uint32_t i = 0; i < s->vars; i++)
@@ -284,37 +304,46 @@ static bool adx_has_own_numbers(const adx_tensor_value *v,
     return true;
 }
 
-// A term is cut along the variable of the first level whose range is long, or
-// of the longest. Returns how many parts that allows. 0: no memory.
-static uint64_t adx_cut_points(const adx_set *s, const adx_nest *nest,
-                               uint64_t least, adx_term_cut *c)
+// The first level whose range is long, or the one with the longest range.
+// UINT32_MAX: none has a range.
+static uint32_t adx_long_level(const adx_nest *nest)
 {
     uint32_t best = UINT32_MAX;
     int64_t most = -1;
-    for (uint32_t i = 0; i < nest->levels && most < ADX_PARTS_MOST - 1; i++) {
+    for (uint32_t i = 0; i < nest->levels && most < ADX_PARTS_MOST; i++) {
         const adx_nest_level *l = &nest->level[i];
         if (l->kind == ADX_LEVEL_RANGE && l->high - l->low > most) {
             most = l->high - l->low;
             best = i;
         }
     }
+    return best;
+}
+
+// Cuts a term along the variable of one level. Returns into how many parts of so
+// many points, at least 1. 0: no memory.
+static uint32_t adx_cut_points(const adx_set *s, const adx_nest *nest,
+                               uint64_t least, adx_term_cut *c)
+{
+    uint32_t level = adx_long_level(nest);
+    uint64_t parts = adx_least_of(adx_points_from(nest, 0) / least,
+                                  ADX_PARTS_MOST);
     int64_t *form = ADX_GET(s->arena, s->width, int64_t);
     if (form == NULL)
         return 0;
-    if (best != UINT32_MAX)
-        form[1 + nest->level[best].var] = 1;
-    if (!adx_make_term_cut(s, form, nest, c))
-        return 0;
-    c->from = best == UINT32_MAX ? 0 : nest->level[best].low;
-    c->to = c->from + most + 1;
-    if (best == UINT32_MAX)
-        c->to = c->from + 1;
-    uint64_t parts = adx_points_from(nest, 0) / least;
-    uint64_t limit = best == UINT32_MAX ? 1
-                   : adx_parts_at_level(nest, best);
-    limit = limit < ADX_PARTS_MOST ? limit : ADX_PARTS_MOST;
-    limit = limit < (uint64_t)(most + 1) ? limit : (uint64_t)(most + 1);
-    return parts < 1 || limit < 1 ? 1 : parts < limit ? parts : limit;
+    c->to = 1;
+    if (level == UINT32_MAX)
+        parts = 1;
+    else {
+        const adx_nest_level *l = &nest->level[level];
+        form[1 + l->var] = 1;
+        c->from = l->low;
+        c->to = l->high + 1;
+        parts = adx_least_of(parts, (uint64_t)(c->to - c->from));
+        parts = adx_least_of(parts, adx_parts_at_level(nest, level));
+    }
+    return !adx_make_term_cut(s, form, nest, c) ? 0
+         : parts < 1 ? 1 : (uint32_t)parts;
 }
 
 // Whether there is another thread to share with: a pool, or an executor, as for
@@ -476,8 +505,7 @@ static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
         return false;
     if (v->kind == ADX_VALUE_SUM && !adx_has_own_numbers(v, term, known))
         return true;
-    c.parts = (uint32_t)adx_cut_points(term->set, nest[0], ADX_PART_LEAST,
-                                       c.term);
+    c.parts = adx_cut_points(term->set, nest[0], ADX_PART_LEAST, c.term);
     c.from = c.term->from;
     c.to = c.term->to;
     if (c.parts > best->parts)
@@ -500,8 +528,8 @@ static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
     if (c.term == NULL)
         return false;
     for (uint32_t j = 0; j < v->terms; j++) {
-        c.term[j].parts = (uint32_t)adx_cut_points(v->term[j].set, nest[j],
-                                                   ADX_SUMS_LEAST, &c.term[j]);
+        c.term[j].parts = adx_cut_points(v->term[j].set, nest[j],
+                                         ADX_SUMS_LEAST, &c.term[j]);
         if (c.term[j].parts == 0)
             return false;
         c.parts += c.term[j].parts;
@@ -518,7 +546,7 @@ static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
 {
     for (uint32_t d = 0; d < v->dims; d++) {
         adx_value_cut c = { .dim = d };
-        c.parts = (uint32_t)adx_cut_results(t, v, nest, points, lists, &c);
+        c.parts = adx_cut_results(t, v, nest, points, lists, &c);
         if (c.parts == 0)
             return false;
         if (c.parts > best->parts)
@@ -556,7 +584,8 @@ static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
     if (best.parts < 2)
         return true;
     for (uint32_t j = 0; j < v->terms && best.kind == ADX_CUT_RESULTS; j++)
-        if (!adx_has_range(nest[j], &best.term[j])
+        if (!adx_has_range(nest[j], &best.term[j]) && adx_shares_parts()
+            && adx_can_list(t, v, &v->term[j], nest[j], &best.term[j])
             && !adx_list_parts(t, v->term[j].set, nest[j], &best,
                                &best.term[j]))
             return false;

@@ -5,7 +5,7 @@
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/lower tensor/formulas tensor/derive tensor/run
+ *           tensor/lower tensor/formulas tensor/derive tensor/parts tensor/run
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -6,9 +6,9 @@
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive
+ *           tensor/binding tensor/programs tensor/derive tensor/parts
  *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
- *           adx_clear_from adx_one adx_run_value
+ *           adx_clear_all adx_one adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
