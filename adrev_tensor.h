@@ -7826,13 +7826,13 @@ static bool adx_is_nothing(const adx_evaluating *e, const adx_tensor_term *term)
 }
 
 // Numbers whose index is lo <= i < hi in one dimension.
-typedef struct adx_results {
+typedef struct adx_result_range {
     const adx_tensor_value *value;
     uint32_t dim;
     int64_t lo, hi;
-} adx_results;
+} adx_result_range;
 
-static void adx_clear_results_from(const adx_results *r, uint32_t dim,
+static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
     const adx_tensor_value *v = r->value;
@@ -7852,7 +7852,7 @@ static void adx_clear_results_from(const adx_results *r, uint32_t dim,
 
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
-    const adx_results all = { v, UINT32_MAX, 0, 0 };
+    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
@@ -8085,7 +8085,7 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
 // What a part of a value clears; the whole, if it has no part.
 static void adx_clear_part(const adx_evaluating *e)
 {
-    adx_results r = { e->value, UINT32_MAX, 0, 0 };
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
     if (e->cut != NULL) {
         r.dim = e->cut->dim;
         r.lo = e->lo;
