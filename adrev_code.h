@@ -3043,7 +3043,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory function/api function/formulas code/api code/text
  *           code/wanted code/casadi
- *   offers  ADX_FORM_loaded adx_write_c
+ *   offers  adx_is_usable adx_is_includable ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3850,7 +3850,8 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory function/api function/operations function/formulas
  *           function/functions code/api code/text code/wanted code/write
- *   offers  adx_compile
+ *   offers  adx_blame adx_compile adx_cache adx_close_library ADX_C_NAME
+ *           ADX_LOOP_FLAGS adx_library_of adx_blame_hidden
  * ========================================================================== */
 
 // Puts a reason into the report, unless there is one already: the first one
@@ -4606,6 +4607,63 @@ static void *adx_open_library(const char *directory, const char *path)
     return library;
 }
 
+// -fno-semantic-interposition allows a loop (code/functions) to contain the
+// code of its steps, although both are exported. -fno-tree-slp-vectorize keeps
+// the compiler from gathering the numbers of single expressions into vectors,
+// which costs more than it gains.
+#define ADX_LOOP_FLAGS "-O3 -march=native -ffp-contract=off " \
+    "-fno-semantic-interposition"
+#define ADX_C_FLAGS ADX_LOOP_FLAGS " -fno-tree-slp-vectorize"
+
+static bool adx_is_within(adx_cache *k, size_t bytes, size_t limit)
+{
+    char text[64];
+    k->report->bytes = bytes;
+    snprintf(text, sizeof text, "%zu bytes, limit %zu", bytes, limit);
+    return bytes <= limit
+        || adx_blame(k->report, ADREV_COMPILE_TOO_LONG, "", text);
+}
+
+static void *adx_load(adx_cache *k)
+{
+    dlerror();                  // forgets errors of other calls
+    void *library = adx_open_library(k->directory, k->library);
+    if (library == NULL) {
+        const char *why = dlerror();
+        adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
+                  why != NULL ? why : "a $ in the cache's path");
+    }
+    return library;
+}
+
+// The library of the text k->code: from the cache, or compiled now, with these
+// flags unless the options have others. NULL: the report says why not, or
+// k->no_memory.
+static void *adx_library_of(adx_cache *k, const ad_compile_options *o,
+                            const char *flags)
+{
+    void *library = NULL;
+    k->compiler = o->compiler == NULL ? "cc" : o->compiler;
+    k->flags = o->flags == NULL ? flags : o->flags;
+    k->no_memory = k->code.failed;
+    if (k->no_memory
+        || !adx_is_within(k, k->code.n, o->limit == 0 ? 2000000 : o->limit)
+        || !adx_open_cache(k, o->cache) || !adx_make_own(k))
+        return NULL;
+    if (adx_make_key(k) && (adx_find_library(k) || adx_build(k)))
+        library = adx_load(k);
+    adx_remove_own(k);
+    return library;
+}
+
+// Blames a library without the symbols that it should have, and closes it.
+static bool adx_blame_hidden(adx_cache *k, void *library)
+{
+    dlclose(library);
+    return adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
+                     "its functions are hidden");
+}
+
 static bool adx_offers_code(void *library)
 {
     for (size_t i = 0; i < ADX_C_KINDS; i++)
@@ -4614,20 +4672,10 @@ static bool adx_offers_code(void *library)
     return false;
 }
 
-static bool adx_load(ad_fn *fn, adx_cache *k)
+static bool adx_take_library(ad_fn *fn, adx_cache *k, void *library)
 {
-    dlerror();                  // forgets errors of other calls
-    void *library = adx_open_library(k->directory, k->library);
-    if (library == NULL) {
-        const char *why = dlerror();
-        return adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
-                         why != NULL ? why : "a $ in the cache's path");
-    }
-    if (!adx_offers_code(library)) {
-        dlclose(library);
-        return adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
-                         "its functions are hidden");
-    }
+    if (!adx_offers_code(library))
+        return adx_blame_hidden(k, library);
     for (size_t i = 0; i < ADX_C_KINDS; i++)
         if (adx_c_kinds[i].bit & ADX_C_LOADED)
             adx_take_code(&fn->compiled[adx_c_kinds[i].kind], library,
@@ -4637,16 +4685,6 @@ static bool adx_load(ad_fn *fn, adx_cache *k)
     fn->library = library;
     fn->unload = adx_close_library;
     return true;
-}
-
-static bool adx_compile_code(ad_fn *fn, adx_cache *k)
-{
-    if (!adx_make_own(k))
-        return false;
-    bool ok = adx_make_key(k) && (adx_find_library(k) || adx_build(k))
-           && adx_load(fn, k);
-    adx_remove_own(k);
-    return ok;
 }
 
 static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
@@ -4659,22 +4697,6 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
-// -fno-semantic-interposition allows a loop (code/functions) to contain the
-// code of its steps, although both are exported. -fno-tree-slp-vectorize keeps
-// the compiler from gathering the numbers of single expressions into vectors,
-// which costs more than it gains.
-#define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \
-    "-fno-semantic-interposition -fno-tree-slp-vectorize"
-
-static bool adx_is_within(adx_cache *k, size_t bytes, size_t limit)
-{
-    char text[64];
-    k->report->bytes = bytes;
-    snprintf(text, sizeof text, "%zu bytes, limit %zu", bytes, limit);
-    return bytes <= limit
-        || adx_blame(k->report, ADREV_COMPILE_TOO_LONG, "", text);
-}
-
 // more: functions besides those that ad_fn_compile promises.
 static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
                              ad_compile_report *report, unsigned more)
@@ -4685,8 +4707,6 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         return ADREV_ESHAPE;
     adx_cache k = { .memory = &fn->memory, .report = report,
                     .code = { .memory = &fn->memory } };
-    k.compiler = o->compiler == NULL ? "cc" : o->compiler;
-    k.flags = o->flags == NULL ? ADX_C_FLAGS : o->flags;
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
         .exported = true,
@@ -4694,10 +4714,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     };
     ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,
                                    &k.code, NULL, NULL);
-    k.no_memory = k.code.failed;
-    bool ok = status == ADREV_OK && !k.no_memory
-           && adx_is_within(&k, k.code.n, o->limit == 0 ? 2000000 : o->limit)
-           && adx_open_cache(&k, o->cache) && adx_compile_code(fn, &k);
+    void *library = status == ADREV_OK ? adx_library_of(&k, o, ADX_C_FLAGS) : NULL;
+    bool ok = library != NULL && adx_take_library(fn, &k, library);
     adx_drop(k.memory, k.code.v);
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
          : ok ? ADREV_OK : ADREV_ECOMPILE;

@@ -70,6 +70,14 @@
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *
+ * and, if adrev_function.h has been included before:
+ *
+ *   tensor/pointwise     values whose numbers are single expressions
+ *   tensor/fusion        which values are computed where they are read
+ *   tensor/emission      C text of a step
+ *   tensor/written       a file of C code
+ *   tensor/compiled      machine code
+ *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
 
@@ -82,6 +90,7 @@
  * Formulas over indexed arrays, written as text: the interface. The language
  * is described in docs/tensor-language.md.
  *
+ *   needs   code/api
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -265,6 +274,63 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 //                      NULL: all
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
+
+/* --- C code -----------------------------------------------------------------
+ * With adrev_function.h, included before, a bound text becomes C code. Sizes,
+ * strides, relations and maps are constants of the code. Steps that are read
+ * once are not stored, and loops have no more operations than ad_tensor_count
+ * says.                                                                      */
+
+#ifdef ADREV_CODE_H
+
+// From now on t is evaluated by machine code, until something is bound anew. The
+// results have the same bits. Where an array of v or w is NULL, and what has no
+// C text (the derivative of lgamma), loops go on to evaluate. The code is kept
+// in the cache of ad_fn_compile, whose comment says how, by the same options.
+//
+//   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
+//                      same as _VJP) and _HVP those to compile; 0: all
+//
+//   returns      ADREV_OK; ADREV_ECOMPILE: see the options' report; t is
+//                evaluated as before; else as ad_tensor_bind;
+//                ADREV_EEXTERNAL: ADREV_C_HVP where ad_tensor_hvp says so
+//   threads      no other thread may use t meanwhile
+ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
+                                    const ad_compile_options *options);
+
+// Writes C99 that needs nothing but <math.h>, takes no memory, and has a
+// function for each part that is asked for, with the name in front:
+//
+//     #define f_value_WORK 12          numbers of `work`, at least 1
+//     int f_value(const double *const x[], double *const y[], double *work);
+//     int f_jvp(const double *const x[], const double *const v[],
+//               double *const y[], double *const dy[], double *work);
+//     int f_vjp(const double *const x[], const double *const w[],
+//               double *const y[], double *const dx[], double *work);
+//     int f_hvp(const double *const x[], const double *const w[],
+//               const double *const v[], double *const hv[], double *work);
+//     int f_gradient(const double *const x[], double *f, double *const g[],
+//                    double *work);
+//
+// Arrays are those of ad_tensor_eval and its like; but none of v and w may be
+// NULL, unless nothing that is wanted needs it. The functions return 0, or 1: an
+// array that is needed is missing; then nothing has been written.
+//
+//   options      in    name, functions (those above; 0: value and vjp and, of
+//                      one number, gradient), single, exported, header;
+//                      others have no meaning here
+//   bytes        out   how many were written, or would be; may be NULL
+//   write        in    called often, with short pieces; NULL: only count
+//
+//   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
+//                name, or a header without `exported`; ADREV_EEXTERNAL: what
+//                has no C text (the derivative of lgamma), or ADREV_C_HVP where
+//                ad_tensor_hvp says so
+ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+                                    ad_write_fn *write, void *user,
+                                    size_t *bytes);
+
+#endif
 
 #ifdef __cplusplus
 }
@@ -2591,8 +2657,8 @@ ADX_SELDOM_END
  *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
- *           adx_divisor_of adx_simplify_set adx_box_points ADX_ROWS_MOST
- *           adx_combine_all adx_project
+ *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
+ *           ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3203,9 +3269,10 @@ ADX_SELDOM_END
  *
  *   needs   tensor/arena tensor/sets
  *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
- *           ADX_LEVEL_ARGUMENTS adx_set_check adx_nest_level adx_nest
- *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
- *           adx_nest_walk adx_walk_from adx_walk_nest
+ *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
+ *           adx_nest_level adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit
+ *           adx_make_nest adx_point_fn adx_nest_walk adx_walk_from
+ *           adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]
@@ -3677,8 +3744,9 @@ static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/names tensor/arena
  *           tensor/sets
- *   offers  adx_given_relation adx_tensor_program adx_size_form adx_dim_range
- *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
+ *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
+ *           adx_tensor_code adx_size_form adx_dim_range adx_begin_given
+ *           adx_unbind_tensor adx_free_given adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3700,6 +3768,22 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
+// A step of a program as machine code: the values, tables of whole numbers, and
+// flags for picks.
+typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
+                                unsigned char *done);
+
+// By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
+typedef struct adx_tensor_code {
+    void *library;
+    void (*unload)(void *library);
+    const void **table;
+    adx_tensor_step_fn **step[ADREV_TENSOR_HVP + 1];    // NULL: no such part
+    uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
+                                            // computed; 0: alone
+    bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
+} adx_tensor_code;
+
 struct ad_tensor {
     ad_allocator memory;
     ad_tensor_options options;
@@ -3707,6 +3791,7 @@ struct ad_tensor {
     adx_tensor_given given;
     adx_arena arena;            // of the program
     adx_tensor_program *program;        // NULL: not bound
+    adx_tensor_code *code;      // machine code of the program, or NULL
 };
 
 /* --- forms in sizes ------------------------------------------------------ */
@@ -3778,6 +3863,9 @@ static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
 
 static void adx_unbind_tensor(ad_tensor *t)
 {
+    if (t->code != NULL)
+        t->code->unload(t->code->library);
+    t->code = NULL;
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
     t->program = NULL;
@@ -6504,7 +6592,7 @@ ADX_SELDOM_END
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
  *   needs   tensor/api tensor/sets tensor/binding tensor/programs
- *   offers  adx_tensor_value_at adx_derive_program
+ *   offers  adx_tensor_value_at adx_same_rows adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -7584,8 +7672,9 @@ static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs tensor/derive tensor/parts
- *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
- *           adx_clear_all adx_one adx_run_value
+ *   offers  adx_mark_results adx_need_all adx_prepare_program
+ *           adx_clear_results adx_evaluating adx_clear_all adx_one
+ *           adx_clears_all adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -7711,6 +7800,21 @@ static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *te
     return own == live;
 }
 
+// Marks the results of a part: all that a query of it can give.
+static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
+                                        bool result[])
+{
+    const adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < t->tree.outs && part != ADREV_TENSOR_HVP; i++)
+        result[p->out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.outs && part == ADREV_TENSOR_JVP; i++)
+        result[p->tangent_out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.inputs && part >= ADREV_TENSOR_VJP; i++)
+        result[part == ADREV_TENSOR_VJP ? p->adjoint_in[i]
+                                        : p->second_in[i]] = true;
+    result[0] = false;          // results that nothing adds to
+}
+
 // What is needed for what is needed.
 static void adx_need_all(const adx_tensor_program *p, bool needed[])
 {
@@ -7803,6 +7907,7 @@ typedef struct adx_evaluating {
     int64_t *x;
     ad_real *memory;
     bool *picked;               // of one value that is a most
+    const adx_tensor_code *code;
     const adx_tensor_value *value;
     const adx_tensor_term *term;
     const adx_loop *loop;
@@ -7957,7 +8062,7 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };
-    if (loop && s.step == 0)
+    if (loop && s.step == 0 && !e->value->once)
         *s.to += s.k * adx_add_products(n, s.a, s.as, s.b, s.bs);
     else
         adx_run_strip(&s, e->value->once);
@@ -8094,18 +8199,25 @@ static void adx_clear_part(const adx_evaluating *e)
     adx_clear_results_from(&r, 0, e->out);
 }
 
+// Whether all numbers of a value are made 0 first, not only those that are
+// written.
+static bool adx_clears_all(const adx_tensor_value *v)
+{
+    uint64_t points = 0;
+    for (uint32_t j = 0; j < v->terms; j++)
+        points = v->term[j].loop->points > v->size ? v->size
+               : points + v->term[j].loop->points;
+    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+}
+
 // Makes 0 what is added to, or what is read without having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
-    uint64_t points = 0;
     bool lacks = false;         // what is not added is still read
-    for (uint32_t j = 0; j < v->terms; j++) {
+    for (uint32_t j = 0; j < v->terms; j++)
         lacks = lacks || adx_is_nothing(e, &v->term[j]);
-        points = v->term[j].loop->points > v->size ? v->size
-               : points + v->term[j].loop->points;
-    }
-    if (lacks || v->cleared || (!v->once && (v->full || points >= v->size / 4)))
+    if (lacks || adx_clears_all(v))
         adx_clear_part(e);
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)
@@ -8545,6 +8657,7 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
 
 // Arrays of the caller for an evaluation; any may be NULL.
 typedef struct adx_tensor_arrays {
+    ad_tensor_part part;
     const ad_real *const *x;
     const ad_real *const *v;
     const ad_real *const *w;
@@ -8643,6 +8756,43 @@ static bool adx_take_part_memory(adx_evaluating *e)
         && e->sums != NULL;
 }
 
+// The code by which a part is evaluated; NULL: by loops. Code reads all arrays
+// that it needs, so they must be there.
+static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
+                                           const adx_tensor_arrays *a)
+{
+    const adx_tensor_program *p = e->t->program;
+    const adx_tensor_code *code = e->t->code;
+    if (code == NULL || code->step[a->part] == NULL)
+        return NULL;
+    for (uint32_t i = 1; i < p->values; i++)
+        if (e->needed[i] && p->value[i].kind <= ADX_VALUE_WEIGHT
+            && p->value[i].size > 0
+            && adx_given_array(&p->value[i], a) == NULL)
+            return NULL;
+    for (uint32_t i = 1; i < p->values; i++)
+        if (code->inlined[a->part][i])
+            e->needed[i] = false;
+    return code;
+}
+
+// Evaluates the values that are needed, in their order.
+static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
+{
+    const adx_tensor_program *p = e->t->program;
+    const adx_tensor_code *c = e->code;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        bool hosted = c != NULL && e->needed[c->host[part][v]];
+        if (!e->needed[v] || hosted)
+            continue;
+        if (c != NULL && c->step[part][v] != NULL)
+            c->step[part][v](e->base, c->table, (unsigned char *)e->picked);
+        else
+            adx_run_value(e, v);
+    }
+}
+
 // False: no memory.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
@@ -8662,6 +8812,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     adx_need_results(e, p->adjoint_in, e->t->tree.inputs, a->dx);
     adx_need_results(e, p->second_in, e->t->tree.inputs, a->hv);
     adx_need_all(p, e->needed);
+    e->code = adx_code_for(e, a);
     e->memory = (ad_real *)adx_take(m, (size_t)adx_numbers_needed(p, e->needed,
                                                                   e->base),
                                     sizeof *e->memory);
@@ -8692,9 +8843,7 @@ static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
            : !adx_take_given(&e, a) ? ADREV_ESHAPE : ADREV_OK;
     if (status == ADREV_OK) {
         adx_place_values(&e);
-        for (uint32_t i = 0; i < p->steps; i++)
-            if (e.needed[p->order[i]])
-                adx_run_value(&e, p->order[i]);
+        adx_run_program(&e, a->part);
         adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
         adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
         adx_clear_unmade(&e, p->second_in, p->input, t->tree.inputs, a->hv);
@@ -8706,7 +8855,7 @@ static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
                                  ad_real *const y[])
 {
-    const adx_tensor_arrays a = { .x = x, .y = y };
+    const adx_tensor_arrays a = { .part = ADREV_TENSOR_VALUE, .x = x, .y = y };
     return adx_evaluate_tensor(t, &a);
 }
 
@@ -8714,7 +8863,9 @@ ADX_API ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const v[], ad_real *const y[],
                                 ad_real *const dy[])
 {
-    const adx_tensor_arrays a = { .x = x, .v = v, .y = y, .dy = dy };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_JVP, .x = x, .v = v, .y = y, .dy = dy
+    };
     return adx_evaluate_tensor(t, &a);
 }
 
@@ -8722,7 +8873,9 @@ ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[], ad_real *const y[],
                                 ad_real *const dx[])
 {
-    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = dx };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_VJP, .x = x, .w = w, .y = y, .dx = dx
+    };
     return adx_evaluate_tensor(t, &a);
 }
 
@@ -8731,7 +8884,9 @@ ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
 {
     const ad_real *const w[] = { adx_one };
     ad_real *const y[] = { f };
-    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = g };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_VJP, .x = x, .w = w, .y = y, .dx = g
+    };
     if (t == NULL || t->tree.outs != 1)
         return ADREV_ESHAPE;
     for (uint32_t i = 1; i < t->tree.array_count; i++)
@@ -8744,7 +8899,9 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[])
 {
-    const adx_tensor_arrays a = { .x = x, .v = v, .w = w, .hv = hv };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_HVP, .x = x, .v = v, .w = w, .hv = hv
+    };
     ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
     return status != ADREV_OK ? status
          : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);
@@ -8857,6 +9014,2389 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 }
 
 ADX_SELDOM_END
+#ifdef ADREV_CODE_H
+/* === tensor/pointwise =======================================================
+ * Values whose numbers can be computed one after the other, each by one
+ * expression: for each number there is at most one point of each piece. A piece
+ * is a term, or a term for certain values of the variables that it is summed
+ * over, if these have few values. It adds in a box of the value's indices. In
+ * the core, where all boxes overlap, no condition is left.
+ *
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
+ *   offers  adx_box adx_term_piece adx_pointwise adx_make_box adx_box_size
+ *           adx_is_inside adx_reduces adx_find_pieces
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// low <= index <= high, for each index of a value.
+typedef struct adx_box {
+    int64_t *low;
+    int64_t *high;
+} adx_box;
+
+typedef struct adx_term_piece {
+    const adx_tensor_term *term;
+    const adx_set *set;         // of the term, for these values of variables
+    int64_t *form;              // [vars][1 + dims] the variables as forms of
+                                // the value's indices
+    adx_box box;
+} adx_term_piece;
+
+typedef struct adx_pointwise {
+    adx_term_piece *piece;
+    uint32_t n;
+    adx_box core;
+    adx_box domain;             // where there must be a number; 0 outside of
+                                // the pieces
+} adx_pointwise;
+
+#define ADX_PIECES_WRITTEN 32   // more are loops
+
+static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
+{
+    to->low = ADX_GET(a, dims, int64_t);
+    to->high = ADX_GET(a, dims, int64_t);
+    return to->low != NULL && to->high != NULL;
+}
+
+// How many points it has.
+static double adx_box_size(const adx_box *b, uint32_t dims)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < dims; d++)
+        n *= b->high[d] < b->low[d] ? 0
+           : (double)(b->high[d] - b->low[d]) + 1;
+    return n;
+}
+
+// Whether all of a box is in another.
+static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
+{
+    for (uint32_t d = 0; d < dims; d++)
+        if (b->low[d] < other->low[d] || b->high[d] > other->high[d])
+            return false;
+    return true;
+}
+
+/* --- pieces -------------------------------------------------------------- */
+
+typedef struct adx_finding {
+    adx_arena *a;
+    const adx_tensor_value *value;
+    adx_pointwise *to;
+} adx_finding;
+
+// Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of the
+// variable.
+static void adx_own_index(adx_term_piece *p, uint32_t d, uint32_t dims, uint32_t v,
+                          const int64_t row[])
+{
+    int64_t sign = row[1 + v];
+    int64_t one = row[0] + sign * p->set->low[v];
+    int64_t other = row[0] + sign * p->set->high[v];
+    p->form[v * (1 + dims)] = -sign * row[0];
+    p->form[v * (1 + dims) + 1 + d] = sign;
+    p->box.low[d] = one < other ? one : other;
+    p->box.high[d] = one < other ? other : one;
+}
+
+// Adds a piece: every variable of its set is given by one index. False: one is
+// not, or there is a condition.
+static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
+                              const adx_set *s)
+{
+    uint32_t dims = k->value->dims;
+    adx_term_piece *p = &k->to->piece[k->to->n];
+    uint32_t owned = 0;
+    uint32_t live = 0;
+    if (adx_box_points(s) == UINT64_MAX || k->to->n == ADX_PIECES_WRITTEN)
+        return false;
+    p->term = term;
+    p->set = s;
+    p->form = ADX_GET(k->a, (size_t)s->vars * (1 + dims), int64_t);
+    bool *own = ADX_GET(k->a, s->vars, bool);
+    if (p->form == NULL || own == NULL || !adx_make_box(k->a, dims, &p->box))
+        return false;
+    for (uint32_t v = 0; v < s->vars; v++)
+        live += !s->gone[v];
+    for (uint32_t d = 0; d < dims; d++) {
+        const int64_t *row = adx_form_of(s, term->out + d);
+        uint32_t count;
+        uint32_t v = 0;
+        adx_divisor_of(s, row, &count, &v);
+        p->box.low[d] = p->box.high[d] = row[0];
+        if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v])))
+            return false;
+        if (count == 0)
+            continue;
+        own[v] = true;
+        owned++;
+        adx_own_index(p, d, dims, v, row);
+    }
+    k->to->n += owned == live;
+    return owned == live;
+}
+
+// A copy of the term's set in which the first variables of `level` have values,
+// the last one changing fastest. NULL: no memory.
+static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
+                             const uint32_t var[], uint32_t n, uint64_t number)
+{
+    adx_set *c = adx_copy_set(s);
+    for (uint32_t i = n; c != NULL && i-- > 0;) {
+        uint64_t extent = (uint64_t)(s->high[var[i]] - s->low[var[i]]) + 1;
+        adx_fix_var(c, var[i], s->low[var[i]] + (int64_t)(number % extent));
+        number /= extent;
+    }
+    if (c != NULL)
+        adx_simplify_set(c);
+    return k->a->status == ADREV_OK ? c : NULL;
+}
+
+// The variables that no index gives, in the order of the loops, and how many
+// values they have together; UINT64_MAX: too many.
+static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *term,
+                                const adx_set *s, uint32_t var[], uint32_t *n)
+{
+    const adx_nest *nest = term->loop->nest;
+    uint64_t values = 1;
+    *n = 0;
+    for (uint32_t l = 0; l < nest->levels; l++) {
+        uint32_t v = nest->level[l].var;
+        bool written = false;
+        for (uint32_t d = 0; d < k->value->dims; d++)
+            written = written || adx_form_of(s, term->out + d)[1 + v] != 0;
+        if (written || s->gone[v])
+            continue;
+        if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
+            return UINT64_MAX;
+        values *= (uint64_t)(s->high[v] - s->low[v]) + 1;
+        if (values > ADX_PIECES_WRITTEN)
+            return UINT64_MAX;
+        var[(*n)++] = v;
+    }
+    return values;
+}
+
+// Whether the innermost loop of a term adds up one number, in eight sums.
+static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    const adx_nest *nest = term->loop->nest;
+    const adx_nest_level *last = nest->levels == 0 ? NULL
+                               : &nest->level[nest->levels - 1];
+    return last != NULL && last->kind == ADX_LEVEL_RANGE && last->checks == 0
+        && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
+}
+
+static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
+{
+    adx_set of = *term->set;
+    of.arena = k->a;
+    adx_set *s = adx_copy_set(&of);
+    uint32_t *var = ADX_GET(k->a, of.vars, uint32_t);
+    uint32_t n = 0;
+    if (s == NULL || var == NULL || term->most != 0
+        || adx_reduces(k->value, term))
+        return false;
+    adx_simplify_set(s);
+    if (s->empty)
+        return true;
+    uint64_t values = adx_find_summed(k, term, s, var, &n);
+    if (values == UINT64_MAX)
+        return false;
+    for (uint64_t i = 0; i < values; i++) {
+        adx_set *c = adx_fix_vars(k, s, var, n, i);
+        if (c == NULL || (!c->empty && !adx_add_one_piece(k, term, c)))
+            return false;
+    }
+    return true;
+}
+
+/* --- all of a value ------------------------------------------------------ */
+
+static void adx_find_core(adx_finding *k)
+{
+    const adx_tensor_value *v = k->value;
+    adx_pointwise *to = k->to;
+    bool all = v->cleared || v->full;
+    for (uint32_t d = 0; d < v->dims; d++) {
+        int64_t *core[] = { &to->core.low[d], &to->core.high[d] };
+        int64_t *hull[] = { &to->domain.low[d], &to->domain.high[d] };
+        *core[0] = *hull[0] = to->piece[0].box.low[d];
+        *core[1] = *hull[1] = to->piece[0].box.high[d];
+        for (uint32_t i = 1; i < to->n; i++) {
+            const adx_box *b = &to->piece[i].box;
+            *core[0] = b->low[d] > *core[0] ? b->low[d] : *core[0];
+            *core[1] = b->high[d] < *core[1] ? b->high[d] : *core[1];
+            *hull[0] = b->low[d] < *hull[0] ? b->low[d] : *hull[0];
+            *hull[1] = b->high[d] > *hull[1] ? b->high[d] : *hull[1];
+        }
+        *hull[0] = all ? v->low[d] : *hull[0];
+        *hull[1] = all ? v->low[d] + v->extent[d] - 1 : *hull[1];
+    }
+}
+
+// The pieces of a value, if each of its numbers is best computed on its own.
+// NULL: it is not; or no memory, which a->status says.
+static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
+{
+    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise) };
+    bool sum = v->kind == ADX_VALUE_SUM;
+    if (k.to == NULL || v->size == 0
+        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
+        return NULL;
+    k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
+    if (k.to->piece == NULL || !adx_make_box(a, v->dims, &k.to->core)
+        || !adx_make_box(a, v->dims, &k.to->domain))
+        return NULL;
+    for (uint32_t i = 0; i < v->terms; i++)
+        if (!adx_add_pieces(&k, &v->term[i]))
+            return NULL;
+    if (k.to->n == 0 || (k.to->n > 1 && !sum))
+        return NULL;
+    adx_find_core(&k);
+    return adx_box_size(&k.to->core, v->dims) * 2
+           < adx_box_size(&k.to->domain, v->dims) ? NULL : k.to;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/fusion ==========================================================
+ * Which values are computed where they are read. A value that is read once, at
+ * one point for each of its numbers, is an expression there and never stored. A
+ * value that is read more often may be computed, and stored, where its first
+ * reader meets each of its numbers once. All others are computed on their own.
+ * No operation is done twice, and none in another order.
+ *
+ *   needs   code/text tensor/api tensor/arena tensor/sets tensor/binding
+ *           tensor/programs tensor/derive tensor/run tensor/pointwise
+ *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
+ *           adx_is_computed_by adx_is_stored adx_fuse_part
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+typedef enum adx_fate {
+    ADX_FATE_ALONE,             // by loops of its own
+    ADX_FATE_INLINED,           // an expression of its only reader
+    ADX_FATE_VIEW,              // a number of another value, at all readers
+    ADX_FATE_HOSTED             // stored by its first reader
+} adx_fate;
+
+// Of the values of a part, by their number.
+typedef struct adx_fusion {
+    adx_arena *a;
+    ad_tensor *t;
+    bool *needed;
+    bool *result;
+    bool *spelled;              // it has C text
+    adx_pointwise **shape;      // NULL: loops
+    adx_fate *fate;
+    uint32_t *host;             // the reader that computes it
+    bool *hosts;                // others are stored where it is computed
+    bool *view;                 // its numbers are those of another value
+    bool *fixed;                // some reader needs it in memory
+    uint32_t *reads;            // how many there are
+    uint32_t *reader;           // the first one
+    uint32_t *reads_there;      // how many of them are of the first one
+    uint32_t *depth;            // of expressions in one another
+} adx_fusion;
+
+#define ADX_INLINE_DEPTH  16
+#define ADX_INLINE_PIECES 12
+
+static const char *adx_formula_of(const adx_tensor_value *v)
+{
+    const ad_op_info *row = &ad_op_table()[v->op];
+    return v->kind == ADX_VALUE_PARTIAL ? row->partial[v->which] : row->value;
+}
+
+// Whether the formulas of a value have C text.
+static bool adx_is_spelled(const adx_tensor_value *v)
+{
+    bool helper[ADX_HELPER_COUNT] = {0};
+    return (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL)
+        || (adx_mark_helpers(ad_op_table()[v->op].value, helper)
+            && adx_mark_helpers(adx_formula_of(v), helper));
+}
+
+/* --- who reads ----------------------------------------------------------- */
+
+static bool adx_same_access(const adx_fusion *f, const adx_set *s,
+                            adx_access one, adx_access other)
+{
+    return one.value == other.value
+        && adx_same_rows(s, one.row, other.row,
+                         adx_tensor_value_at(f->t, one.value)->dims);
+}
+
+static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
+{
+    if (f->reads[value] == 0)
+        f->reader[value] = by;
+    f->reads[value]++;
+    if (f->reader[value] == by)
+        f->reads_there[value]++;
+}
+
+// A read from memory: of all numbers, or at more points than one.
+static void adx_note_fixed(adx_fusion *f, uint32_t by, uint32_t value)
+{
+    adx_note_read(f, by, value);
+    f->fixed[value] = true;
+}
+
+// Reads of a term; a number read twice at a point counts once.
+static void adx_note_reads(adx_fusion *f, uint32_t by,
+                           const adx_tensor_term *term, const adx_set *s)
+{
+    bool loops = term->most != 0 || !f->spelled[by]
+              || adx_tensor_value_at(f->t, by)->kind == ADX_VALUE_MOST;
+    for (uint32_t i = 0; i < term->factors; i++) {
+        bool again = false;
+        for (uint32_t j = 0; j < i; j++)
+            again = again || adx_same_access(f, s, term->factor[i],
+                                             term->factor[j]);
+        if (!again)
+            adx_note_read(f, by, term->factor[i].value);
+        f->fixed[term->factor[i].value] |= loops;
+    }
+    if (term->most != 0) {      // by pointers, all along
+        adx_note_fixed(f, by, term->most);
+        adx_note_fixed(f, by, term->picked.value);
+    }
+}
+
+static void adx_note_reads_of(adx_fusion *f, uint32_t by)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
+    const adx_pointwise *p = f->shape[by];
+    for (uint32_t i = 0; p != NULL && i < p->n; i++)
+        adx_note_reads(f, by, p->piece[i].term, p->piece[i].set);
+    for (uint32_t i = 0; p == NULL && i < v->terms; i++)
+        adx_note_reads(f, by, &v->term[i], v->term[i].set);
+    if (f->view[by])            // its readers read this one
+        f->fixed[p->piece[0].term->factor[0].value] = true;
+}
+
+/* --- where it is computed ------------------------------------------------ */
+
+// Whether rows of a set are different for different points.
+static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
+{
+    uint32_t own = 0;
+    uint32_t live = 0;
+    for (uint32_t v = 0; v < s->vars; v++) {
+        bool alone = false;
+        if (s->gone[v])
+            continue;
+        live++;
+        for (uint32_t d = 0; d < dims && !alone; d++) {
+            uint32_t count;
+            uint32_t some = 0;
+            adx_divisor_of(s, adx_form_of(s, row + d), &count, &some);
+            alone = count == 1 && some == v;
+        }
+        own += alone;
+    }
+    return own == live;
+}
+
+// Whether all that is read there is in the core of a value.
+static bool adx_reads_core(const adx_set *s, uint32_t row, uint32_t dims,
+                           const adx_box *core)
+{
+    for (uint32_t d = 0; d < dims; d++) {
+        const int64_t *form = adx_form_of(s, row + d);
+        if (adx_extreme(s, form, false) < core->low[d]
+            || adx_extreme(s, form, true) > core->high[d])
+            return false;
+    }
+    return true;
+}
+
+// The fate of a value that a term of its first reader reads here.
+static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
+                              adx_access at)
+{
+    uint32_t dims = adx_tensor_value_at(f->t, at.value)->dims;
+    const adx_pointwise *p = f->shape[at.value];
+    if (s->empty || !adx_rows_tell_points(s, at.row, dims)
+        || !adx_reads_core(s, at.row, dims, &p->core))
+        return ADX_FATE_ALONE;
+    uint64_t points = adx_box_points(s);
+    bool all = points != UINT64_MAX
+            && (double)points == adx_box_size(&p->domain, dims)
+            && adx_is_inside(&p->domain, &p->core, dims);
+    if (f->reads[at.value] == 1 && !f->result[at.value]
+        && (all || !f->hosts[at.value]))
+        return ADX_FATE_INLINED;
+    return all ? ADX_FATE_HOSTED : ADX_FATE_ALONE;
+}
+
+// Looks for the place where the first reader reads a value.
+static adx_fate adx_find_fate(const adx_fusion *f, uint32_t value)
+{
+    uint32_t by = f->reader[value];
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
+    const adx_pointwise *p = f->shape[by];
+    uint32_t n = p != NULL ? p->n : v->terms;
+    for (uint32_t i = 0; i < n; i++) {
+        const adx_tensor_term *term = p != NULL ? p->piece[i].term
+                                                : &v->term[i];
+        const adx_set *s = p != NULL ? p->piece[i].set : term->set;
+        for (uint32_t j = 0; j < term->factors; j++)
+            if (term->factor[j].value == value)
+                return adx_fate_here(f, s, term->factor[j]);
+    }
+    return ADX_FATE_ALONE;
+}
+
+// Whether each number of a value is a number of another, which is stored.
+static bool adx_is_view(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    const adx_pointwise *p = f->shape[value];
+    return p != NULL && p->n == 1 && v->kind == ADX_VALUE_SUM && v->once
+        && v->full && p->piece[0].term->factors == 1
+        && (p->piece[0].term->k == 1 || p->piece[0].term->k == -1) && !f->result[value];
+}
+
+// Values are looked at in their order: those that one reads before it.
+static void adx_decide_fate(adx_fusion *f, uint32_t value)
+{
+    const adx_pointwise *p = f->shape[value];
+    f->depth[value]++;
+    if (p == NULL || p->n > ADX_INLINE_PIECES || f->reads[value] == 0
+        || f->fixed[value] || f->depth[value] > ADX_INLINE_DEPTH)
+        return;
+    if (f->view[value])
+        f->fate[value] = ADX_FATE_VIEW;
+    if (f->view[value] || f->reads_there[value] != 1)
+        return;
+    f->fate[value] = adx_find_fate(f, value);
+    uint32_t by = f->reader[value];
+    if (f->fate[value] == ADX_FATE_ALONE)
+        return;
+    f->host[value] = by;
+    f->hosts[by] = f->hosts[by] || f->fate[value] == ADX_FATE_HOSTED
+                || f->hosts[value];
+    if (f->depth[value] > f->depth[by])
+        f->depth[by] = f->depth[value];
+}
+
+// Whether a value is computed where `by` reads it.
+static bool adx_is_computed_by(const adx_fusion *f, uint32_t value, uint32_t by)
+{
+    return f->fate[value] == ADX_FATE_VIEW
+        || (f->fate[value] != ADX_FATE_ALONE && f->host[value] == by);
+}
+
+static bool adx_is_stored(const adx_fusion *f, uint32_t value)
+{
+    return f->fate[value] == ADX_FATE_ALONE
+        || f->fate[value] == ADX_FATE_HOSTED;
+}
+
+/* --- of a part ----------------------------------------------------------- */
+
+static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
+{
+    uint32_t n = t->program->values;
+    f->a = a;
+    f->t = t;
+    f->needed = ADX_GET(a, n, bool);
+    f->result = ADX_GET(a, n, bool);
+    f->spelled = ADX_GET(a, n, bool);
+    f->shape = ADX_GET(a, n, adx_pointwise *);
+    f->fate = ADX_GET(a, n, adx_fate);
+    f->host = ADX_GET(a, n, uint32_t);
+    f->hosts = ADX_GET(a, n, bool);
+    f->view = ADX_GET(a, n, bool);
+    f->fixed = ADX_GET(a, n, bool);
+    f->reads = ADX_GET(a, n, uint32_t);
+    f->reader = ADX_GET(a, n, uint32_t);
+    f->reads_there = ADX_GET(a, n, uint32_t);
+    f->depth = ADX_GET(a, n, uint32_t);
+    return a->status == ADREV_OK;
+}
+
+// Decides for a part, of which all results are wanted. False: no memory.
+static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
+                          ad_tensor_part part)
+{
+    const adx_tensor_program *p = t->program;
+    if (!adx_begin_fusion(f, a, t))
+        return false;
+    adx_mark_results(t, part, f->needed);
+    memcpy(f->result, f->needed, p->values * sizeof *f->needed);
+    adx_need_all(p, f->needed);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (f->needed[v]) {
+            f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v));
+            if (f->spelled[v])
+                f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
+            f->view[v] = adx_is_view(f, v);
+            adx_note_reads_of(f, v);
+        }
+    }
+    for (uint32_t i = 0; i < p->steps; i++)
+        if (f->needed[p->order[i]])
+            adx_decide_fate(f, p->order[i]);
+    return a->status == ADREV_OK;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/emission ========================================================
+ * C text that computes one value of a part: the loops of tensor/run or, of
+ * values that are computed number by number, loops around one expression. Its
+ * additions and multiplications are those of tensor/run, in the same order, so
+ * the bits are the same.
+ *
+ * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
+ * a number.
+ *
+ *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
+ *           tensor/programs tensor/derive tensor/run tensor/pointwise
+ *           tensor/fusion
+ *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
+ *           adx_table_list adx_emission adx_say_step
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- tables -----------------------------------------------------------------
+ * Values of maps, columns of relations, their inverses, and bits. Those that
+ * any text of a file reads are numbered.                                     */
+
+typedef enum adx_table_kind {
+    ADX_TABLE_INTS, ADX_TABLE_COUNTS, ADX_TABLE_WORDS
+} adx_table_kind;
+
+typedef struct adx_table_data {
+    const void *data;
+    uint64_t n;
+    adx_table_kind kind;
+    bool read;                  // by the step that is written
+} adx_table_data;
+
+typedef struct adx_table_list {
+    adx_table_data *table;
+    uint32_t n, room;
+} adx_table_list;
+
+// A number that the body of a loop has computed.
+typedef struct adx_local_number {
+    struct adx_local_number *next;
+    uint32_t value;
+    const int64_t *index;       // [dims][width]
+    uint32_t number;
+} adx_local_number;
+
+typedef struct adx_emission {
+    adx_text text;
+    adx_arena *a;
+    const adx_fusion *f;
+    adx_table_list *tables;
+    bool *read, *written;       // [values] by this step
+    bool *helper;               // [ADX_HELPER_COUNT] by all steps
+    bool picks;
+    bool bounds;                // functions for bounds are called, by any step
+    uint32_t width;             // of forms: 1 + variables of loops
+    uint32_t open;              // braces
+    uint32_t numbers;           // v0 ... have been used
+    adx_local_number *local;    // those in scope
+} adx_emission;
+
+static uint32_t adx_table_number(adx_emission *e, const void *data, uint64_t n,
+                                 adx_table_kind kind)
+{
+    adx_table_list *l = e->tables;
+    uint32_t i = 0;
+    while (i < l->n && l->table[i].data != data)
+        i++;
+    if (i == l->n && l->n == l->room) {
+        adx_table_data *wide = ADX_GET(e->a, 2 * l->room + 8, adx_table_data);
+        if (wide == NULL)
+            return 0;
+        if (l->n > 0)
+            memcpy(wide, l->table, l->n * sizeof *wide);
+        l->table = wide;
+        l->room = 2 * l->room + 8;
+    }
+    if (i == l->n) {
+        l->table[i].data = data;
+        l->table[i].n = n;
+        l->table[i].kind = kind;
+        l->n++;
+    }
+    l->table[i].read = true;
+    return i;
+}
+
+/* --- lines and forms ----------------------------------------------------- */
+
+static void adx_say_indent(adx_emission *e)
+{
+    adx_say(&e->text, "%*s", 4 + 4 * (int)e->open, "");
+}
+
+// Begins a block: "for (...) {".
+#define ADX_SAY_OPEN(e, ...)                                                    \
+    (adx_say_indent(e), adx_say(&(e)->text, __VA_ARGS__),                   \
+     adx_say(&(e)->text, " {\n"), (void)(e)->open++)
+#define ADX_SAY_BLOCK(e)                                                        \
+    (adx_say_indent(e), adx_say(&(e)->text, "{\n"), (void)(e)->open++)
+#define ADX_SAY_LINE(e, ...)                                                    \
+    (adx_say_indent(e), adx_say(&(e)->text, __VA_ARGS__),                   \
+     adx_say(&(e)->text, "\n"))
+
+// Ends blocks until `open` are left.
+static void adx_close_to(adx_emission *e, uint32_t open)
+{
+    while (e->open > open) {
+        e->open--;
+        ADX_SAY_LINE(e, "}");
+    }
+}
+
+// One term of a form, "+ 3*x1".
+static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
+{
+    if (k == 0)
+        return any;
+    uint64_t size = k < 0 ? 0 - (uint64_t)k : (uint64_t)k;
+    adx_say(&e->text, any ? k < 0 ? " - " : " + " : k < 0 ? "-" : "");
+    if (size > 1)
+        adx_say(&e->text, "%llu*", (unsigned long long)size);
+    adx_say(&e->text, "x%lu", (unsigned long)var);
+    return true;
+}
+
+static void adx_say_rest(adx_emission *e, int64_t c, bool any)
+{
+    if (c != 0 || !any)
+        adx_say(&e->text, any ? c < 0 ? " - %llu" : " + %llu"
+                              : c < 0 ? "-%llu" : "%llu",
+                (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
+}
+
+static void adx_say_affine(adx_emission *e, const int64_t form[])
+{
+    bool any = false;
+    for (uint32_t v = 0; v + 1 < e->width; v++)
+        any = adx_say_multiple(e, form[1 + v], v, any);
+    adx_say_rest(e, form[0], any);
+}
+
+static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < f->n; i++)
+        any = adx_say_multiple(e, f->k[i], f->var[i], any);
+    adx_say_rest(e, f->c, any);
+}
+
+/* --- where numbers are --------------------------------------------------- */
+
+// A term at a point: its variables as forms of those of the loops. map NULL:
+// they are the same.
+typedef struct adx_spot_of {
+    const adx_set *set;
+    const int64_t *map;         // [vars][width]
+} adx_spot_of;
+
+// from[0] + sum from[1 + i]*form i, for n forms.
+static void adx_compose(const adx_emission *e, const int64_t from[],
+                        const int64_t form[], uint32_t n, int64_t to[])
+{
+    memset(to, 0, e->width * sizeof *to);
+    to[0] = from[0];
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; from[1 + i] != 0 && j < e->width; j++)
+            to[j] = adx_whole_add(e->a, to[j], from[1 + i],
+                                  form[(size_t)i * e->width + j]);
+}
+
+// The indices of what a term reads or writes there. NULL: no memory.
+static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
+                               adx_access from)
+{
+    uint32_t dims = adx_tensor_value_at(e->f->t, from.value)->dims;
+    int64_t *index = ADX_GET(e->a, (size_t)dims * e->width, int64_t);
+    for (uint32_t d = 0; index != NULL && d < dims; d++) {
+        const int64_t *row = adx_form_of(at->set, from.row + d);
+        int64_t *to = index + (size_t)d * e->width;
+        if (at->map == NULL)
+            memcpy(to, row, e->width * sizeof *to);
+        else
+            adx_compose(e, row, at->map, at->set->vars, to);
+    }
+    return index;
+}
+
+// "b7[512*x0 + x1]"
+static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
+                          bool write)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    if (place == NULL || index == NULL)
+        return;
+    for (uint32_t d = 0; d < v->dims; d++) {
+        for (uint32_t j = 0; j < e->width; j++)
+            place[j] = adx_whole_add(e->a, place[j], v->stride[d],
+                                     index[(size_t)d * e->width + j]);
+        place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
+    }
+    *(write ? &e->written[value] : &e->read[value]) = true;
+    adx_say_index(&e->text, "b", value, "[");
+    adx_say_affine(e, place);
+    adx_say(&e->text, "]");
+}
+
+/* --- numbers ------------------------------------------------------------- */
+
+#define ADX_IN_MEMORY UINT32_MAX
+
+// A number that is read: v`local`, or one of a value.
+typedef struct adx_number_read {
+    uint32_t local;
+    uint32_t value;
+    const int64_t *index;
+} adx_number_read;
+
+typedef struct adx_numbers_read {
+    adx_emission *e;
+    adx_number_read x[3];
+    uint32_t result;            // the number that is v in formulas
+} adx_numbers_read;
+
+static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
+                                 const int64_t *index, const adx_box *region);
+
+static void adx_say_operand(adx_emission *e, const adx_number_read *x)
+{
+    if (x->local != ADX_IN_MEMORY)
+        adx_say_index(&e->text, "v", x->local, "");
+    else
+        adx_say_place(e, x->value, x->index, false);
+}
+
+// The local number of a value that is computed here: it is written now, unless
+// it is there.
+static uint32_t adx_local_of(adx_emission *e, uint32_t value,
+                             const int64_t *index)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    size_t bytes = (size_t)v->dims * e->width * sizeof *index;
+    for (adx_local_number *l = e->local; l != NULL; l = l->next)
+        if (l->value == value
+            && (bytes == 0 || memcmp(l->index, index, bytes) == 0))
+            return l->number;
+    adx_local_number *to = ADX_GET(e->a, 1, adx_local_number);
+    uint32_t number = adx_say_value_at(e, value, index, NULL);
+    if (to == NULL)
+        return number;
+    to->value = value;
+    to->index = index;
+    to->number = number;
+    to->next = e->local;
+    e->local = to;
+    return number;
+}
+
+// What a term of the value `by` reads there.
+static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
+                                  const adx_spot_of *at, adx_access from)
+{
+    adx_number_read x = { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
+    const adx_fusion *f = e->f;
+    if (x.index != NULL && adx_is_computed_by(f, from.value, by))
+        x.local = adx_local_of(e, from.value, x.index);
+    return x;
+}
+
+static void adx_take_operands(adx_emission *e, uint32_t by,
+                              const adx_spot_of *at,
+                              const adx_tensor_term *term, adx_numbers_read *to)
+{
+    to->e = e;
+    for (uint32_t i = 0; i < term->factors; i++)
+        to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
+}
+
+// k*a*b; k may be 1.
+static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o, uint32_t n,
+                            ad_real k)
+{
+    if (k != 1 || n == 0)
+        adx_say_literal(&e->text, k);
+    for (uint32_t i = 0; i < n; i++) {
+        adx_say(&e->text, i > 0 || k != 1 ? " * " : "");
+        adx_say_operand(e, &o->x[i]);
+    }
+}
+
+/* --- functions ----------------------------------------------------------- */
+
+static void adx_say_letter(adx_text *t, char which, void *user)
+{
+    const adx_numbers_read *o = (const adx_numbers_read *)user;
+    if (which == 'v')
+        adx_say_index(t, "v", o->result, "");
+    else
+        adx_say_operand(o->e, &o->x[which - 'x']);
+}
+
+// Whether a formula mentions the letter v alone.
+static bool adx_mentions_result(const char *text)
+{
+    for (const char *at = text; (at = strchr(at, 'v')) != NULL; at++) {
+        bool before = at > text && (adx_is_letter(at[-1])
+                                    || adx_is_digit(at[-1]));
+        if (!before && !adx_is_letter(at[1]) && !adx_is_digit(at[1]))
+            return true;
+    }
+    return false;
+}
+
+// A function, or its partial, as number v`result`.
+static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
+                               const adx_spot_of *at)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const char *result = ad_op_table()[v->op].value;
+    const char *formula = adx_formula_of(v);
+    adx_numbers_read o = { .e = e };
+    adx_take_operands(e, value, at, &v->term[0], &o);
+    if (v->kind == ADX_VALUE_PARTIAL && adx_mentions_result(formula)) {
+        o.result = e->numbers++;
+        adx_say_indent(e);
+        adx_say(&e->text, "const %s v%lu = ", e->text.real,
+                (unsigned long)o.result);
+        adx_mark_helpers(result, e->helper);
+        adx_say_formula(&e->text, result, adx_say_letter, &o);
+        adx_say(&e->text, ";\n");
+    }
+    uint32_t number = e->numbers++;
+    adx_say_indent(e);
+    adx_say(&e->text, "const %s v%lu = ", e->text.real, (unsigned long)number);
+    adx_mark_helpers(formula, e->helper);
+    adx_say_formula(&e->text, formula, adx_say_letter, &o);
+    adx_say(&e->text, ";\n");
+    return number;
+}
+
+/* --- number by number ---------------------------------------------------- */
+
+// "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
+// say so. False: nothing is to be asked.
+static bool adx_say_inside(adx_emission *e, const adx_term_piece *p, uint32_t dims,
+                           const adx_box *region)
+{
+    bool any = false;
+    for (uint32_t d = 0; region != NULL && d < dims; d++)
+        for (int upper = 0; upper < 2; upper++) {
+            int64_t bound = upper ? p->box.high[d] : p->box.low[d];
+            if (upper ? region->high[d] <= bound : region->low[d] >= bound)
+                continue;
+            if (!any)
+                adx_say_indent(e);
+            adx_say(&e->text, "%sx%lu %s %lld", any ? " && " : "if (",
+                    (unsigned long)d, upper ? "<=" : ">=", (long long)bound);
+            any = true;
+        }
+    if (any) {
+        adx_say(&e->text, ") {\n");
+        e->open++;
+    }
+    return any;
+}
+
+static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
+                             const adx_box *region)
+{
+    for (uint32_t d = 0; region != NULL && d < dims; d++)
+        if (region->low[d] > p->box.high[d] || region->high[d] < p->box.low[d])
+            return true;
+    return false;
+}
+
+// The variables of a piece of a value whose indices are forms.
+static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
+                                uint32_t dims, const int64_t *index)
+{
+    int64_t *map = ADX_GET(e->a, (size_t)p->set->vars * e->width, int64_t);
+    const adx_spot_of at = { p->set, map };
+    for (uint32_t v = 0; map != NULL && v < p->set->vars; v++)
+        adx_compose(e, p->form + (size_t)v * (1 + dims), index, dims,
+                    map + (size_t)v * e->width);
+    return at;
+}
+
+// Adds what one piece adds to number v`number`.
+static void adx_say_piece(adx_emission *e, uint32_t value, const adx_term_piece *p,
+                          const int64_t *index, const adx_box *region,
+                          uint32_t number)
+{
+    uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
+    uint32_t open = e->open;
+    adx_local_number *local = e->local;
+    adx_numbers_read o = { .e = e };
+    if (adx_never_inside(p, dims, region))
+        return;
+    bool asked = adx_say_inside(e, p, dims, region);
+    const adx_spot_of at = adx_piece_at(e, p, dims, index);
+    if (at.map == NULL && p->set->vars > 0)
+        return;
+    adx_take_operands(e, value, &at, p->term, &o);
+    bool less = p->term->k == -1 && p->term->factors > 0;
+    adx_say_indent(e);
+    adx_say_index(&e->text, "v", number, less ? " -= " : " += ");
+    adx_say_product_of(e, &o, p->term->factors, less ? 1 : p->term->k);
+    adx_say(&e->text, ";\n");
+    if (asked) {
+        adx_close_to(e, open);
+        e->local = local;
+    }
+}
+
+// Whether a number of a value is one product, that nothing is added to.
+static bool adx_is_one_product(const adx_emission *e, uint32_t value,
+                               const adx_box *region)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_pointwise *p = e->f->shape[value];
+    return v->kind == ADX_VALUE_SUM && v->once && p->n == 1
+        && (region == NULL || adx_is_inside(region, &p->piece[0].box, v->dims));
+}
+
+// The number of a value at indices that are forms, in a region of them: NULL: in
+// its core. Returns which v it is.
+static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
+                               const int64_t *index, const adx_box *region)
+{
+    const adx_pointwise *p = e->f->shape[value];
+    uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
+    if (adx_is_one_product(e, value, region)) {
+        adx_numbers_read o = { .e = e };
+        const adx_spot_of at = adx_piece_at(e, &p->piece[0], dims, index);
+        adx_take_operands(e, value, &at, p->piece[0].term, &o);
+        adx_say_indent(e);
+        adx_say(&e->text, "const %s v%lu = ", e->text.real,
+                (unsigned long)e->numbers);
+        adx_say_product_of(e, &o, p->piece[0].term->factors,
+                        p->piece[0].term->k);
+        adx_say(&e->text, ";\n");
+        return e->numbers++;
+    }
+    uint32_t number = e->numbers++;
+    ADX_SAY_LINE(e, "%s v%lu = 0;", e->text.real, (unsigned long)number);
+    for (uint32_t i = 0; i < p->n; i++)
+        adx_say_piece(e, value, &p->piece[i], index, region, number);
+    return number;
+}
+
+static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
+                                 const int64_t *index, const adx_box *region)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_pointwise *p = e->f->shape[value];
+    bool inside = region == NULL
+               || adx_is_inside(region, &p->piece[0].box, v->dims);
+    uint32_t number;
+    if (v->kind == ADX_VALUE_SUM || !inside)
+        number = adx_say_sum_at(e, value, index, region);
+    else {
+        const adx_spot_of at = adx_piece_at(e, &p->piece[0], v->dims, index);
+        number = adx_say_row_at(e, value, &at);
+    }
+    if (region == NULL && e->f->fate[value] == ADX_FATE_HOSTED) {
+        adx_say_indent(e);
+        adx_say_place(e, value, index, true);
+        adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
+    }
+    return number;
+}
+
+// How far apart in memory what is read and written lies along an index.
+static double adx_stride_along(const adx_emission *e, uint32_t value, uint32_t d)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_pointwise *p = e->f->shape[value];
+    double far = fabs((double)v->stride[d]);
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t j = 0; j < p->piece[i].term->factors; j++) {
+            const adx_access from = p->piece[i].term->factor[j];
+            const adx_tensor_value *x = adx_tensor_value_at(e->f->t, from.value);
+            for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
+                for (uint32_t k = 0; k < x->dims
+                     && p->piece[i].form[v2 * (1 + v->dims) + 1 + d] != 0; k++)
+                    far += fabs((double)x->stride[k]
+                        * (double)adx_form_of(p->piece[i].set,
+                                              from.row + k)[1 + v2]);
+        }
+    return far;
+}
+
+// The indices, those with long strides first. NULL: no memory.
+static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
+{
+    uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
+    uint32_t *order = ADX_GET(e->a, dims, uint32_t);
+    for (uint32_t d = 0; order != NULL && d < dims; d++) {
+        uint32_t i = d;
+        for (; i > 0 && adx_stride_along(e, value, d)
+                        > adx_stride_along(e, value, order[i - 1]); i--)
+            order[i] = order[i - 1];
+        order[i] = d;
+    }
+    return order;
+}
+
+// Loops over the indices in a region.
+static void adx_say_region(adx_emission *e, uint32_t value,
+                           const adx_box *region, const uint32_t order[])
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
+    uint32_t open = e->open;
+    if (index == NULL || adx_box_size(region, v->dims) == 0)
+        return;
+    for (uint32_t i = 0; i < v->dims; i++) {
+        unsigned long x = order[i];
+        if (region->low[x] == region->high[x]) {
+            index[x * e->width] = region->low[x];
+            continue;
+        }
+        index[x * e->width + 1 + x] = 1;
+        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                 (long long)region->low[x], x, (long long)region->high[x], x);
+    }
+    if (e->open == open)
+        ADX_SAY_BLOCK(e);
+    e->local = NULL;
+    uint32_t number = adx_say_value_at(e, value, index, region);
+    adx_say_indent(e);
+    adx_say_place(e, value, index, true);
+    adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
+    adx_close_to(e, open);
+}
+
+// The core, and what is around it.
+static void adx_say_pointwise(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_pointwise *p = e->f->shape[value];
+    const uint32_t *order = adx_order_indices(e, value);
+    adx_box r;
+    e->width = 1 + v->dims;
+    if (order == NULL || !adx_make_box(e->a, v->dims, &r))
+        return;
+    adx_say_region(e, value, &p->core, order);
+    for (uint32_t d = 0; d < v->dims; d++)
+        for (int upper = 0; upper < 2; upper++) {
+            for (uint32_t i = 0; i < v->dims; i++) {
+                r.low[i] = i < d ? p->core.low[i] : p->domain.low[i];
+                r.high[i] = i < d ? p->core.high[i] : p->domain.high[i];
+            }
+            *(upper ? &r.low[d] : &r.high[d]) =
+                upper ? p->core.high[d] + 1 : p->core.low[d] - 1;
+            adx_say_region(e, value, &r, order);
+        }
+}
+
+/* --- loops of a term ----------------------------------------------------- */
+
+// What is done at the points of a term.
+typedef enum adx_doing {
+    ADX_DOING_TERM,             // what its value says
+    ADX_DOING_ZEROS,            // 0 where it writes
+    ADX_DOING_BEGIN             // of a most: -infinity
+} adx_doing;
+
+typedef struct adx_looping {
+    adx_emission *e;
+    uint32_t value;
+    const adx_tensor_term *term;
+    const adx_nest *nest;
+    adx_doing doing;
+} adx_looping;
+
+// The least, or largest, that a form can be.
+static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
+                                 bool most)
+{
+    double sum = (double)f->c;
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint32_t l = 0; l < n->levels; l++)
+            if (n->level[l].var == f->var[i])
+                sum += (double)f->k[i] * (double)((f->k[i] > 0) == most
+                                   ? n->level[l].high : n->level[l].low);
+    return sum;
+}
+
+// "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
+static void adx_say_within(adx_emission *e, const adx_nest_level *l,
+                           bool below, bool above)
+{
+    unsigned long x = l->var;
+    if (below && above)
+        ADX_SAY_OPEN(e, "if (x%lu >= %lld && x%lu <= %lld)", x, (long long)l->low,
+                 x, (long long)l->high);
+    else if (below)
+        ADX_SAY_OPEN(e, "if (x%lu >= %lld)", x, (long long)l->low);
+    else if (above)
+        ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
+}
+
+// "from0" and "to0": the bounds of a level.
+static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    e->bounds = e->bounds || l->bounds > 0;
+    ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x, (long long)l->low, x,
+             (long long)l->high);
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        int64_t by = l->bound[i].k;
+        bool lower = by > 0;
+        adx_say_indent(e);
+        adx_say(&e->text, lower ? "from%lu = %s_most(from%lu, -%s_floor("
+                                : "to%lu = %s_least(to%lu, %s_floor(",
+                x, e->text.name, x, e->text.name);
+        adx_say_sparse(e, &l->bound[i].form);
+        adx_say(&e->text, ", %lld));\n", (long long)(by < 0 ? -by : by));
+    }
+}
+
+static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
+{
+    unsigned long x = l->var;
+    if (l->bounds == 0) {
+        ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                 (long long)l->low, x, (long long)l->high, x);
+        return;
+    }
+    ADX_SAY_BLOCK(k->e);
+    adx_say_bounds(k, l);
+    ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x, x,
+             x, x);
+}
+
+// k*x + form = 0
+static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    bool unit = adx_is_unit(l->k);
+    double low = adx_sparse_extreme(k->nest, &l->form, l->k > 0)
+               / (double)-l->k;
+    double high = adx_sparse_extreme(k->nest, &l->form, l->k < 0)
+                / (double)-l->k;
+    ADX_SAY_BLOCK(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long rest%lu = ", x);
+    adx_say_sparse(e, &l->form);
+    adx_say(&e->text, ";\n");
+    if (!unit)
+        ADX_SAY_OPEN(e, "if (rest%lu %% %lld == 0)", x, (long long)l->k);
+    if (unit)
+        ADX_SAY_LINE(e, "const long x%lu = %srest%lu;", x, l->k > 0 ? "-" : "", x);
+    else
+        ADX_SAY_LINE(e, "const long x%lu = -(rest%lu / %lld);", x, x,
+                 (long long)l->k);
+    adx_say_within(e, l, low < (double)l->low, high > (double)l->high);
+}
+
+// A value of a map.
+static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    uint32_t table = adx_table_number(e, l->table->value, l->table->n,
+                                      ADX_TABLE_INTS);
+    ADX_SAY_BLOCK(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long at%lu = ", x);
+    adx_say_sparse(e, &l->argument);
+    adx_say_rest(e, -l->table->from, true);
+    adx_say(&e->text, ";\n");
+    double low = adx_sparse_extreme(k->nest, &l->argument, false)
+               - (double)l->table->from;
+    double high = adx_sparse_extreme(k->nest, &l->argument, true)
+                - (double)l->table->from;
+    if (low < 0 || high >= (double)l->table->n)
+        ADX_SAY_OPEN(e, "if (at%lu >= 0 && at%lu < %llu)", x, x,
+                 (unsigned long long)l->table->n);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %s(t%lu[at%lu] - (", x,
+            l->k < 0 ? "-" : "", (unsigned long)table, x);
+    adx_say_sparse(e, &l->form);
+    adx_say(&e->text, "));\n");
+    bool plain = l->k == 1 && l->form.n == 0 && l->form.c == 0;
+    adx_say_within(e, l, !plain || l->table->low < l->low,
+                   !plain || l->table->high > l->high);
+}
+
+// The arguments for which a map has a value.
+static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    const adx_int_table *t = l->table;
+    uint32_t start = adx_table_number(e, t->start,
+                                      (uint64_t)(t->high - t->low) + 2,
+                                      ADX_TABLE_COUNTS);
+    uint32_t argument = adx_table_number(e, t->argument, t->n,
+                                         ADX_TABLE_COUNTS);
+    ADX_SAY_BLOCK(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long value%lu = ", x);
+    adx_say_sparse(e, &l->form);
+    adx_say_rest(e, -t->low, true);
+    adx_say(&e->text, ";\n");
+    if (adx_sparse_extreme(k->nest, &l->form, false) < (double)t->low
+        || adx_sparse_extreme(k->nest, &l->form, true) > (double)t->high)
+        ADX_SAY_OPEN(e, "if (value%lu >= 0 && value%lu <= %lld)", x, x,
+                 (long long)(t->high - t->low));
+    ADX_SAY_OPEN(e, "for (unsigned long q%lu = t%lu[value%lu]; q%lu < "
+             "t%lu[value%lu + 1]; q%lu++)", x, (unsigned long)start, x, x,
+             (unsigned long)start, x, x);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %s((long)t%lu[q%lu] - (", x,
+            l->k < 0 ? "-" : "", (unsigned long)argument, x);
+    adx_say_sparse(e, &l->argument);
+    adx_say_rest(e, -t->from, true);
+    adx_say(&e->text, "));\n");
+    bool plain = l->k == 1 && l->argument.n == 0
+              && l->argument.c == 0 && t->from == l->low
+              && t->from + (int64_t)t->n - 1 <= l->high;
+    adx_say_within(e, l, !plain, !plain);
+}
+
+// "if (...) {" for what is to be looked at once x has its value.
+static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
+{
+    uint32_t table = c->kind == ADX_ROW_VALUE
+        ? adx_table_number(e, c->table->value, c->table->n, ADX_TABLE_INTS)
+        : c->kind == ADX_ROW_BIT || c->kind == ADX_ROW_NO_BIT
+        ? adx_table_number(e, c->bits->word, c->bits->n / 64 + 1,
+                           ADX_TABLE_WORDS) : 0;
+    bool bit = c->kind == ADX_ROW_BIT || c->kind == ADX_ROW_NO_BIT;
+    ADX_SAY_BLOCK(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long is = ");
+    adx_say_sparse(e, &c->form);
+    adx_say(&e->text, ";\n");
+    if (c->kind == ADX_ROW_ZERO || c->kind == ADX_ROW_SIGN)
+        ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
+    else if (bit)
+        ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
+                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
+                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
+                 (unsigned long long)c->bits->n, (unsigned long)table);
+    else {
+        adx_say_indent(e);
+        adx_say(&e->text, "const long at = ");
+        adx_say_sparse(e, &c->argument);
+        adx_say_rest(e, -c->table->from, true);
+        adx_say(&e->text, ";\n");
+        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && t%lu[at] == is)",
+                 (unsigned long long)c->table->n, (unsigned long)table);
+    }
+}
+
+static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
+{
+    switch (l->kind) {
+    case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
+    case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;
+    case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
+    case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
+    }
+    for (uint32_t i = 0; i < l->checks; i++)
+        adx_say_level_check(k->e, &l->check[i]);
+}
+
+/* --- what is done at a point --------------------------------------------- */
+
+static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    const adx_access out = { k->value, k->term->out };
+    return adx_indices_at(e, &at, out);
+}
+
+static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    const adx_spot_of at = { k->term->set, NULL };
+    bool less = !v->once && k->term->k == -1 && k->term->factors > 0;
+    adx_numbers_read o = { .e = e };
+    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_say_indent(e);
+    adx_say_place(e, k->value, adx_written_at(e, k), true);
+    adx_say(&e->text, v->once ? " = " : less ? " -= " : " += ");
+    adx_say_product_of(e, &o, k->term->factors, less ? 1 : k->term->k);
+    adx_say(&e->text, ";\n");
+}
+
+static void adx_say_row_term(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    uint32_t number = adx_say_row_at(e, k->value, &at);
+    adx_say_indent(e);
+    adx_say_place(e, k->value, adx_written_at(e, k), true);
+    adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
+}
+
+static void adx_say_most_term(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    const adx_spot_of at = { k->term->set, NULL };
+    const int64_t *to = adx_written_at(e, k);
+    adx_numbers_read o = { .e = e };
+    unsigned long number = e->numbers++;
+    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_say_indent(e);
+    adx_say(&e->text, "const %s v%lu = ", e->text.real, number);
+    adx_say_operand(e, &o.x[0]);
+    adx_say(&e->text, ";\n");
+    adx_say_indent(e);
+    adx_say(&e->text, "if (v%lu != v%lu || v%lu %s ", number, number, number,
+            v->op == ADREV_OP_min ? "<" : ">");
+    adx_say_place(e, k->value, to, true);
+    adx_say(&e->text, ")\n    ");
+    adx_say_indent(e);
+    adx_say_place(e, k->value, to, true);
+    adx_say(&e->text, " = v%lu;\n", number);
+}
+
+static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    adx_say_indent(e);
+    adx_say_place(e, k->value, adx_written_at(e, k), true);
+    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+            adx_infinity(&e->text));
+}
+
+// The first point at which the number that is picked is the largest one.
+static void adx_say_pick(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_term *term = k->term;
+    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, term->most);
+    const adx_spot_of at = { term->set, NULL };
+    const adx_access best = { term->most, term->at };
+    const int64_t *picked = adx_indices_at(e, &at, term->picked);
+    const int64_t *index = adx_indices_at(e, &at, best);
+    int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    adx_numbers_read o = { .e = e };
+    if (place == NULL || index == NULL)
+        return;
+    place[0] = most->first;
+    for (uint32_t d = 0; d < most->dims; d++) {
+        for (uint32_t j = 0; j < e->width; j++)
+            place[j] += most->stride[d] * index[(size_t)d * e->width + j];
+        place[0] -= most->stride[d] * most->low[d];
+    }
+    e->picks = true;
+    adx_say_indent(e);
+    adx_say(&e->text, "if (!done[");
+    adx_say_affine(e, place);
+    adx_say(&e->text, "] && ");
+    adx_say_place(e, term->picked.value, picked, false);
+    adx_say(&e->text, " == ");
+    adx_say_place(e, term->most, index, false);
+    adx_say(&e->text, ") {\n");
+    e->open++;
+    adx_say_indent(e);
+    adx_say(&e->text, "done[");
+    adx_say_affine(e, place);
+    adx_say(&e->text, "] = 1;\n");
+    adx_take_operands(e, k->value, &at, term, &o);
+    adx_say_indent(e);
+    adx_say_place(e, k->value, adx_written_at(e, k), true);
+    adx_say(&e->text, " += ");
+    adx_say_product_of(e, &o, term->factors, term->k);
+    adx_say(&e->text, ";\n");
+}
+
+static void adx_say_at_point(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    e->local = NULL;
+    if (k->doing == ADX_DOING_ZEROS) {
+        adx_say_indent(e);
+        adx_say_place(e, k->value, adx_written_at(e, k), true);
+        adx_say(&e->text, " = 0;\n");
+    } else if (k->doing == ADX_DOING_BEGIN)
+        adx_say_begun_most(e, k);
+    else if (k->term->most != 0)
+        adx_say_pick(e, k);
+    else if (v->kind == ADX_VALUE_SUM)
+        adx_say_sum_term(e, k);
+    else if (v->kind == ADX_VALUE_MOST)
+        adx_say_most_term(e, k);
+    else
+        adx_say_row_term(e, k);
+}
+
+// a*b at a point of a reduction, added to one of eight sums.
+static void adx_say_eighth(adx_emission *e, const adx_looping *k,
+                           const char *sum)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    adx_numbers_read o = { .e = e };
+    e->local = NULL;
+    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_say_indent(e);
+    adx_say(&e->text, "%s += ", sum);
+    adx_say_product_of(e, &o, k->term->factors, 1);
+    adx_say(&e->text, ";\n");
+}
+
+// A reduction in eight sums, as adx_add_products forms them.
+static void adx_say_reduction(adx_emission *e, const adx_looping *k,
+                              const adx_nest_level *l)
+{
+    unsigned long x = l->var;
+    uint32_t open = e->open;
+    bool less = k->term->k == -1;
+    ADX_SAY_BLOCK(e);
+    adx_say_bounds(k, l);
+    ADX_SAY_OPEN(e, "if (from%lu <= to%lu)", x, x);
+    uint32_t inside = e->open;
+    ADX_SAY_LINE(e, "%s sum[8] = { 0 };", e->text.real);
+    ADX_SAY_LINE(e, "long i = from%lu;", x);
+    ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
+    ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
+    ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
+    adx_say_eighth(e, k, "sum[j]");
+    adx_close_to(e, inside);
+    ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
+    ADX_SAY_LINE(e, "const long x%lu = i;", x);
+    adx_say_eighth(e, k, "sum[0]");
+    adx_close_to(e, inside);
+    adx_say_indent(e);
+    adx_say_place(e, k->value, adx_written_at(e, k), true);
+    adx_say(&e->text, less ? " -= " : " += ");
+    if (!less && k->term->k != 1) {
+        adx_say_literal(&e->text, k->term->k);
+        adx_say(&e->text, " * ");
+    }
+    adx_say(&e->text, "(((sum[0] + sum[4]) + (sum[1] + sum[5]))\n        ");
+    adx_say_indent(e);
+    adx_say(&e->text, "+ ((sum[2] + sum[6]) + (sum[3] + sum[7])));\n");
+    adx_close_to(e, open);
+}
+
+/* --- a value by loops ---------------------------------------------------- */
+
+static void adx_say_loops(adx_emission *e, uint32_t value,
+                          const adx_tensor_term *term, adx_doing doing)
+{
+    const adx_looping k = { e, value, term, term->loop->nest, doing };
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t open = e->open;
+    bool reduces = doing == ADX_DOING_TERM && term->most == 0
+                && adx_reduces(v, term);
+    uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
+    e->width = 1 + term->set->vars;
+    if (k.nest->empty)
+        return;
+    for (uint32_t l = 0; l < levels; l++)
+        adx_say_level(&k, &k.nest->level[l]);
+    if (reduces)
+        adx_say_reduction(e, &k, &k.nest->level[levels]);
+    else {
+        if (e->open == open)
+            ADX_SAY_BLOCK(e);
+        adx_say_at_point(e, &k);
+    }
+    adx_close_to(e, open);
+}
+
+// 0 for all numbers of a value.
+static void adx_say_all_zeros(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    e->width = 1 + v->dims;
+    int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
+    uint32_t open = e->open;
+    for (uint32_t d = 0; index != NULL && d < v->dims; d++) {
+        unsigned long x = d;
+        index[(size_t)d * e->width + 1 + d] = 1;
+        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
+                 (long long)v->low[d], x,
+                 (long long)(v->low[d] + v->extent[d]), x);
+    }
+    adx_say_indent(e);
+    adx_say_place(e, value, index, true);
+    adx_say(&e->text, " = 0;\n");
+    adx_close_to(e, open);
+}
+
+static void adx_say_zeros_of(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    if (adx_clears_all(v))
+        adx_say_all_zeros(e, value);
+    else if (!v->once)
+        for (uint32_t j = 0; j < v->terms; j++)
+            adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS);
+}
+
+static void adx_say_looped(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t picking = 0;
+    adx_say_zeros_of(e, value);
+    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN);
+    for (uint32_t j = 0; j < v->terms; j++) {
+        uint32_t most = v->term[j].most;
+        if (most != 0 && most != picking)
+            ADX_SAY_LINE(e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+                     (unsigned long long)
+                         adx_tensor_value_at(e->f->t, most)->span);
+        picking = most;
+        e->picks = e->picks || most != 0;
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM);
+    }
+}
+
+// Writes the body of the C function that computes a value, and those that it
+// hosts. read, written and the tables say which parameters it has.
+static void adx_say_step(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t values = e->f->t->program->values;
+    memset(e->read, 0, values * sizeof *e->read);
+    memset(e->written, 0, values * sizeof *e->written);
+    for (uint32_t i = 0; i < e->tables->n; i++)
+        e->tables->table[i].read = false;
+    e->picks = false;
+    e->open = e->numbers = 0;
+    e->local = NULL;
+    if (v->size == 0)
+        return;
+    if (e->f->shape[value] != NULL)
+        adx_say_pointwise(e, value);
+    else
+        adx_say_looped(e, value);
+}
+
+ADX_SELDOM_END
+
+/* === tensor/written =========================================================
+ * A bound text as a file of C code: a function for each step, and for each part
+ * one that calls them.
+ *
+ *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
+ *           tensor/binding tensor/programs tensor/derive tensor/run
+ *           tensor/fusion tensor/emission
+ *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
+ *           adx_host_of adx_begin_file adx_file_status adx_end_file
+ *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
+ *           adx_check_text_options
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_TENSOR_PARTS (ADREV_TENSOR_HVP + 1)
+
+// A function of the file: parameters and body, without its name. Equal ones are
+// written once.
+typedef struct adx_step_text {
+    struct adx_step_text *next;
+    uint32_t value;
+    const char *text;
+    size_t n;
+    uint32_t number;
+    bool *written, *read;       // [values] parameters
+    bool picks;
+    bool *table;                // [tables]
+    uint32_t tables;
+} adx_step_text;
+
+typedef struct adx_tensor_file {
+    ad_tensor *t;
+    adx_arena a;
+    const ad_c_options *options;
+    bool loaded;                // for ad_tensor_compile: tables are parameters
+    ad_status status;
+    adx_table_list tables;
+    adx_step_text *step;        // all of them, the latest first
+    uint32_t steps;
+    bool helper[ADX_HELPER_COUNT];
+    bool bounds;
+    adx_fusion part[ADX_TENSOR_PARTS];
+    adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
+    adx_bytes functions;        // text of the steps
+} adx_tensor_file;
+
+static void adx_fail_file(adx_tensor_file *k, ad_status status)
+{
+    if (k->status == ADREV_OK)
+        k->status = status;
+}
+
+/* --- steps --------------------------------------------------------------- */
+
+static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
+{
+    return kind == ADX_TABLE_WORDS ? "unsigned long long"
+         : kind == ADX_TABLE_INTS ? k->loaded ? "int" : "long"
+         : k->loaded ? "unsigned" : "unsigned long";
+}
+
+// "(double *restrict b7, const double *restrict b3)"
+static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
+                               adx_text *t)
+{
+    const char *before = "(";
+    for (int read = 0; read < 2; read++)
+        for (uint32_t i = 1; i < k->t->program->values; i++)
+            if ((read ? e->read : e->written)[i]) {
+                adx_say(t, "%s%s%s *restrict b%lu", before,
+                        read ? "const " : "", t->real, (unsigned long)i);
+                before = ", ";
+            }
+    for (uint32_t i = 0; k->loaded && i < k->tables.n; i++)
+        if (k->tables.table[i].read) {
+            adx_say(t, "%sconst %s *restrict t%lu", before,
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i);
+            before = ", ";
+        }
+    adx_say(t, e->picks ? "%sunsigned char *restrict done)" : "%s",
+            e->picks ? before : *before == '(' ? "(void)" : ")");
+}
+
+static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
+                                    const adx_bytes *b)
+{
+    adx_step_text *s = k->step;
+    while (s != NULL && (s->value != value || s->n != b->n
+                         || memcmp(s->text, b->v, b->n) != 0))
+        s = s->next;
+    return s;
+}
+
+// A new function; its text is kept.
+static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
+                                    const adx_emission *e, const adx_bytes *b)
+{
+    uint32_t values = k->t->program->values;
+    adx_step_text *s = ADX_GET(&k->a, 1, adx_step_text);
+    char *text = ADX_GET(&k->a, b->n, char);
+    bool *written = ADX_GET(&k->a, values, bool);
+    bool *read = ADX_GET(&k->a, values, bool);
+    bool *table = ADX_GET(&k->a, k->tables.n, bool);
+    if (s == NULL || text == NULL || written == NULL || read == NULL
+        || table == NULL)
+        return NULL;
+    memcpy(text, b->v, b->n);
+    memcpy(written, e->written, values * sizeof *written);
+    memcpy(read, e->read, values * sizeof *read);
+    for (uint32_t i = 0; i < k->tables.n; i++)
+        table[i] = k->tables.table[i].read;
+    s->next = k->step;
+    s->value = value;
+    s->text = text;
+    s->n = b->n;
+    s->number = k->steps++;
+    s->written = written;
+    s->read = read;
+    s->picks = e->picks;
+    s->table = table;
+    s->tables = k->tables.n;
+    k->step = s;
+    adx_text to = { .write = adx_put_bytes, .user = &k->functions };
+    adx_say(&to, "static void %s_step%lu", e->text.name,
+            (unsigned long)s->number);
+    adx_put_text(&to, text, b->n);
+    return s;
+}
+
+// The function of a value in a part, which may be one of another part.
+static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
+                                  uint32_t value)
+{
+    adx_bytes body = { .memory = &k->t->memory };
+    adx_bytes all = { .memory = &k->t->memory };
+    adx_text head = e->text;
+    adx_step_text *s = NULL;
+    e->text.user = &body;
+    head.user = &all;
+    adx_say_step(e, value);
+    adx_say_parameters(k, e, &head);
+    adx_say(&head, "\n{\n");
+    adx_put_text(&head, (const char *)body.v, body.n);
+    adx_say(&head, "}\n\n");
+    if (body.failed || all.failed)
+        adx_arena_fail(&k->a, ADREV_ENOMEM);
+    else {
+        s = adx_find_text(k, value, &all);
+        if (s == NULL)
+            s = adx_keep_text(k, value, e, &all);
+    }
+    adx_drop(body.memory, body.v);
+    adx_drop(all.memory, all.v);
+    return s;
+}
+
+// Writes the steps of a part. Those without C text are refused, or left to the
+// loops of tensor/run.
+static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
+{
+    const adx_tensor_program *p = k->t->program;
+    adx_fusion *f = &k->part[part];
+    adx_emission e = { .a = &k->a, .f = f, .tables = &k->tables,
+                       .helper = k->helper };
+    const ad_c_options *o = k->options;
+    e.text.write = adx_put_bytes;
+    e.text.name = o->name == NULL ? "f" : o->name;
+    e.text.real = o->single ? "float" : "double";
+    e.text.single = o->single;
+    e.read = ADX_GET(&k->a, p->values, bool);
+    e.written = ADX_GET(&k->a, p->values, bool);
+    k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
+    if (!adx_fuse_part(f, &k->a, k->t, part) || k->of[part] == NULL)
+        return;
+    for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
+        uint32_t v = p->order[i];
+        if (!f->needed[v] || !adx_is_stored(f, v))
+            continue;
+        if (f->spelled[v])
+            k->of[part][v] = adx_step_of(k, &e, v);
+        else if (!k->loaded)
+            adx_fail_file(k, ADREV_EEXTERNAL);
+    }
+    k->bounds = k->bounds || e.bounds;
+}
+
+// The value with which a value is computed; 0: alone.
+static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
+{
+    if (f->host[value] == 0)
+        return 0;
+    value = f->host[value];
+    while (f->fate[value] == ADX_FATE_INLINED)
+        value = f->host[value];
+    return value;
+}
+
+/* --- begin and end ------------------------------------------------------- */
+
+static void adx_begin_file(adx_tensor_file *k, ad_tensor *t,
+                           const ad_c_options *o, bool loaded)
+{
+    memset(k, 0, sizeof *k);
+    k->t = t;
+    k->a.memory = &t->memory;
+    k->options = o;
+    k->loaded = loaded;
+    k->functions.memory = &t->memory;
+}
+
+// The status of all that was written.
+static ad_status adx_file_status(const adx_tensor_file *k)
+{
+    return k->a.status != ADREV_OK ? k->a.status
+         : k->functions.failed ? ADREV_ENOMEM : k->status;
+}
+
+static void adx_end_file(adx_tensor_file *k)
+{
+    adx_drop(&k->t->memory, k->functions.v);
+    adx_free_arena(&k->a);
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+static void adx_say_bound_functions(adx_text *t)
+{
+    const char *f = t->name;
+    adx_say(t, "static inline long %s_most(long a, long b)\n"
+            "{\n    return a > b ? a : b;\n}\n\n"
+            "static inline long %s_least(long a, long b)\n"
+            "{\n    return a < b ? a : b;\n}\n\n", f, f);
+    adx_say(t, "static inline long %s_floor(long a, long b)\n"
+            "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+}
+
+// A table as a constant array, ten numbers in a line.
+static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
+                               uint32_t number)
+{
+    const adx_table_data *d = &k->tables.table[number];
+    adx_say(t, "static const %s t%lu[%llu] = {", adx_table_type(k, d->kind),
+            (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
+    for (uint64_t i = 0; i < d->n; i++) {
+        adx_say(t, i % 10 == 0 ? "\n    " : " ");
+        if (d->kind == ADX_TABLE_WORDS)
+            adx_say(t, "%lluu", (unsigned long long)
+                                    ((const uint64_t *)d->data)[i]);
+        else if (d->kind == ADX_TABLE_INTS)
+            adx_say(t, "%ld", (long)((const int32_t *)d->data)[i]);
+        else
+            adx_say(t, "%lu", (unsigned long)((const uint32_t *)d->data)[i]);
+        adx_say(t, i + 1 < d->n ? "," : "");
+    }
+    adx_say(t, d->n > 0 ? "\n};\n\n" : " 0 };\n\n");
+}
+
+// What stands before the functions of the steps, and these.
+static void adx_say_steps(adx_tensor_file *k, adx_text *t)
+{
+    const ad_c_options *o = k->options;
+    adx_say(t, "/* written by adrev " ADREV_VERSION " */\n\n");
+    if (o->header != NULL)
+        adx_say(t, "#include \"%s\"\n", o->header);
+    adx_say(t, "#include <math.h>\n\n");
+    if (k->bounds)
+        adx_say_bound_functions(t);
+    adx_say_helpers(t, k->helper);
+    for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
+        adx_say_table_data(k, t, i);
+    adx_put_text(t, (const char *)k->functions.v, k->functions.n);
+}
+
+/* --- functions of parts -----------------------------------------------------
+ * They have the arrays of ad_tensor_eval and its like, in the same order:
+ *
+ *     int f_vjp(const double *const x[], const double *const w[],
+ *               double *const y[], double *const dx[], double *work);
+ *
+ * r0, r1, ... say which results are wanted.                                   */
+
+typedef struct adx_part_text {
+    const char *name;
+    const char *parameters;     // % is double or float
+    unsigned bit;               // of ad_c_options
+} adx_part_text;
+
+static const adx_part_text adx_part_texts[ADX_TENSOR_PARTS] = {
+    { "value", "(const % *const x[], % *const y[], % *work)", ADREV_C_VALUE },
+    { "jvp", "(const % *const x[], const % *const v[], % *const y[], "
+      "% *const dy[], % *work)", ADREV_C_JVP },
+    { "vjp", "(const % *const x[], const % *const w[], % *const y[], "
+      "% *const dx[], % *work)", ADREV_C_VJP },
+    { "hvp", "(const % *const x[], const % *const w[], const % *const v[], "
+      "% *const hv[], % *work)", ADREV_C_HVP }
+};
+
+// A result of a part, in the order of its arrays.
+typedef struct adx_part_result {
+    uint32_t value;             // 0: nothing adds to it
+    uint32_t like;              // a value of its shape
+    const char *array;
+    uint32_t order;
+} adx_part_result;
+
+typedef struct adx_part_writing {
+    adx_tensor_file *k;
+    adx_text *t;
+    ad_tensor_part part;
+    adx_part_result *result;
+    uint32_t results;
+    bool *needs;                // [values] what one result needs
+} adx_part_writing;
+
+static void adx_list_results(adx_part_writing *w, const uint32_t value[],
+                             const uint32_t like[], uint32_t n,
+                             const char *array)
+{
+    for (uint32_t i = 0; i < n; i++)
+        w->result[w->results++] = (adx_part_result){ value[i], like[i], array,
+                                                     i };
+}
+
+// False: no memory.
+static bool adx_begin_part(adx_part_writing *w)
+{
+    const ad_tensor *t = w->k->t;
+    const adx_tensor_program *p = t->program;
+    uint32_t ins = t->tree.inputs;
+    uint32_t outs = t->tree.outs;
+    w->result = ADX_GET(&w->k->a, 2 * outs + ins, adx_part_result);
+    w->needs = ADX_GET(&w->k->a, p->values, bool);
+    if (w->result == NULL || w->needs == NULL)
+        return false;
+    if (w->part != ADREV_TENSOR_HVP)
+        adx_list_results(w, p->out, p->out, outs, "y");
+    if (w->part == ADREV_TENSOR_JVP)
+        adx_list_results(w, p->tangent_out, p->out, outs, "dy");
+    if (w->part == ADREV_TENSOR_VJP)
+        adx_list_results(w, p->adjoint_in, p->input, ins, "dx");
+    if (w->part == ADREV_TENSOR_HVP)
+        adx_list_results(w, p->second_in, p->input, ins, "hv");
+    return true;
+}
+
+// "r0 | r2": when a value is needed. Of no result: never.
+static void adx_say_condition(adx_part_writing *w, uint32_t value)
+{
+    const adx_tensor_program *p = w->k->t->program;
+    const char *before = "";
+    for (uint32_t i = 0; i < w->results; i++) {
+        memset(w->needs, 0, p->values * sizeof *w->needs);
+        w->needs[w->result[i].value] = true;
+        adx_need_all(p, w->needs);
+        if (w->result[i].value == 0 || !w->needs[value])
+            continue;
+        adx_say(w->t, "%sr%lu", before, (unsigned long)i);
+        before = " | ";
+    }
+}
+
+static const char *adx_array_of_given(adx_value_kind kind)
+{
+    return kind == ADX_VALUE_INPUT ? "x"
+         : kind == ADX_VALUE_TANGENT_IN ? "v" : "w";
+}
+
+// Whether any step of the part has a value as a parameter.
+static bool adx_is_parameter(const adx_part_writing *w, uint32_t value)
+{
+    for (uint32_t i = 0; i < w->k->t->program->values; i++) {
+        const adx_step_text *s = w->k->of[w->part][i];
+        if (s != NULL && (s->read[value] || s->written[value]))
+            return true;
+    }
+    return false;
+}
+
+// Declares the arrays of the part that steps read. An empty one needs no
+// number.
+static void adx_say_given(adx_part_writing *w)
+{
+    const adx_tensor_program *p = w->k->t->program;
+    for (uint32_t i = 1; i < p->values; i++) {
+        const adx_tensor_value *v = &p->value[i];
+        if (v->kind > ADX_VALUE_WEIGHT || !adx_is_parameter(w, i))
+            continue;
+        const char *array = adx_array_of_given(v->kind);
+        unsigned long order = v->order;
+        adx_say(w->t, "    const %s *const b%lu = %s != 0 ? %s[%lu] : 0;\n",
+                w->t->real, (unsigned long)i, array, array, order);
+        if (v->size == 0)
+            continue;
+        adx_say(w->t, "    if (b%lu == 0 && (", (unsigned long)i);
+        adx_say_condition(w, i);
+        adx_say(w->t, "))\n        return 1;\n");
+    }
+}
+
+static void adx_say_wanted(adx_part_writing *w)
+{
+    for (uint32_t i = 0; i < w->results; i++)
+        adx_say(w->t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
+                (unsigned long)i, w->result[i].array, w->result[i].array,
+                (unsigned long)w->result[i].order);
+}
+
+// Declares where values are stored: in work, unless they are results that are
+// wanted. Returns how many numbers of work there are.
+static uint64_t adx_say_stored(adx_part_writing *w)
+{
+    const adx_tensor_program *p = w->k->t->program;
+    uint64_t at = 0;
+    for (uint32_t i = 1; i < p->values; i++) {
+        const adx_tensor_value *v = &p->value[i];
+        uint32_t r = 0;
+        if (v->kind <= ADX_VALUE_WEIGHT || !adx_is_parameter(w, i))
+            continue;
+        while (r < w->results && w->result[r].value != i)
+            r++;
+        adx_say(w->t, "    %s *const b%lu = ", w->t->real, (unsigned long)i);
+        if (r < w->results)
+            adx_say(w->t, "r%lu ? %s[%lu] : ", (unsigned long)r,
+                    w->result[r].array, (unsigned long)w->result[r].order);
+        adx_say(w->t, "work + %llu;\n",
+                (unsigned long long)(at + (uint64_t)v->first));
+        at += v->span;
+    }
+    return at;
+}
+
+// "f_step3(b7, b2, b3)"
+static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
+                         const char *after, bool loaded,
+                         const adx_tensor_file *k)
+{
+    const char *before = "(";
+    adx_say(t, "%s_step%lu", t->name, (unsigned long)s->number);
+    for (int read = 0; read < 2; read++)
+        for (uint32_t i = 1; i < k->t->program->values; i++)
+            if ((read ? s->read : s->written)[i]) {
+                adx_say(t, "%s%s%lu%s", before, value, (unsigned long)i, after);
+                before = ", ";
+            }
+    for (uint32_t i = 0; loaded && i < s->tables; i++)
+        if (s->table[i]) {
+            adx_say(t, "%s(const %s *)t[%lu]", before,
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i);
+            before = ", ";
+        }
+    if (s->picks)
+        adx_say(t, "%sdone", before);
+    adx_say(t, s->picks || *before != '(' ? ");\n" : "();\n");
+}
+
+// Calls a step if its value is needed and nothing hosts it.
+static void adx_say_guarded(adx_part_writing *w, uint32_t value)
+{
+    const adx_step_text *s = w->k->of[w->part][value];
+    uint32_t host = adx_host_of(&w->k->part[w->part], value);
+    adx_say(w->t, "    if ((");
+    adx_say_condition(w, value);
+    adx_say(w->t, ")");
+    if (host != 0) {
+        adx_say(w->t, " && !(");
+        adx_say_condition(w, host);
+        adx_say(w->t, ")");
+    }
+    adx_say(w->t, ")\n        ");
+    adx_say_call(w->t, s, "b", "", false, w->k);
+}
+
+// Results that nothing adds to are 0.
+static void adx_say_unmade(adx_part_writing *w)
+{
+    for (uint32_t i = 0; i < w->results; i++) {
+        const adx_part_result *r = &w->result[i];
+        const adx_tensor_value *v = adx_tensor_value_at(w->k->t, r->like);
+        if (r->value != 0 || v->size == 0)
+            continue;
+        adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
+        for (uint32_t d = 0; d < v->dims; d++)
+            adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
+                    (unsigned long)d, (unsigned long)d,
+                    (long long)v->extent[d], (unsigned long)d);
+        adx_say(w->t, "            %s[%lu][0", r->array,
+                (unsigned long)r->order);
+        for (uint32_t d = 0; d < v->dims; d++)
+            adx_say(w->t, " + (%lld)*x%lu", (long long)v->stride[d],
+                    (unsigned long)d);
+        adx_say(w->t, "] = 0;\n");
+    }
+}
+
+// The prototype of a part, with double or float.
+static void adx_say_prototype(adx_text *t, const char *name,
+                              const char *parameters)
+{
+    adx_say(t, "%sint %s_%s", t->exported ? "" : "static ", t->name, name);
+    for (const char *c = parameters; *c != '\0'; c++)
+        if (*c == '%')
+            adx_say(t, "%s", t->real);
+        else
+            adx_put_text(t, c, 1);
+}
+
+static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part part)
+{
+    adx_part_writing w = { .k = k, .t = t, .part = part };
+    const adx_tensor_program *p = k->t->program;
+    const adx_part_text *as = &adx_part_texts[part];
+    adx_bytes body = { .memory = &k->t->memory };
+    adx_text to = *t;
+    if (!adx_begin_part(&w))
+        return;
+    to.write = adx_put_bytes;
+    to.user = &body;
+    to.bytes = 0;
+    w.t = &to;
+    adx_say_wanted(&w);
+    adx_say_given(&w);
+    uint64_t numbers = adx_say_stored(&w);
+    adx_say(&to, "    unsigned char *const done = (unsigned char *)"
+            "(work + %llu);\n", (unsigned long long)numbers);
+    numbers += (p->picks + 3) / 4;      // of at least four bytes each
+    adx_say(&to, "    (void)done;\n");
+    for (uint32_t i = 0; i < p->steps; i++)
+        if (k->of[part][p->order[i]] != NULL)
+            adx_say_guarded(&w, p->order[i]);
+    adx_say_unmade(&w);
+    adx_say(t, "#define %s_%s_WORK %llu\n", t->name, as->name,
+            (unsigned long long)(numbers == 0 ? 1 : numbers));
+    adx_say_prototype(t, as->name, as->parameters);
+    adx_say(t, "\n{\n");
+    adx_put_text(t, (const char *)body.v, body.n);
+    adx_say(t, "    return 0;\n}\n\n");
+    if (body.failed)
+        adx_arena_fail(&k->a, ADREV_ENOMEM);
+    adx_drop(body.memory, body.v);
+}
+
+// The gradient of a text whose only result is a number.
+static void adx_say_gradient(adx_text *t)
+{
+    adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
+    adx_say_prototype(t, "gradient",
+                      "(const % *const x[], % *f, % *const g[], % *work)");
+    adx_say(t, "\n{\n    const %s one = 1;\n"
+            "    const %s *const w[] = { &one };\n"
+            "    %s *const y[] = { f };\n"
+            "    return %s_vjp(x, w, y, g, work);\n}\n", t->real, t->real,
+            t->real, t->name);
+}
+
+/* --- write_c ------------------------------------------------------------- */
+
+static bool adx_is_scalar_text(const ad_tensor *t)
+{
+    for (uint32_t i = 1; i < t->tree.array_count; i++)
+        if (t->tree.array[i].out && t->tree.array[i].rank > 0)
+            return false;
+    return t->tree.outs == 1;
+}
+
+static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
+{
+    if (asked == 0)
+        asked = ADREV_C_VALUE | ADREV_C_VJP
+              | (adx_is_scalar_text(t) ? ADREV_C_GRADIENT : 0u);
+    return asked & ADREV_C_GRADIENT ? asked | ADREV_C_VJP : asked;
+}
+
+static ad_status adx_check_text_options(const ad_tensor *t,
+                                        const ad_c_options *o, unsigned asked)
+{
+    const unsigned can = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
+                       | ADREV_C_GRADIENT | ADREV_C_HVP;
+    if ((asked & ~can) != 0 || o->casadi
+        || (asked & ADREV_C_GRADIENT && !adx_is_scalar_text(t))
+        || (o->header != NULL && !o->exported)
+        || (o->name != NULL && !adx_is_usable(o->name))
+        || !adx_is_includable(o->header))
+        return ADREV_ESHAPE;
+    return asked & ADREV_C_HVP && t->program->curved ? ADREV_EEXTERNAL
+                                                     : ADREV_OK;
+}
+
+ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+                                    ad_write_fn *write, void *user,
+                                    size_t *bytes)
+{
+    static const ad_c_options none;
+    const ad_c_options *o = options == NULL ? &none : options;
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
+    if (status != ADREV_OK)
+        return status;
+    unsigned asked = adx_parts_asked(t, o->functions);
+    adx_tensor_file k;
+    status = adx_check_text_options(t, o, asked);
+    if (status != ADREV_OK)
+        return status;
+    adx_begin_file(&k, t, o, false);
+    adx_text to = { .write = write, .user = user,
+                    .name = o->name == NULL ? "f" : o->name,
+                    .real = o->single ? "float" : "double",
+                    .single = o->single, .exported = o->exported };
+    adx_bytes parts = { .memory = &t->memory };
+    adx_text of_parts = to;
+    of_parts.write = adx_put_bytes;
+    of_parts.user = &parts;
+    for (int part = 0; part < ADX_TENSOR_PARTS; part++)
+        if (asked & adx_part_texts[part].bit) {
+            adx_add_part(&k, (ad_tensor_part)part);
+            if (adx_file_status(&k) == ADREV_OK)
+                adx_say_tensor_part(&k, &of_parts, (ad_tensor_part)part);
+        }
+    status = adx_file_status(&k);
+    if (status == ADREV_OK && parts.failed)
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK) {
+        adx_say_steps(&k, &to);
+        adx_put_text(&to, (const char *)parts.v, parts.n);
+        if (asked & ADREV_C_GRADIENT)
+            adx_say_gradient(&to);
+        if (bytes != NULL)
+            *bytes = to.bytes;
+    }
+    adx_drop(parts.memory, parts.v);
+    adx_end_file(&k);
+    return status;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/compiled ========================================================
+ * A bound text as machine code: each step of each part is a function of a
+ * library, which tensor/queries calls in place of the step's loops.
+ *
+ *   needs   tape/memory code/api code/text code/compile tensor/api
+ *           tensor/arena tensor/binding tensor/fusion tensor/written
+ * ========================================================================== */
+
+#if !ADREV_COMPILE
+
+ADX_API ad_status ad_tensor_compile(ad_tensor *t,
+                                    const ad_compile_options *options)
+{
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
+    if (status == ADREV_OK && options != NULL && options->report != NULL) {
+        memset(options->report, 0, sizeof *options->report);
+        adx_blame(options->report, ADREV_COMPILE_NOWHERE, "", "");
+    }
+    return status == ADREV_OK ? ADREV_ECOMPILE : status;
+}
+
+#else
+
+ADX_SELDOM_BEGIN
+
+// The functions that are called: steps, with their arrays in one.
+static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
+{
+    for (uint32_t i = 0; i < k->t->program->values; i++) {
+        const adx_step_text *s = k->of[part][i];
+        if (s == NULL)
+            continue;
+        adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
+                "unsigned char *done)\n{\n    ", t->name, part,
+                (unsigned long)i, t->real);
+        adx_say_call(t, s, "b[", "]", true, k);
+        adx_say(t, "}\n\n");
+    }
+}
+
+static adx_tensor_step_fn *adx_find_step(void *library, int part,
+                                         uint32_t value)
+{
+    char name[64];
+    adx_tensor_step_fn *f;
+    snprintf(name, sizeof name, ADX_C_NAME "_%d_%lu", part,
+             (unsigned long)value);
+    void *code = dlsym(library, name);
+    memcpy(&f, &code, sizeof f);
+    return f;
+}
+
+// What evaluations need of a part, in the memory of the program. False: a
+// function is missing, or there is no memory, which t->arena says.
+static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
+                          void *library, adx_tensor_code *to)
+{
+    uint32_t values = t->program->values;
+    bool found = true;
+    to->host[part] = ADX_GET(&t->arena, values, uint32_t);
+    to->inlined[part] = ADX_GET(&t->arena, values, bool);
+    to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
+    if (t->arena.status != ADREV_OK)
+        return false;
+    for (uint32_t i = 0; i < values; i++) {
+        to->host[part][i] = adx_host_of(&k->part[part], i);
+        to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
+        if (k->of[part][i] == NULL)
+            continue;
+        to->step[part][i] = adx_find_step(library, part, i);
+        found = found && to->step[part][i] != NULL;
+    }
+    return found;
+}
+
+// Evaluates by the library from now on. False: it lacks functions, or no memory.
+static bool adx_take_code_of(ad_tensor *t, const adx_tensor_file *k,
+                             void *library)
+{
+    adx_tensor_code *to = ADX_GET(&t->arena, 1, adx_tensor_code);
+    const void **table = ADX_GET(&t->arena, k->tables.n, const void *);
+    bool ok = to != NULL && table != NULL;
+    for (uint32_t i = 0; ok && i < k->tables.n; i++)
+        table[i] = k->tables.table[i].data;
+    for (int part = 0; ok && part < ADX_TENSOR_PARTS; part++)
+        if (k->of[part] != NULL)
+            ok = adx_take_part(t, k, part, library, to);
+    if (!ok)
+        return false;
+    to->table = table;
+    to->library = library;
+    to->unload = adx_close_library;
+    if (t->code != NULL)
+        t->code->unload(t->code->library);
+    t->code = to;
+    return true;
+}
+
+// Writes the parts that are asked for.
+static ad_status adx_write_entries(adx_tensor_file *k, unsigned asked,
+                                   adx_bytes *code)
+{
+    adx_text to = { .write = adx_put_bytes, .user = code, .name = ADX_C_NAME,
+                    .real = sizeof(ad_real) == sizeof(float) ? "float"
+                                                             : "double",
+                    .single = sizeof(ad_real) == sizeof(float) };
+    for (int part = 0; part < ADX_TENSOR_PARTS; part++)
+        if (asked & adx_part_texts[part].bit)
+            adx_add_part(k, (ad_tensor_part)part);
+    ad_status status = adx_file_status(k);
+    if (status != ADREV_OK)
+        return status;
+    adx_say_steps(k, &to);
+    for (int part = 0; part < ADX_TENSOR_PARTS; part++)
+        if (k->of[part] != NULL)
+            adx_say_entries(k, &to, part);
+    return code->failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
+                                    ad_compile_report *report)
+{
+    const ad_c_options c = { .name = ADX_C_NAME,
+                             .single = sizeof(ad_real) == sizeof(float) };
+    adx_cache cache = { .memory = &t->memory, .report = report,
+                        .code = { .memory = &t->memory } };
+    unsigned asked = o->functions == 0
+        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
+          | (t->program->curved ? 0u : (unsigned)ADREV_C_HVP)
+        : adx_parts_asked(t, o->functions);
+    adx_tensor_file k;
+    ad_status status = adx_check_text_options(t, &c, asked);
+    if (status != ADREV_OK)
+        return status;
+    adx_begin_file(&k, t, &c, true);
+    status = adx_write_entries(&k, asked, &cache.code);
+    void *library = status == ADREV_OK ? adx_library_of(&cache, o,
+                                                        ADX_LOOP_FLAGS) : NULL;
+    if (library != NULL && !adx_take_code_of(t, &k, library)) {
+        adx_blame_hidden(&cache, library);
+        cache.no_memory = t->arena.status != ADREV_OK;
+        t->arena.status = ADREV_OK;
+        library = NULL;
+    }
+    adx_drop(cache.memory, cache.code.v);
+    adx_end_file(&k);
+    return status != ADREV_OK ? status : cache.no_memory ? ADREV_ENOMEM
+         : library != NULL ? ADREV_OK : ADREV_ECOMPILE;
+}
+
+ADX_SELDOM_END
+
+ADX_API ad_status ad_tensor_compile(ad_tensor *t,
+                                    const ad_compile_options *options)
+{
+    static const ad_compile_options none;
+    const ad_compile_options *o = options == NULL ? &none : options;
+    ad_compile_report unread;
+    ad_compile_report *report = o->report == NULL ? &unread : o->report;
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
+    memset(report, 0, sizeof *report);
+    return status != ADREV_OK ? status : adx_compile_tensor(t, o, report);
+}
+
+#endif // ADREV_COMPILE
+#endif
 
 #endif // ADREV_TENSOR_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

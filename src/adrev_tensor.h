@@ -69,6 +69,14 @@
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *
+ * and, if adrev_function.h has been included before:
+ *
+ *   tensor/pointwise     values whose numbers are single expressions
+ *   tensor/fusion        which values are computed where they are read
+ *   tensor/emission      C text of a step
+ *   tensor/written       a file of C code
+ *   tensor/compiled      machine code
+ *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
 
@@ -107,6 +115,13 @@
 #include "tensor/parts.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
+#ifdef ADREV_CODE_H
+#include "tensor/pointwise.h"
+#include "tensor/fusion.h"
+#include "tensor/emission.h"
+#include "tensor/written.h"
+#include "tensor/compiled.h"
+#endif
 
 #endif // ADREV_TENSOR_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -5,7 +5,7 @@
  *
  *   needs   tape/memory function/api function/formulas code/api code/text
  *           code/wanted code/casadi
- *   offers  ADX_FORM_loaded adx_write_c
+ *   offers  adx_is_usable adx_is_includable ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -4,6 +4,7 @@
  * Formulas over indexed arrays, written as text: the interface. The language
  * is described in docs/tensor-language.md.
  *
+ *   needs   code/api
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -187,6 +188,63 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 //                      NULL: all
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
+
+/* --- C code -----------------------------------------------------------------
+ * With adrev_function.h, included before, a bound text becomes C code. Sizes,
+ * strides, relations and maps are constants of the code. Steps that are read
+ * once are not stored, and loops have no more operations than ad_tensor_count
+ * says.                                                                      */
+
+#ifdef ADREV_CODE_H
+
+// From now on t is evaluated by machine code, until something is bound anew. The
+// results have the same bits. Where an array of v or w is NULL, and what has no
+// C text (the derivative of lgamma), loops go on to evaluate. The code is kept
+// in the cache of ad_fn_compile, whose comment says how, by the same options.
+//
+//   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
+//                      same as _VJP) and _HVP those to compile; 0: all
+//
+//   returns      ADREV_OK; ADREV_ECOMPILE: see the options' report; t is
+//                evaluated as before; else as ad_tensor_bind;
+//                ADREV_EEXTERNAL: ADREV_C_HVP where ad_tensor_hvp says so
+//   threads      no other thread may use t meanwhile
+ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
+                                    const ad_compile_options *options);
+
+// Writes C99 that needs nothing but <math.h>, takes no memory, and has a
+// function for each part that is asked for, with the name in front:
+//
+//     #define f_value_WORK 12          numbers of `work`, at least 1
+//     int f_value(const double *const x[], double *const y[], double *work);
+//     int f_jvp(const double *const x[], const double *const v[],
+//               double *const y[], double *const dy[], double *work);
+//     int f_vjp(const double *const x[], const double *const w[],
+//               double *const y[], double *const dx[], double *work);
+//     int f_hvp(const double *const x[], const double *const w[],
+//               const double *const v[], double *const hv[], double *work);
+//     int f_gradient(const double *const x[], double *f, double *const g[],
+//                    double *work);
+//
+// Arrays are those of ad_tensor_eval and its like; but none of v and w may be
+// NULL, unless nothing that is wanted needs it. The functions return 0, or 1: an
+// array that is needed is missing; then nothing has been written.
+//
+//   options      in    name, functions (those above; 0: value and vjp and, of
+//                      one number, gradient), single, exported, header;
+//                      others have no meaning here
+//   bytes        out   how many were written, or would be; may be NULL
+//   write        in    called often, with short pieces; NULL: only count
+//
+//   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
+//                name, or a header without `exported`; ADREV_EEXTERNAL: what
+//                has no C text (the derivative of lgamma), or ADREV_C_HVP where
+//                ad_tensor_hvp says so
+ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+                                    ad_write_fn *write, void *user,
+                                    size_t *bytes);
+
+#endif
 
 #ifdef __cplusplus
 }

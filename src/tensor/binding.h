@@ -6,8 +6,9 @@
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/names tensor/arena
  *           tensor/sets
- *   offers  adx_given_relation adx_tensor_program adx_size_form adx_dim_range
- *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
+ *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
+ *           adx_tensor_code adx_size_form adx_dim_range adx_begin_given
+ *           adx_unbind_tensor adx_free_given adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -29,6 +30,22 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
+// A step of a program as machine code: the values, tables of whole numbers, and
+// flags for picks.
+typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
+                                unsigned char *done);
+
+// By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
+typedef struct adx_tensor_code {
+    void *library;
+    void (*unload)(void *library);
+    const void **table;
+    adx_tensor_step_fn **step[ADREV_TENSOR_HVP + 1];    // NULL: no such part
+    uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
+                                            // computed; 0: alone
+    bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
+} adx_tensor_code;
+
 struct ad_tensor {
     ad_allocator memory;
     ad_tensor_options options;
@@ -36,6 +53,7 @@ struct ad_tensor {
     adx_tensor_given given;
     adx_arena arena;            // of the program
     adx_tensor_program *program;        // NULL: not bound
+    adx_tensor_code *code;      // machine code of the program, or NULL
 };
 
 /* --- forms in sizes ------------------------------------------------------ */
@@ -107,6 +125,9 @@ static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
 
 static void adx_unbind_tensor(ad_tensor *t)
 {
+    if (t->code != NULL)
+        t->code->unload(t->code->library);
+    t->code = NULL;
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
     t->program = NULL;

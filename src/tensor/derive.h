@@ -7,7 +7,7 @@
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
  *   needs   tensor/api tensor/sets tensor/binding tensor/programs
- *   offers  adx_tensor_value_at adx_derive_program
+ *   offers  adx_tensor_value_at adx_same_rows adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -271,6 +271,7 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
 
 // Arrays of the caller for an evaluation; any may be NULL.
 typedef struct adx_tensor_arrays {
+    ad_tensor_part part;
     const ad_real *const *x;
     const ad_real *const *v;
     const ad_real *const *w;
@@ -369,6 +370,43 @@ static bool adx_take_part_memory(adx_evaluating *e)
         && e->sums != NULL;
 }
 
+// The code by which a part is evaluated; NULL: by loops. Code reads all arrays
+// that it needs, so they must be there.
+static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
+                                           const adx_tensor_arrays *a)
+{
+    const adx_tensor_program *p = e->t->program;
+    const adx_tensor_code *code = e->t->code;
+    if (code == NULL || code->step[a->part] == NULL)
+        return NULL;
+    for (uint32_t i = 1; i < p->values; i++)
+        if (e->needed[i] && p->value[i].kind <= ADX_VALUE_WEIGHT
+            && p->value[i].size > 0
+            && adx_given_array(&p->value[i], a) == NULL)
+            return NULL;
+    for (uint32_t i = 1; i < p->values; i++)
+        if (code->inlined[a->part][i])
+            e->needed[i] = false;
+    return code;
+}
+
+// Evaluates the values that are needed, in their order.
+static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
+{
+    const adx_tensor_program *p = e->t->program;
+    const adx_tensor_code *c = e->code;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        bool hosted = c != NULL && e->needed[c->host[part][v]];
+        if (!e->needed[v] || hosted)
+            continue;
+        if (c != NULL && c->step[part][v] != NULL)
+            c->step[part][v](e->base, c->table, (unsigned char *)e->picked);
+        else
+            adx_run_value(e, v);
+    }
+}
+
 // False: no memory.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
@@ -388,6 +426,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     adx_need_results(e, p->adjoint_in, e->t->tree.inputs, a->dx);
     adx_need_results(e, p->second_in, e->t->tree.inputs, a->hv);
     adx_need_all(p, e->needed);
+    e->code = adx_code_for(e, a);
     e->memory = (ad_real *)adx_take(m, (size_t)adx_numbers_needed(p, e->needed,
                                                                   e->base),
                                     sizeof *e->memory);
@@ -418,9 +457,7 @@ static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
            : !adx_take_given(&e, a) ? ADREV_ESHAPE : ADREV_OK;
     if (status == ADREV_OK) {
         adx_place_values(&e);
-        for (uint32_t i = 0; i < p->steps; i++)
-            if (e.needed[p->order[i]])
-                adx_run_value(&e, p->order[i]);
+        adx_run_program(&e, a->part);
         adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
         adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
         adx_clear_unmade(&e, p->second_in, p->input, t->tree.inputs, a->hv);
@@ -432,7 +469,7 @@ static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
                                  ad_real *const y[])
 {
-    const adx_tensor_arrays a = { .x = x, .y = y };
+    const adx_tensor_arrays a = { .part = ADREV_TENSOR_VALUE, .x = x, .y = y };
     return adx_evaluate_tensor(t, &a);
 }
 
@@ -440,7 +477,9 @@ ADX_API ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const v[], ad_real *const y[],
                                 ad_real *const dy[])
 {
-    const adx_tensor_arrays a = { .x = x, .v = v, .y = y, .dy = dy };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_JVP, .x = x, .v = v, .y = y, .dy = dy
+    };
     return adx_evaluate_tensor(t, &a);
 }
 
@@ -448,7 +487,9 @@ ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[], ad_real *const y[],
                                 ad_real *const dx[])
 {
-    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = dx };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_VJP, .x = x, .w = w, .y = y, .dx = dx
+    };
     return adx_evaluate_tensor(t, &a);
 }
 
@@ -457,7 +498,9 @@ ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
 {
     const ad_real *const w[] = { adx_one };
     ad_real *const y[] = { f };
-    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = g };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_VJP, .x = x, .w = w, .y = y, .dx = g
+    };
     if (t == NULL || t->tree.outs != 1)
         return ADREV_ESHAPE;
     for (uint32_t i = 1; i < t->tree.array_count; i++)
@@ -470,7 +513,9 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[])
 {
-    const adx_tensor_arrays a = { .x = x, .v = v, .w = w, .hv = hv };
+    const adx_tensor_arrays a = {
+        .part = ADREV_TENSOR_HVP, .x = x, .v = v, .w = w, .hv = hv
+    };
     ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
     return status != ADREV_OK ? status
          : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);

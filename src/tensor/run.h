@@ -7,8 +7,9 @@
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs tensor/derive tensor/parts
- *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
- *           adx_clear_all adx_one adx_run_value
+ *   offers  adx_mark_results adx_need_all adx_prepare_program
+ *           adx_clear_results adx_evaluating adx_clear_all adx_one
+ *           adx_clears_all adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -134,6 +135,21 @@ static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *te
     return own == live;
 }
 
+// Marks the results of a part: all that a query of it can give.
+static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
+                                        bool result[])
+{
+    const adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < t->tree.outs && part != ADREV_TENSOR_HVP; i++)
+        result[p->out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.outs && part == ADREV_TENSOR_JVP; i++)
+        result[p->tangent_out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.inputs && part >= ADREV_TENSOR_VJP; i++)
+        result[part == ADREV_TENSOR_VJP ? p->adjoint_in[i]
+                                        : p->second_in[i]] = true;
+    result[0] = false;          // results that nothing adds to
+}
+
 // What is needed for what is needed.
 static void adx_need_all(const adx_tensor_program *p, bool needed[])
 {
@@ -226,6 +242,7 @@ typedef struct adx_evaluating {
     int64_t *x;
     ad_real *memory;
     bool *picked;               // of one value that is a most
+    const adx_tensor_code *code;
     const adx_tensor_value *value;
     const adx_tensor_term *term;
     const adx_loop *loop;
@@ -380,7 +397,7 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };
-    if (loop && s.step == 0)
+    if (loop && s.step == 0 && !e->value->once)
         *s.to += s.k * adx_add_products(n, s.a, s.as, s.b, s.bs);
     else
         adx_run_strip(&s, e->value->once);
@@ -517,18 +534,25 @@ static void adx_clear_part(const adx_evaluating *e)
     adx_clear_results_from(&r, 0, e->out);
 }
 
+// Whether all numbers of a value are made 0 first, not only those that are
+// written.
+static bool adx_clears_all(const adx_tensor_value *v)
+{
+    uint64_t points = 0;
+    for (uint32_t j = 0; j < v->terms; j++)
+        points = v->term[j].loop->points > v->size ? v->size
+               : points + v->term[j].loop->points;
+    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+}
+
 // Makes 0 what is added to, or what is read without having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
-    uint64_t points = 0;
     bool lacks = false;         // what is not added is still read
-    for (uint32_t j = 0; j < v->terms; j++) {
+    for (uint32_t j = 0; j < v->terms; j++)
         lacks = lacks || adx_is_nothing(e, &v->term[j]);
-        points = v->term[j].loop->points > v->size ? v->size
-               : points + v->term[j].loop->points;
-    }
-    if (lacks || v->cleared || (!v->once && (v->full || points >= v->size / 4)))
+    if (lacks || adx_clears_all(v))
         adx_clear_part(e);
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)

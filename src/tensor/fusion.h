@@ -1,0 +1,289 @@
+#pragma once
+
+/* === tensor/fusion ==========================================================
+ * Which values are computed where they are read. A value that is read once, at
+ * one point for each of its numbers, is an expression there and never stored. A
+ * value that is read more often may be computed, and stored, where its first
+ * reader meets each of its numbers once. All others are computed on their own.
+ * No operation is done twice, and none in another order.
+ *
+ *   needs   code/text tensor/api tensor/arena tensor/sets tensor/binding
+ *           tensor/programs tensor/derive tensor/run tensor/pointwise
+ *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
+ *           adx_is_computed_by adx_is_stored adx_fuse_part
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+typedef enum adx_fate {
+    ADX_FATE_ALONE,             // by loops of its own
+    ADX_FATE_INLINED,           // an expression of its only reader
+    ADX_FATE_VIEW,              // a number of another value, at all readers
+    ADX_FATE_HOSTED             // stored by its first reader
+} adx_fate;
+
+// Of the values of a part, by their number.
+typedef struct adx_fusion {
+    adx_arena *a;
+    ad_tensor *t;
+    bool *needed;
+    bool *result;
+    bool *spelled;              // it has C text
+    adx_pointwise **shape;      // NULL: loops
+    adx_fate *fate;
+    uint32_t *host;             // the reader that computes it
+    bool *hosts;                // others are stored where it is computed
+    bool *view;                 // its numbers are those of another value
+    bool *fixed;                // some reader needs it in memory
+    uint32_t *reads;            // how many there are
+    uint32_t *reader;           // the first one
+    uint32_t *reads_there;      // how many of them are of the first one
+    uint32_t *depth;            // of expressions in one another
+} adx_fusion;
+
+#define ADX_INLINE_DEPTH  16
+#define ADX_INLINE_PIECES 12
+
+static const char *adx_formula_of(const adx_tensor_value *v)
+{
+    const ad_op_info *row = &ad_op_table()[v->op];
+    return v->kind == ADX_VALUE_PARTIAL ? row->partial[v->which] : row->value;
+}
+
+// Whether the formulas of a value have C text.
+static bool adx_is_spelled(const adx_tensor_value *v)
+{
+    bool helper[ADX_HELPER_COUNT] = {0};
+    return (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL)
+        || (adx_mark_helpers(ad_op_table()[v->op].value, helper)
+            && adx_mark_helpers(adx_formula_of(v), helper));
+}
+
+/* --- who reads ----------------------------------------------------------- */
+
+static bool adx_same_access(const adx_fusion *f, const adx_set *s,
+                            adx_access one, adx_access other)
+{
+    return one.value == other.value
+        && adx_same_rows(s, one.row, other.row,
+                         adx_tensor_value_at(f->t, one.value)->dims);
+}
+
+static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
+{
+    if (f->reads[value] == 0)
+        f->reader[value] = by;
+    f->reads[value]++;
+    if (f->reader[value] == by)
+        f->reads_there[value]++;
+}
+
+// A read from memory: of all numbers, or at more points than one.
+static void adx_note_fixed(adx_fusion *f, uint32_t by, uint32_t value)
+{
+    adx_note_read(f, by, value);
+    f->fixed[value] = true;
+}
+
+// Reads of a term; a number read twice at a point counts once.
+static void adx_note_reads(adx_fusion *f, uint32_t by,
+                           const adx_tensor_term *term, const adx_set *s)
+{
+    bool loops = term->most != 0 || !f->spelled[by]
+              || adx_tensor_value_at(f->t, by)->kind == ADX_VALUE_MOST;
+    for (uint32_t i = 0; i < term->factors; i++) {
+        bool again = false;
+        for (uint32_t j = 0; j < i; j++)
+            again = again || adx_same_access(f, s, term->factor[i],
+                                             term->factor[j]);
+        if (!again)
+            adx_note_read(f, by, term->factor[i].value);
+        f->fixed[term->factor[i].value] |= loops;
+    }
+    if (term->most != 0) {      // by pointers, all along
+        adx_note_fixed(f, by, term->most);
+        adx_note_fixed(f, by, term->picked.value);
+    }
+}
+
+static void adx_note_reads_of(adx_fusion *f, uint32_t by)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
+    const adx_pointwise *p = f->shape[by];
+    for (uint32_t i = 0; p != NULL && i < p->n; i++)
+        adx_note_reads(f, by, p->piece[i].term, p->piece[i].set);
+    for (uint32_t i = 0; p == NULL && i < v->terms; i++)
+        adx_note_reads(f, by, &v->term[i], v->term[i].set);
+    if (f->view[by])            // its readers read this one
+        f->fixed[p->piece[0].term->factor[0].value] = true;
+}
+
+/* --- where it is computed ------------------------------------------------ */
+
+// Whether rows of a set are different for different points.
+static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
+{
+    uint32_t own = 0;
+    uint32_t live = 0;
+    for (uint32_t v = 0; v < s->vars; v++) {
+        bool alone = false;
+        if (s->gone[v])
+            continue;
+        live++;
+        for (uint32_t d = 0; d < dims && !alone; d++) {
+            uint32_t count;
+            uint32_t some = 0;
+            adx_divisor_of(s, adx_form_of(s, row + d), &count, &some);
+            alone = count == 1 && some == v;
+        }
+        own += alone;
+    }
+    return own == live;
+}
+
+// Whether all that is read there is in the core of a value.
+static bool adx_reads_core(const adx_set *s, uint32_t row, uint32_t dims,
+                           const adx_box *core)
+{
+    for (uint32_t d = 0; d < dims; d++) {
+        const int64_t *form = adx_form_of(s, row + d);
+        if (adx_extreme(s, form, false) < core->low[d]
+            || adx_extreme(s, form, true) > core->high[d])
+            return false;
+    }
+    return true;
+}
+
+// The fate of a value that a term of its first reader reads here.
+static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
+                              adx_access at)
+{
+    uint32_t dims = adx_tensor_value_at(f->t, at.value)->dims;
+    const adx_pointwise *p = f->shape[at.value];
+    if (s->empty || !adx_rows_tell_points(s, at.row, dims)
+        || !adx_reads_core(s, at.row, dims, &p->core))
+        return ADX_FATE_ALONE;
+    uint64_t points = adx_box_points(s);
+    bool all = points != UINT64_MAX
+            && (double)points == adx_box_size(&p->domain, dims)
+            && adx_is_inside(&p->domain, &p->core, dims);
+    if (f->reads[at.value] == 1 && !f->result[at.value]
+        && (all || !f->hosts[at.value]))
+        return ADX_FATE_INLINED;
+    return all ? ADX_FATE_HOSTED : ADX_FATE_ALONE;
+}
+
+// Looks for the place where the first reader reads a value.
+static adx_fate adx_find_fate(const adx_fusion *f, uint32_t value)
+{
+    uint32_t by = f->reader[value];
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
+    const adx_pointwise *p = f->shape[by];
+    uint32_t n = p != NULL ? p->n : v->terms;
+    for (uint32_t i = 0; i < n; i++) {
+        const adx_tensor_term *term = p != NULL ? p->piece[i].term
+                                                : &v->term[i];
+        const adx_set *s = p != NULL ? p->piece[i].set : term->set;
+        for (uint32_t j = 0; j < term->factors; j++)
+            if (term->factor[j].value == value)
+                return adx_fate_here(f, s, term->factor[j]);
+    }
+    return ADX_FATE_ALONE;
+}
+
+// Whether each number of a value is a number of another, which is stored.
+static bool adx_is_view(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    const adx_pointwise *p = f->shape[value];
+    return p != NULL && p->n == 1 && v->kind == ADX_VALUE_SUM && v->once
+        && v->full && p->piece[0].term->factors == 1
+        && (p->piece[0].term->k == 1 || p->piece[0].term->k == -1) && !f->result[value];
+}
+
+// Values are looked at in their order: those that one reads before it.
+static void adx_decide_fate(adx_fusion *f, uint32_t value)
+{
+    const adx_pointwise *p = f->shape[value];
+    f->depth[value]++;
+    if (p == NULL || p->n > ADX_INLINE_PIECES || f->reads[value] == 0
+        || f->fixed[value] || f->depth[value] > ADX_INLINE_DEPTH)
+        return;
+    if (f->view[value])
+        f->fate[value] = ADX_FATE_VIEW;
+    if (f->view[value] || f->reads_there[value] != 1)
+        return;
+    f->fate[value] = adx_find_fate(f, value);
+    uint32_t by = f->reader[value];
+    if (f->fate[value] == ADX_FATE_ALONE)
+        return;
+    f->host[value] = by;
+    f->hosts[by] = f->hosts[by] || f->fate[value] == ADX_FATE_HOSTED
+                || f->hosts[value];
+    if (f->depth[value] > f->depth[by])
+        f->depth[by] = f->depth[value];
+}
+
+// Whether a value is computed where `by` reads it.
+static bool adx_is_computed_by(const adx_fusion *f, uint32_t value, uint32_t by)
+{
+    return f->fate[value] == ADX_FATE_VIEW
+        || (f->fate[value] != ADX_FATE_ALONE && f->host[value] == by);
+}
+
+static bool adx_is_stored(const adx_fusion *f, uint32_t value)
+{
+    return f->fate[value] == ADX_FATE_ALONE
+        || f->fate[value] == ADX_FATE_HOSTED;
+}
+
+/* --- of a part ----------------------------------------------------------- */
+
+static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
+{
+    uint32_t n = t->program->values;
+    f->a = a;
+    f->t = t;
+    f->needed = ADX_GET(a, n, bool);
+    f->result = ADX_GET(a, n, bool);
+    f->spelled = ADX_GET(a, n, bool);
+    f->shape = ADX_GET(a, n, adx_pointwise *);
+    f->fate = ADX_GET(a, n, adx_fate);
+    f->host = ADX_GET(a, n, uint32_t);
+    f->hosts = ADX_GET(a, n, bool);
+    f->view = ADX_GET(a, n, bool);
+    f->fixed = ADX_GET(a, n, bool);
+    f->reads = ADX_GET(a, n, uint32_t);
+    f->reader = ADX_GET(a, n, uint32_t);
+    f->reads_there = ADX_GET(a, n, uint32_t);
+    f->depth = ADX_GET(a, n, uint32_t);
+    return a->status == ADREV_OK;
+}
+
+// Decides for a part, of which all results are wanted. False: no memory.
+static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
+                          ad_tensor_part part)
+{
+    const adx_tensor_program *p = t->program;
+    if (!adx_begin_fusion(f, a, t))
+        return false;
+    adx_mark_results(t, part, f->needed);
+    memcpy(f->result, f->needed, p->values * sizeof *f->needed);
+    adx_need_all(p, f->needed);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (f->needed[v]) {
+            f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v));
+            if (f->spelled[v])
+                f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
+            f->view[v] = adx_is_view(f, v);
+            adx_note_reads_of(f, v);
+        }
+    }
+    for (uint32_t i = 0; i < p->steps; i++)
+        if (f->needed[p->order[i]])
+            adx_decide_fate(f, p->order[i]);
+    return a->status == ADREV_OK;
+}
+
+ADX_SELDOM_END

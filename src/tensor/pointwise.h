@@ -1,0 +1,248 @@
+#pragma once
+
+/* === tensor/pointwise =======================================================
+ * Values whose numbers can be computed one after the other, each by one
+ * expression: for each number there is at most one point of each piece. A piece
+ * is a term, or a term for certain values of the variables that it is summed
+ * over, if these have few values. It adds in a box of the value's indices. In
+ * the core, where all boxes overlap, no condition is left.
+ *
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
+ *   offers  adx_box adx_term_piece adx_pointwise adx_make_box adx_box_size
+ *           adx_is_inside adx_reduces adx_find_pieces
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// low <= index <= high, for each index of a value.
+typedef struct adx_box {
+    int64_t *low;
+    int64_t *high;
+} adx_box;
+
+typedef struct adx_term_piece {
+    const adx_tensor_term *term;
+    const adx_set *set;         // of the term, for these values of variables
+    int64_t *form;              // [vars][1 + dims] the variables as forms of
+                                // the value's indices
+    adx_box box;
+} adx_term_piece;
+
+typedef struct adx_pointwise {
+    adx_term_piece *piece;
+    uint32_t n;
+    adx_box core;
+    adx_box domain;             // where there must be a number; 0 outside of
+                                // the pieces
+} adx_pointwise;
+
+#define ADX_PIECES_WRITTEN 32   // more are loops
+
+static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
+{
+    to->low = ADX_GET(a, dims, int64_t);
+    to->high = ADX_GET(a, dims, int64_t);
+    return to->low != NULL && to->high != NULL;
+}
+
+// How many points it has.
+static double adx_box_size(const adx_box *b, uint32_t dims)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < dims; d++)
+        n *= b->high[d] < b->low[d] ? 0
+           : (double)(b->high[d] - b->low[d]) + 1;
+    return n;
+}
+
+// Whether all of a box is in another.
+static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
+{
+    for (uint32_t d = 0; d < dims; d++)
+        if (b->low[d] < other->low[d] || b->high[d] > other->high[d])
+            return false;
+    return true;
+}
+
+/* --- pieces -------------------------------------------------------------- */
+
+typedef struct adx_finding {
+    adx_arena *a;
+    const adx_tensor_value *value;
+    adx_pointwise *to;
+} adx_finding;
+
+// Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of the
+// variable.
+static void adx_own_index(adx_term_piece *p, uint32_t d, uint32_t dims, uint32_t v,
+                          const int64_t row[])
+{
+    int64_t sign = row[1 + v];
+    int64_t one = row[0] + sign * p->set->low[v];
+    int64_t other = row[0] + sign * p->set->high[v];
+    p->form[v * (1 + dims)] = -sign * row[0];
+    p->form[v * (1 + dims) + 1 + d] = sign;
+    p->box.low[d] = one < other ? one : other;
+    p->box.high[d] = one < other ? other : one;
+}
+
+// Adds a piece: every variable of its set is given by one index. False: one is
+// not, or there is a condition.
+static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
+                              const adx_set *s)
+{
+    uint32_t dims = k->value->dims;
+    adx_term_piece *p = &k->to->piece[k->to->n];
+    uint32_t owned = 0;
+    uint32_t live = 0;
+    if (adx_box_points(s) == UINT64_MAX || k->to->n == ADX_PIECES_WRITTEN)
+        return false;
+    p->term = term;
+    p->set = s;
+    p->form = ADX_GET(k->a, (size_t)s->vars * (1 + dims), int64_t);
+    bool *own = ADX_GET(k->a, s->vars, bool);
+    if (p->form == NULL || own == NULL || !adx_make_box(k->a, dims, &p->box))
+        return false;
+    for (uint32_t v = 0; v < s->vars; v++)
+        live += !s->gone[v];
+    for (uint32_t d = 0; d < dims; d++) {
+        const int64_t *row = adx_form_of(s, term->out + d);
+        uint32_t count;
+        uint32_t v = 0;
+        adx_divisor_of(s, row, &count, &v);
+        p->box.low[d] = p->box.high[d] = row[0];
+        if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v])))
+            return false;
+        if (count == 0)
+            continue;
+        own[v] = true;
+        owned++;
+        adx_own_index(p, d, dims, v, row);
+    }
+    k->to->n += owned == live;
+    return owned == live;
+}
+
+// A copy of the term's set in which the first variables of `level` have values,
+// the last one changing fastest. NULL: no memory.
+static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
+                             const uint32_t var[], uint32_t n, uint64_t number)
+{
+    adx_set *c = adx_copy_set(s);
+    for (uint32_t i = n; c != NULL && i-- > 0;) {
+        uint64_t extent = (uint64_t)(s->high[var[i]] - s->low[var[i]]) + 1;
+        adx_fix_var(c, var[i], s->low[var[i]] + (int64_t)(number % extent));
+        number /= extent;
+    }
+    if (c != NULL)
+        adx_simplify_set(c);
+    return k->a->status == ADREV_OK ? c : NULL;
+}
+
+// The variables that no index gives, in the order of the loops, and how many
+// values they have together; UINT64_MAX: too many.
+static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *term,
+                                const adx_set *s, uint32_t var[], uint32_t *n)
+{
+    const adx_nest *nest = term->loop->nest;
+    uint64_t values = 1;
+    *n = 0;
+    for (uint32_t l = 0; l < nest->levels; l++) {
+        uint32_t v = nest->level[l].var;
+        bool written = false;
+        for (uint32_t d = 0; d < k->value->dims; d++)
+            written = written || adx_form_of(s, term->out + d)[1 + v] != 0;
+        if (written || s->gone[v])
+            continue;
+        if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
+            return UINT64_MAX;
+        values *= (uint64_t)(s->high[v] - s->low[v]) + 1;
+        if (values > ADX_PIECES_WRITTEN)
+            return UINT64_MAX;
+        var[(*n)++] = v;
+    }
+    return values;
+}
+
+// Whether the innermost loop of a term adds up one number, in eight sums.
+static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    const adx_nest *nest = term->loop->nest;
+    const adx_nest_level *last = nest->levels == 0 ? NULL
+                               : &nest->level[nest->levels - 1];
+    return last != NULL && last->kind == ADX_LEVEL_RANGE && last->checks == 0
+        && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
+}
+
+static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
+{
+    adx_set of = *term->set;
+    of.arena = k->a;
+    adx_set *s = adx_copy_set(&of);
+    uint32_t *var = ADX_GET(k->a, of.vars, uint32_t);
+    uint32_t n = 0;
+    if (s == NULL || var == NULL || term->most != 0
+        || adx_reduces(k->value, term))
+        return false;
+    adx_simplify_set(s);
+    if (s->empty)
+        return true;
+    uint64_t values = adx_find_summed(k, term, s, var, &n);
+    if (values == UINT64_MAX)
+        return false;
+    for (uint64_t i = 0; i < values; i++) {
+        adx_set *c = adx_fix_vars(k, s, var, n, i);
+        if (c == NULL || (!c->empty && !adx_add_one_piece(k, term, c)))
+            return false;
+    }
+    return true;
+}
+
+/* --- all of a value ------------------------------------------------------ */
+
+static void adx_find_core(adx_finding *k)
+{
+    const adx_tensor_value *v = k->value;
+    adx_pointwise *to = k->to;
+    bool all = v->cleared || v->full;
+    for (uint32_t d = 0; d < v->dims; d++) {
+        int64_t *core[] = { &to->core.low[d], &to->core.high[d] };
+        int64_t *hull[] = { &to->domain.low[d], &to->domain.high[d] };
+        *core[0] = *hull[0] = to->piece[0].box.low[d];
+        *core[1] = *hull[1] = to->piece[0].box.high[d];
+        for (uint32_t i = 1; i < to->n; i++) {
+            const adx_box *b = &to->piece[i].box;
+            *core[0] = b->low[d] > *core[0] ? b->low[d] : *core[0];
+            *core[1] = b->high[d] < *core[1] ? b->high[d] : *core[1];
+            *hull[0] = b->low[d] < *hull[0] ? b->low[d] : *hull[0];
+            *hull[1] = b->high[d] > *hull[1] ? b->high[d] : *hull[1];
+        }
+        *hull[0] = all ? v->low[d] : *hull[0];
+        *hull[1] = all ? v->low[d] + v->extent[d] - 1 : *hull[1];
+    }
+}
+
+// The pieces of a value, if each of its numbers is best computed on its own.
+// NULL: it is not; or no memory, which a->status says.
+static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
+{
+    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise) };
+    bool sum = v->kind == ADX_VALUE_SUM;
+    if (k.to == NULL || v->size == 0
+        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
+        return NULL;
+    k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
+    if (k.to->piece == NULL || !adx_make_box(a, v->dims, &k.to->core)
+        || !adx_make_box(a, v->dims, &k.to->domain))
+        return NULL;
+    for (uint32_t i = 0; i < v->terms; i++)
+        if (!adx_add_pieces(&k, &v->term[i]))
+            return NULL;
+    if (k.to->n == 0 || (k.to->n > 1 && !sum))
+        return NULL;
+    adx_find_core(&k);
+    return adx_box_size(&k.to->core, v->dims) * 2
+           < adx_box_size(&k.to->domain, v->dims) ? NULL : k.to;
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,638 @@
+#pragma once
+
+/* === tensor/written =========================================================
+ * A bound text as a file of C code: a function for each step, and for each part
+ * one that calls them.
+ *
+ *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
+ *           tensor/binding tensor/programs tensor/derive tensor/run
+ *           tensor/fusion tensor/emission
+ *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
+ *           adx_host_of adx_begin_file adx_file_status adx_end_file
+ *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
+ *           adx_check_text_options
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_TENSOR_PARTS (ADREV_TENSOR_HVP + 1)
+
+// A function of the file: parameters and body, without its name. Equal ones are
+// written once.
+typedef struct adx_step_text {
+    struct adx_step_text *next;
+    uint32_t value;
+    const char *text;
+    size_t n;
+    uint32_t number;
+    bool *written, *read;       // [values] parameters
+    bool picks;
+    bool *table;                // [tables]
+    uint32_t tables;
+} adx_step_text;
+
+typedef struct adx_tensor_file {
+    ad_tensor *t;
+    adx_arena a;
+    const ad_c_options *options;
+    bool loaded;                // for ad_tensor_compile: tables are parameters
+    ad_status status;
+    adx_table_list tables;
+    adx_step_text *step;        // all of them, the latest first
+    uint32_t steps;
+    bool helper[ADX_HELPER_COUNT];
+    bool bounds;
+    adx_fusion part[ADX_TENSOR_PARTS];
+    adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
+    adx_bytes functions;        // text of the steps
+} adx_tensor_file;
+
+static void adx_fail_file(adx_tensor_file *k, ad_status status)
+{
+    if (k->status == ADREV_OK)
+        k->status = status;
+}
+
+/* --- steps --------------------------------------------------------------- */
+
+static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
+{
+    return kind == ADX_TABLE_WORDS ? "unsigned long long"
+         : kind == ADX_TABLE_INTS ? k->loaded ? "int" : "long"
+         : k->loaded ? "unsigned" : "unsigned long";
+}
+
+// "(double *restrict b7, const double *restrict b3)"
+static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
+                               adx_text *t)
+{
+    const char *before = "(";
+    for (int read = 0; read < 2; read++)
+        for (uint32_t i = 1; i < k->t->program->values; i++)
+            if ((read ? e->read : e->written)[i]) {
+                adx_say(t, "%s%s%s *restrict b%lu", before,
+                        read ? "const " : "", t->real, (unsigned long)i);
+                before = ", ";
+            }
+    for (uint32_t i = 0; k->loaded && i < k->tables.n; i++)
+        if (k->tables.table[i].read) {
+            adx_say(t, "%sconst %s *restrict t%lu", before,
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i);
+            before = ", ";
+        }
+    adx_say(t, e->picks ? "%sunsigned char *restrict done)" : "%s",
+            e->picks ? before : *before == '(' ? "(void)" : ")");
+}
+
+static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
+                                    const adx_bytes *b)
+{
+    adx_step_text *s = k->step;
+    while (s != NULL && (s->value != value || s->n != b->n
+                         || memcmp(s->text, b->v, b->n) != 0))
+        s = s->next;
+    return s;
+}
+
+// A new function; its text is kept.
+static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
+                                    const adx_emission *e, const adx_bytes *b)
+{
+    uint32_t values = k->t->program->values;
+    adx_step_text *s = ADX_GET(&k->a, 1, adx_step_text);
+    char *text = ADX_GET(&k->a, b->n, char);
+    bool *written = ADX_GET(&k->a, values, bool);
+    bool *read = ADX_GET(&k->a, values, bool);
+    bool *table = ADX_GET(&k->a, k->tables.n, bool);
+    if (s == NULL || text == NULL || written == NULL || read == NULL
+        || table == NULL)
+        return NULL;
+    memcpy(text, b->v, b->n);
+    memcpy(written, e->written, values * sizeof *written);
+    memcpy(read, e->read, values * sizeof *read);
+    for (uint32_t i = 0; i < k->tables.n; i++)
+        table[i] = k->tables.table[i].read;
+    s->next = k->step;
+    s->value = value;
+    s->text = text;
+    s->n = b->n;
+    s->number = k->steps++;
+    s->written = written;
+    s->read = read;
+    s->picks = e->picks;
+    s->table = table;
+    s->tables = k->tables.n;
+    k->step = s;
+    adx_text to = { .write = adx_put_bytes, .user = &k->functions };
+    adx_say(&to, "static void %s_step%lu", e->text.name,
+            (unsigned long)s->number);
+    adx_put_text(&to, text, b->n);
+    return s;
+}
+
+// The function of a value in a part, which may be one of another part.
+static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
+                                  uint32_t value)
+{
+    adx_bytes body = { .memory = &k->t->memory };
+    adx_bytes all = { .memory = &k->t->memory };
+    adx_text head = e->text;
+    adx_step_text *s = NULL;
+    e->text.user = &body;
+    head.user = &all;
+    adx_say_step(e, value);
+    adx_say_parameters(k, e, &head);
+    adx_say(&head, "\n{\n");
+    adx_put_text(&head, (const char *)body.v, body.n);
+    adx_say(&head, "}\n\n");
+    if (body.failed || all.failed)
+        adx_arena_fail(&k->a, ADREV_ENOMEM);
+    else {
+        s = adx_find_text(k, value, &all);
+        if (s == NULL)
+            s = adx_keep_text(k, value, e, &all);
+    }
+    adx_drop(body.memory, body.v);
+    adx_drop(all.memory, all.v);
+    return s;
+}
+
+// Writes the steps of a part. Those without C text are refused, or left to the
+// loops of tensor/run.
+static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
+{
+    const adx_tensor_program *p = k->t->program;
+    adx_fusion *f = &k->part[part];
+    adx_emission e = { .a = &k->a, .f = f, .tables = &k->tables,
+                       .helper = k->helper };
+    const ad_c_options *o = k->options;
+    e.text.write = adx_put_bytes;
+    e.text.name = o->name == NULL ? "f" : o->name;
+    e.text.real = o->single ? "float" : "double";
+    e.text.single = o->single;
+    e.read = ADX_GET(&k->a, p->values, bool);
+    e.written = ADX_GET(&k->a, p->values, bool);
+    k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
+    if (!adx_fuse_part(f, &k->a, k->t, part) || k->of[part] == NULL)
+        return;
+    for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
+        uint32_t v = p->order[i];
+        if (!f->needed[v] || !adx_is_stored(f, v))
+            continue;
+        if (f->spelled[v])
+            k->of[part][v] = adx_step_of(k, &e, v);
+        else if (!k->loaded)
+            adx_fail_file(k, ADREV_EEXTERNAL);
+    }
+    k->bounds = k->bounds || e.bounds;
+}
+
+// The value with which a value is computed; 0: alone.
+static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
+{
+    if (f->host[value] == 0)
+        return 0;
+    value = f->host[value];
+    while (f->fate[value] == ADX_FATE_INLINED)
+        value = f->host[value];
+    return value;
+}
+
+/* --- begin and end ------------------------------------------------------- */
+
+static void adx_begin_file(adx_tensor_file *k, ad_tensor *t,
+                           const ad_c_options *o, bool loaded)
+{
+    memset(k, 0, sizeof *k);
+    k->t = t;
+    k->a.memory = &t->memory;
+    k->options = o;
+    k->loaded = loaded;
+    k->functions.memory = &t->memory;
+}
+
+// The status of all that was written.
+static ad_status adx_file_status(const adx_tensor_file *k)
+{
+    return k->a.status != ADREV_OK ? k->a.status
+         : k->functions.failed ? ADREV_ENOMEM : k->status;
+}
+
+static void adx_end_file(adx_tensor_file *k)
+{
+    adx_drop(&k->t->memory, k->functions.v);
+    adx_free_arena(&k->a);
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+static void adx_say_bound_functions(adx_text *t)
+{
+    const char *f = t->name;
+    adx_say(t, "static inline long %s_most(long a, long b)\n"
+            "{\n    return a > b ? a : b;\n}\n\n"
+            "static inline long %s_least(long a, long b)\n"
+            "{\n    return a < b ? a : b;\n}\n\n", f, f);
+    adx_say(t, "static inline long %s_floor(long a, long b)\n"
+            "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+}
+
+// A table as a constant array, ten numbers in a line.
+static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
+                               uint32_t number)
+{
+    const adx_table_data *d = &k->tables.table[number];
+    adx_say(t, "static const %s t%lu[%llu] = {", adx_table_type(k, d->kind),
+            (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
+    for (uint64_t i = 0; i < d->n; i++) {
+        adx_say(t, i % 10 == 0 ? "\n    " : " ");
+        if (d->kind == ADX_TABLE_WORDS)
+            adx_say(t, "%lluu", (unsigned long long)
+                                    ((const uint64_t *)d->data)[i]);
+        else if (d->kind == ADX_TABLE_INTS)
+            adx_say(t, "%ld", (long)((const int32_t *)d->data)[i]);
+        else
+            adx_say(t, "%lu", (unsigned long)((const uint32_t *)d->data)[i]);
+        adx_say(t, i + 1 < d->n ? "," : "");
+    }
+    adx_say(t, d->n > 0 ? "\n};\n\n" : " 0 };\n\n");
+}
+
+// What stands before the functions of the steps, and these.
+static void adx_say_steps(adx_tensor_file *k, adx_text *t)
+{
+    const ad_c_options *o = k->options;
+    adx_say(t, "/* written by adrev " ADREV_VERSION " */\n\n");
+    if (o->header != NULL)
+        adx_say(t, "#include \"%s\"\n", o->header);
+    adx_say(t, "#include <math.h>\n\n");
+    if (k->bounds)
+        adx_say_bound_functions(t);
+    adx_say_helpers(t, k->helper);
+    for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
+        adx_say_table_data(k, t, i);
+    adx_put_text(t, (const char *)k->functions.v, k->functions.n);
+}
+
+/* --- functions of parts -----------------------------------------------------
+ * They have the arrays of ad_tensor_eval and its like, in the same order:
+ *
+ *     int f_vjp(const double *const x[], const double *const w[],
+ *               double *const y[], double *const dx[], double *work);
+ *
+ * r0, r1, ... say which results are wanted.                                   */
+
+typedef struct adx_part_text {
+    const char *name;
+    const char *parameters;     // % is double or float
+    unsigned bit;               // of ad_c_options
+} adx_part_text;
+
+static const adx_part_text adx_part_texts[ADX_TENSOR_PARTS] = {
+    { "value", "(const % *const x[], % *const y[], % *work)", ADREV_C_VALUE },
+    { "jvp", "(const % *const x[], const % *const v[], % *const y[], "
+      "% *const dy[], % *work)", ADREV_C_JVP },
+    { "vjp", "(const % *const x[], const % *const w[], % *const y[], "
+      "% *const dx[], % *work)", ADREV_C_VJP },
+    { "hvp", "(const % *const x[], const % *const w[], const % *const v[], "
+      "% *const hv[], % *work)", ADREV_C_HVP }
+};
+
+// A result of a part, in the order of its arrays.
+typedef struct adx_part_result {
+    uint32_t value;             // 0: nothing adds to it
+    uint32_t like;              // a value of its shape
+    const char *array;
+    uint32_t order;
+} adx_part_result;
+
+typedef struct adx_part_writing {
+    adx_tensor_file *k;
+    adx_text *t;
+    ad_tensor_part part;
+    adx_part_result *result;
+    uint32_t results;
+    bool *needs;                // [values] what one result needs
+} adx_part_writing;
+
+static void adx_list_results(adx_part_writing *w, const uint32_t value[],
+                             const uint32_t like[], uint32_t n,
+                             const char *array)
+{
+    for (uint32_t i = 0; i < n; i++)
+        w->result[w->results++] = (adx_part_result){ value[i], like[i], array,
+                                                     i };
+}
+
+// False: no memory.
+static bool adx_begin_part(adx_part_writing *w)
+{
+    const ad_tensor *t = w->k->t;
+    const adx_tensor_program *p = t->program;
+    uint32_t ins = t->tree.inputs;
+    uint32_t outs = t->tree.outs;
+    w->result = ADX_GET(&w->k->a, 2 * outs + ins, adx_part_result);
+    w->needs = ADX_GET(&w->k->a, p->values, bool);
+    if (w->result == NULL || w->needs == NULL)
+        return false;
+    if (w->part != ADREV_TENSOR_HVP)
+        adx_list_results(w, p->out, p->out, outs, "y");
+    if (w->part == ADREV_TENSOR_JVP)
+        adx_list_results(w, p->tangent_out, p->out, outs, "dy");
+    if (w->part == ADREV_TENSOR_VJP)
+        adx_list_results(w, p->adjoint_in, p->input, ins, "dx");
+    if (w->part == ADREV_TENSOR_HVP)
+        adx_list_results(w, p->second_in, p->input, ins, "hv");
+    return true;
+}
+
+// "r0 | r2": when a value is needed. Of no result: never.
+static void adx_say_condition(adx_part_writing *w, uint32_t value)
+{
+    const adx_tensor_program *p = w->k->t->program;
+    const char *before = "";
+    for (uint32_t i = 0; i < w->results; i++) {
+        memset(w->needs, 0, p->values * sizeof *w->needs);
+        w->needs[w->result[i].value] = true;
+        adx_need_all(p, w->needs);
+        if (w->result[i].value == 0 || !w->needs[value])
+            continue;
+        adx_say(w->t, "%sr%lu", before, (unsigned long)i);
+        before = " | ";
+    }
+}
+
+static const char *adx_array_of_given(adx_value_kind kind)
+{
+    return kind == ADX_VALUE_INPUT ? "x"
+         : kind == ADX_VALUE_TANGENT_IN ? "v" : "w";
+}
+
+// Whether any step of the part has a value as a parameter.
+static bool adx_is_parameter(const adx_part_writing *w, uint32_t value)
+{
+    for (uint32_t i = 0; i < w->k->t->program->values; i++) {
+        const adx_step_text *s = w->k->of[w->part][i];
+        if (s != NULL && (s->read[value] || s->written[value]))
+            return true;
+    }
+    return false;
+}
+
+// Declares the arrays of the part that steps read. An empty one needs no
+// number.
+static void adx_say_given(adx_part_writing *w)
+{
+    const adx_tensor_program *p = w->k->t->program;
+    for (uint32_t i = 1; i < p->values; i++) {
+        const adx_tensor_value *v = &p->value[i];
+        if (v->kind > ADX_VALUE_WEIGHT || !adx_is_parameter(w, i))
+            continue;
+        const char *array = adx_array_of_given(v->kind);
+        unsigned long order = v->order;
+        adx_say(w->t, "    const %s *const b%lu = %s != 0 ? %s[%lu] : 0;\n",
+                w->t->real, (unsigned long)i, array, array, order);
+        if (v->size == 0)
+            continue;
+        adx_say(w->t, "    if (b%lu == 0 && (", (unsigned long)i);
+        adx_say_condition(w, i);
+        adx_say(w->t, "))\n        return 1;\n");
+    }
+}
+
+static void adx_say_wanted(adx_part_writing *w)
+{
+    for (uint32_t i = 0; i < w->results; i++)
+        adx_say(w->t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
+                (unsigned long)i, w->result[i].array, w->result[i].array,
+                (unsigned long)w->result[i].order);
+}
+
+// Declares where values are stored: in work, unless they are results that are
+// wanted. Returns how many numbers of work there are.
+static uint64_t adx_say_stored(adx_part_writing *w)
+{
+    const adx_tensor_program *p = w->k->t->program;
+    uint64_t at = 0;
+    for (uint32_t i = 1; i < p->values; i++) {
+        const adx_tensor_value *v = &p->value[i];
+        uint32_t r = 0;
+        if (v->kind <= ADX_VALUE_WEIGHT || !adx_is_parameter(w, i))
+            continue;
+        while (r < w->results && w->result[r].value != i)
+            r++;
+        adx_say(w->t, "    %s *const b%lu = ", w->t->real, (unsigned long)i);
+        if (r < w->results)
+            adx_say(w->t, "r%lu ? %s[%lu] : ", (unsigned long)r,
+                    w->result[r].array, (unsigned long)w->result[r].order);
+        adx_say(w->t, "work + %llu;\n",
+                (unsigned long long)(at + (uint64_t)v->first));
+        at += v->span;
+    }
+    return at;
+}
+
+// "f_step3(b7, b2, b3)"
+static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
+                         const char *after, bool loaded,
+                         const adx_tensor_file *k)
+{
+    const char *before = "(";
+    adx_say(t, "%s_step%lu", t->name, (unsigned long)s->number);
+    for (int read = 0; read < 2; read++)
+        for (uint32_t i = 1; i < k->t->program->values; i++)
+            if ((read ? s->read : s->written)[i]) {
+                adx_say(t, "%s%s%lu%s", before, value, (unsigned long)i, after);
+                before = ", ";
+            }
+    for (uint32_t i = 0; loaded && i < s->tables; i++)
+        if (s->table[i]) {
+            adx_say(t, "%s(const %s *)t[%lu]", before,
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i);
+            before = ", ";
+        }
+    if (s->picks)
+        adx_say(t, "%sdone", before);
+    adx_say(t, s->picks || *before != '(' ? ");\n" : "();\n");
+}
+
+// Calls a step if its value is needed and nothing hosts it.
+static void adx_say_guarded(adx_part_writing *w, uint32_t value)
+{
+    const adx_step_text *s = w->k->of[w->part][value];
+    uint32_t host = adx_host_of(&w->k->part[w->part], value);
+    adx_say(w->t, "    if ((");
+    adx_say_condition(w, value);
+    adx_say(w->t, ")");
+    if (host != 0) {
+        adx_say(w->t, " && !(");
+        adx_say_condition(w, host);
+        adx_say(w->t, ")");
+    }
+    adx_say(w->t, ")\n        ");
+    adx_say_call(w->t, s, "b", "", false, w->k);
+}
+
+// Results that nothing adds to are 0.
+static void adx_say_unmade(adx_part_writing *w)
+{
+    for (uint32_t i = 0; i < w->results; i++) {
+        const adx_part_result *r = &w->result[i];
+        const adx_tensor_value *v = adx_tensor_value_at(w->k->t, r->like);
+        if (r->value != 0 || v->size == 0)
+            continue;
+        adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
+        for (uint32_t d = 0; d < v->dims; d++)
+            adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
+                    (unsigned long)d, (unsigned long)d,
+                    (long long)v->extent[d], (unsigned long)d);
+        adx_say(w->t, "            %s[%lu][0", r->array,
+                (unsigned long)r->order);
+        for (uint32_t d = 0; d < v->dims; d++)
+            adx_say(w->t, " + (%lld)*x%lu", (long long)v->stride[d],
+                    (unsigned long)d);
+        adx_say(w->t, "] = 0;\n");
+    }
+}
+
+// The prototype of a part, with double or float.
+static void adx_say_prototype(adx_text *t, const char *name,
+                              const char *parameters)
+{
+    adx_say(t, "%sint %s_%s", t->exported ? "" : "static ", t->name, name);
+    for (const char *c = parameters; *c != '\0'; c++)
+        if (*c == '%')
+            adx_say(t, "%s", t->real);
+        else
+            adx_put_text(t, c, 1);
+}
+
+static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part part)
+{
+    adx_part_writing w = { .k = k, .t = t, .part = part };
+    const adx_tensor_program *p = k->t->program;
+    const adx_part_text *as = &adx_part_texts[part];
+    adx_bytes body = { .memory = &k->t->memory };
+    adx_text to = *t;
+    if (!adx_begin_part(&w))
+        return;
+    to.write = adx_put_bytes;
+    to.user = &body;
+    to.bytes = 0;
+    w.t = &to;
+    adx_say_wanted(&w);
+    adx_say_given(&w);
+    uint64_t numbers = adx_say_stored(&w);
+    adx_say(&to, "    unsigned char *const done = (unsigned char *)"
+            "(work + %llu);\n", (unsigned long long)numbers);
+    numbers += (p->picks + 3) / 4;      // of at least four bytes each
+    adx_say(&to, "    (void)done;\n");
+    for (uint32_t i = 0; i < p->steps; i++)
+        if (k->of[part][p->order[i]] != NULL)
+            adx_say_guarded(&w, p->order[i]);
+    adx_say_unmade(&w);
+    adx_say(t, "#define %s_%s_WORK %llu\n", t->name, as->name,
+            (unsigned long long)(numbers == 0 ? 1 : numbers));
+    adx_say_prototype(t, as->name, as->parameters);
+    adx_say(t, "\n{\n");
+    adx_put_text(t, (const char *)body.v, body.n);
+    adx_say(t, "    return 0;\n}\n\n");
+    if (body.failed)
+        adx_arena_fail(&k->a, ADREV_ENOMEM);
+    adx_drop(body.memory, body.v);
+}
+
+// The gradient of a text whose only result is a number.
+static void adx_say_gradient(adx_text *t)
+{
+    adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
+    adx_say_prototype(t, "gradient",
+                      "(const % *const x[], % *f, % *const g[], % *work)");
+    adx_say(t, "\n{\n    const %s one = 1;\n"
+            "    const %s *const w[] = { &one };\n"
+            "    %s *const y[] = { f };\n"
+            "    return %s_vjp(x, w, y, g, work);\n}\n", t->real, t->real,
+            t->real, t->name);
+}
+
+/* --- write_c ------------------------------------------------------------- */
+
+static bool adx_is_scalar_text(const ad_tensor *t)
+{
+    for (uint32_t i = 1; i < t->tree.array_count; i++)
+        if (t->tree.array[i].out && t->tree.array[i].rank > 0)
+            return false;
+    return t->tree.outs == 1;
+}
+
+static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
+{
+    if (asked == 0)
+        asked = ADREV_C_VALUE | ADREV_C_VJP
+              | (adx_is_scalar_text(t) ? ADREV_C_GRADIENT : 0u);
+    return asked & ADREV_C_GRADIENT ? asked | ADREV_C_VJP : asked;
+}
+
+static ad_status adx_check_text_options(const ad_tensor *t,
+                                        const ad_c_options *o, unsigned asked)
+{
+    const unsigned can = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
+                       | ADREV_C_GRADIENT | ADREV_C_HVP;
+    if ((asked & ~can) != 0 || o->casadi
+        || (asked & ADREV_C_GRADIENT && !adx_is_scalar_text(t))
+        || (o->header != NULL && !o->exported)
+        || (o->name != NULL && !adx_is_usable(o->name))
+        || !adx_is_includable(o->header))
+        return ADREV_ESHAPE;
+    return asked & ADREV_C_HVP && t->program->curved ? ADREV_EEXTERNAL
+                                                     : ADREV_OK;
+}
+
+ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+                                    ad_write_fn *write, void *user,
+                                    size_t *bytes)
+{
+    static const ad_c_options none;
+    const ad_c_options *o = options == NULL ? &none : options;
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
+    if (status != ADREV_OK)
+        return status;
+    unsigned asked = adx_parts_asked(t, o->functions);
+    adx_tensor_file k;
+    status = adx_check_text_options(t, o, asked);
+    if (status != ADREV_OK)
+        return status;
+    adx_begin_file(&k, t, o, false);
+    adx_text to = { .write = write, .user = user,
+                    .name = o->name == NULL ? "f" : o->name,
+                    .real = o->single ? "float" : "double",
+                    .single = o->single, .exported = o->exported };
+    adx_bytes parts = { .memory = &t->memory };
+    adx_text of_parts = to;
+    of_parts.write = adx_put_bytes;
+    of_parts.user = &parts;
+    for (int part = 0; part < ADX_TENSOR_PARTS; part++)
+        if (asked & adx_part_texts[part].bit) {
+            adx_add_part(&k, (ad_tensor_part)part);
+            if (adx_file_status(&k) == ADREV_OK)
+                adx_say_tensor_part(&k, &of_parts, (ad_tensor_part)part);
+        }
+    status = adx_file_status(&k);
+    if (status == ADREV_OK && parts.failed)
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK) {
+        adx_say_steps(&k, &to);
+        adx_put_text(&to, (const char *)parts.v, parts.n);
+        if (asked & ADREV_C_GRADIENT)
+            adx_say_gradient(&to);
+        if (bytes != NULL)
+            *bytes = to.bytes;
+    }
+    adx_drop(parts.memory, parts.v);
+    adx_end_file(&k);
+    return status;
+}
+
+ADX_SELDOM_END
