@@ -65,6 +65,7 @@
  *   tensor/splits        sets where a condition is true
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
+ *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *
@@ -103,6 +104,7 @@
 #include "tensor/splits.h"
 #include "tensor/formulas.h"
 #include "tensor/derive.h"
+#include "tensor/matrices.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
 

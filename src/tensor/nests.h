@@ -312,8 +312,8 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
     k.nest->vars = set->vars;
     k.nest->empty = set->empty;
     for (;;) {
-        adx_level_kind kind;
-        uint32_t row;
+        adx_level_kind kind = ADX_LEVEL_RANGE;
+        uint32_t row = UINT32_MAX;
         uint32_t v = adx_next_var(&k, inner, &kind, &row);
         if (v == UINT32_MAX)
             break;
