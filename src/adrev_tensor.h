@@ -63,6 +63,7 @@
  *   tensor/programs      a text that is bound: values, which are sums of terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
+ *   tensor/paths         in which order factors are multiplied
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/matrices      products of matrices by a packed kernel
@@ -102,6 +103,7 @@
 #include "tensor/programs.h"
 #include "tensor/lower.h"
 #include "tensor/splits.h"
+#include "tensor/paths.h"
 #include "tensor/formulas.h"
 #include "tensor/derive.h"
 #include "tensor/matrices.h"
