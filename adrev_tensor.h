@@ -62,6 +62,7 @@
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/sharing       equal values and equal terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
  *   tensor/paths         in which order factors are multiplied
@@ -4626,8 +4627,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_constant_value adx_place_form adx_all_written adx_mark_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_place_form adx_all_written adx_mark_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4677,6 +4678,7 @@ typedef struct adx_tensor_value {
     adx_tensor_term *term;
     uint32_t terms, room;
     bool fixed;                 // has no derivative
+    bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
@@ -4686,6 +4688,8 @@ typedef struct adx_tensor_value {
     uint32_t tangent;           // the values of its derivatives, or 0
     uint32_t adjoint;
 } adx_tensor_value;
+
+typedef struct adx_shared_values adx_shared_values;     // tensor/sharing
 
 struct adx_tensor_program {
     adx_tensor_value *value;           // from 1 on
@@ -4700,6 +4704,7 @@ struct adx_tensor_program {
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
+    adx_shared_values *shared;
     bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
@@ -4813,19 +4818,6 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
         term->factor[term->factors++] = from;
-}
-
-// A value of one number, which is a constant. 0: no memory.
-static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
-{
-    adx_set *s = adx_new_set(&t->arena);
-    uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
-    if (value == 0)
-        return 0;
-    adx_lay_out(t, &t->program->value[value], NULL);
-    adx_new_tensor_term(t, value, s, 0, k);
-    adx_finish_value(t, value);
-    return value;
 }
 
 /* --- where numbers are --------------------------------------------------- */
@@ -5063,6 +5055,450 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
     s->row[r].bits = v->support;
     adx_place_form(s, v, to.row, false, adx_form_of(s, r));
     return true;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/sharing =========================================================
+ * What is equal is computed once. A value has a key: a list of numbers which is
+ * the same for values that are made of the same terms, whatever the variables of
+ * their sets are called. A value whose key is known already is the earlier one;
+ * a result of the caller's, which has an array of its own, becomes a copy of it.
+ * Equal terms of one sum are counted: e + e is 2*e.
+ *
+ *   needs   tensor/api tensor/arena tensor/sets tensor/programs
+ *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
+ *           adx_complete_value adx_constant_value
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A value with the indices of another.
+static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
+{
+    uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
+    if (i == 0)
+        return 0;
+    adx_tensor_value *v = &t->program->value[i];
+    const adx_tensor_value *of = &t->program->value[like];
+    for (uint32_t d = 0; d < v->dims; d++) {
+        v->low[d] = of->low[d];
+        v->extent[d] = of->extent[d];
+        v->stride[d] = of->stride[d];
+    }
+    v->size = of->size;
+    v->span = of->span;
+    v->first = of->first;
+    return i;
+}
+
+static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
+{
+    return &t->program->value[value];
+}
+
+// The set of all indices of a value; rows are its indices.
+static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
+        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[1 + i] = 1;
+    }
+    if (s != NULL)
+        adx_simplify_set(s);
+    return s;
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+// A list of numbers that grows. to NULL: they are only counted.
+typedef struct adx_key_writer {
+    int64_t *to;
+    size_t n;
+    const adx_set *set;
+    uint32_t *name;             // of each variable in the key, from 1 on
+    uint32_t names;
+} adx_key_writer;
+
+static void adx_put_key(adx_key_writer *w, int64_t x)
+{
+    if (w->to != NULL)
+        w->to[w->n] = x;
+    w->n++;
+}
+
+static void adx_put_key_pointer(adx_key_writer *w, const void *p)
+{
+    adx_put_key(w, (int64_t)(uintptr_t)p);
+}
+
+static void adx_put_key_real(adx_key_writer *w, ad_real k)
+{
+    int64_t bits = 0;
+    memcpy(&bits, &k, sizeof k);
+    adx_put_key(w, bits);
+}
+
+// A form: its variables get names in the order in which they are met.
+static void adx_put_key_form(adx_key_writer *w, uint32_t row)
+{
+    const int64_t *form = adx_form_of(w->set, row);
+    adx_put_key(w, form[0]);
+    for (uint32_t v = 0; v < w->set->vars; v++) {
+        if (form[1 + v] == 0 || w->set->gone[v])
+            continue;
+        if (w->name[v] == 0)
+            w->name[v] = ++w->names;
+        adx_put_key(w, w->name[v]);
+        adx_put_key(w, form[1 + v]);
+    }
+    adx_put_key(w, 0);
+}
+
+static void adx_put_key_access(adx_key_writer *w, const ad_tensor *t,
+                               adx_access from)
+{
+    adx_put_key(w, from.value);
+    for (uint32_t d = 0; d < t->program->value[from.value].dims; d++)
+        adx_put_key_form(w, from.row + d);
+}
+
+static void adx_put_key_set(adx_key_writer *w)
+{
+    const adx_set *s = w->set;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        if (s->row[r].kind <= ADX_ROW_FORM)
+            continue;
+        adx_put_key(w, (int64_t)s->row[r].kind);
+        adx_put_key_pointer(w, s->row[r].table);
+        adx_put_key_pointer(w, s->row[r].bits);
+        adx_put_key_form(w, r);
+        if (s->row[r].kind == ADX_ROW_VALUE)
+            adx_put_key_form(w, s->row[r].at);
+    }
+    for (uint32_t v = 0; v < s->vars; v++) {
+        if (s->gone[v])
+            continue;
+        adx_put_key(w, w->name[v]);
+        adx_put_key(w, s->low[v]);
+        adx_put_key(w, s->high[v]);
+    }
+}
+
+// A term without its constant. Two factors of a product have an order.
+static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
+                             const adx_tensor_value *v,
+                             const adx_tensor_term *term)
+{
+    bool turn = v->kind == ADX_VALUE_SUM && term->factors == 2
+             && term->factor[0].value > term->factor[1].value;
+    adx_put_key(w, term->factors);
+    for (uint32_t d = 0; d < v->dims; d++)
+        adx_put_key_form(w, term->out + d);
+    for (uint32_t f = 0; f < term->factors; f++)
+        adx_put_key_access(w, t, term->factor[turn ? 1 - f : f]);
+    adx_put_key(w, term->most);
+    if (term->most != 0) {
+        const adx_access at = { term->most, term->at };
+        adx_put_key_access(w, t, at);
+        adx_put_key_access(w, t, term->picked);
+    }
+    adx_put_key_set(w);
+}
+
+static void adx_put_key_value(adx_key_writer *w, const adx_tensor_value *v)
+{
+    adx_put_key(w, v->kind);
+    adx_put_key(w, v->op);
+    adx_put_key(w, v->which);
+    adx_put_key(w, v->fixed);
+    adx_put_key(w, v->dims);
+    for (uint32_t d = 0; d < v->dims; d++) {
+        adx_put_key(w, v->low[d]);
+        adx_put_key(w, v->extent[d]);
+    }
+}
+
+typedef struct adx_value_key {
+    int64_t *number;
+    size_t n;
+    uint64_t hash;
+} adx_value_key;
+
+static void adx_hash_key(adx_value_key *k)
+{
+    k->hash = 14695981039346656037u;
+    for (size_t i = 0; i < k->n; i++) {
+        k->hash = (k->hash ^ (uint64_t)k->number[i]) * 1099511628211u;
+        k->hash ^= k->hash >> 29;
+    }
+}
+
+static bool adx_same_key(const adx_value_key *a, const adx_value_key *b)
+{
+    return a->hash == b->hash && a->n == b->n
+        && memcmp(a->number, b->number, a->n * sizeof *a->number) == 0;
+}
+
+// A term's part of a key; its constant too, if `whole`.
+static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
+                           const adx_tensor_value *v,
+                           const adx_tensor_term *term, bool whole)
+{
+    w->set = term->set;
+    w->names = 0;
+    memset(w->name, 0, term->set->width * sizeof *w->name);
+    adx_put_key_term(w, t, v, term);
+    if (whole)
+        adx_put_key_real(w, term->k);
+}
+
+// The key of a value, or that of one of its terms. False: no memory.
+static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
+                         const adx_tensor_term *only, adx_value_key *key)
+{
+    uint32_t width = 1;
+    adx_key_writer w = { 0 };
+    for (uint32_t i = 0; i < v->terms; i++)
+        if (v->term[i].set->width > width)
+            width = v->term[i].set->width;
+    w.name = ADX_GET(&t->arena, width, uint32_t);
+    if (w.name == NULL)
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        w.n = 0;
+        if (only != NULL)
+            adx_write_term(&w, t, v, only, false);
+        else
+            adx_put_key_value(&w, v);
+        for (uint32_t i = 0; only == NULL && i < v->terms; i++)
+            adx_write_term(&w, t, v, &v->term[i], true);
+        if (pass == 0)
+            w.to = ADX_GET(&t->arena, w.n, int64_t);
+        if (w.to == NULL)
+            return false;
+    }
+    key->number = w.to;
+    key->n = w.n;
+    adx_hash_key(key);
+    return true;
+}
+
+/* --- equal terms ---------------------------------------------------------- */
+
+static uint32_t adx_complete_value(ad_tensor *t, uint32_t value);
+
+// Whether each point of a term writes a number that no other point writes:
+// every variable has an index of its own.
+static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    const adx_set *s = term->set;
+    uint32_t own = 0;
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < s->vars; i++)
+        live += !s->gone[i];
+    for (uint32_t i = 0; i < v->dims; i++) {
+        uint32_t count;
+        uint32_t var = 0;
+        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
+        bool again = count != 1;
+        for (uint32_t j = 0; j < i && !again; j++)
+            again = adx_form_of(s, term->out + j)[1 + var] != 0;
+        own += !again;
+    }
+    return own == live;
+}
+
+// All numbers of another value with the same indices, times k, as a term.
+static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
+{
+    const adx_access all = { from, 0 };
+    adx_set *s = adx_all_indices(t, adx_tensor_value_at(t, from));
+    if (s != NULL && adx_restrict(t, &s, all) && !s->empty)
+        adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
+}
+
+// Term i stands for all that are equal to it; k: the sum of their constants. A
+// sum over points is multiplied when it is complete.
+static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
+{
+    adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];
+    if (term->factors == 0
+        || adx_writes_once(adx_tensor_value_at(t, value), term)) {
+        term->k = k;
+        return;
+    }
+    adx_tensor_term once = *term;
+    uint32_t sum = adx_value_like(t, value, ADX_VALUE_SUM);
+    if (sum == 0)
+        return;
+    adx_lay_out(t, adx_tensor_value_at(t, sum), NULL);
+    once.k = 1;
+    adx_tensor_term *to = adx_new_tensor_term(t, sum, once.set, once.out, 1);
+    if (to == NULL)
+        return;
+    once.set = to->set;
+    *to = once;
+    adx_tensor_value_at(t, sum)->fixed = adx_tensor_value_at(t, value)->fixed;
+    sum = adx_complete_value(t, sum);
+    uint32_t terms = adx_tensor_value_at(t, value)->terms;
+    adx_copy_term(t, value, sum, k);
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->terms > terms)
+        v->term[i] = v->term[--v->terms];
+}
+
+// The first term that is equal to term i, by a table of `room` keys.
+static uint32_t adx_equal_term(const adx_value_key key[], uint32_t slot[],
+                               uint32_t room, uint32_t i)
+{
+    uint32_t at = (uint32_t)key[i].hash & (room - 1);
+    for (; slot[at] != 0; at = (at + 1) & (room - 1))
+        if (adx_same_key(&key[slot[at] - 1], &key[i]))
+            return slot[at] - 1;
+    slot[at] = i + 1;
+    return i;
+}
+
+// Joins equal terms, unless they cancel.
+static void adx_join_terms(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(t, value);
+    uint32_t n = v->terms;
+    uint32_t room = 4;
+    uint32_t left = 0;
+    while (room < 2 * n)
+        room *= 2;
+    adx_value_key *key = ADX_GET(&t->arena, n, adx_value_key);
+    uint32_t *slot = ADX_GET(&t->arena, room, uint32_t);
+    uint32_t *first = ADX_GET(&t->arena, n, uint32_t);
+    ad_real *k = ADX_GET(&t->arena, n, ad_real);
+    if (key == NULL || slot == NULL || first == NULL || k == NULL)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!adx_make_value_key(t, v, &v->term[i], &key[i]))
+            return;
+        first[i] = v->term[i].most != 0 ? i : adx_equal_term(key, slot, room, i);
+        k[first[i]] += v->term[i].k;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (first[i] == i || k[first[i]] == 0) {
+            first[left] = first[i];
+            adx_tensor_value_at(t, value)->term[left++] =
+                adx_tensor_value_at(t, value)->term[i];
+        }
+    adx_tensor_value_at(t, value)->terms = left;
+    for (uint32_t i = 0; i < left && left < n; i++)
+        if (k[first[i]] != 0
+            && k[first[i]] != adx_tensor_value_at(t, value)->term[i].k)
+            adx_scale_term(t, value, i, k[first[i]]);
+}
+
+/* --- equal values ---------------------------------------------------------- */
+
+// Values by their keys.
+struct adx_shared_values {
+    adx_value_key *key;
+    uint32_t *value;            // 0: the place is free
+    uint32_t n, room;
+};
+
+// The place of a key, or a free one.
+static uint32_t adx_shared_place(const adx_shared_values *s,
+                                 const adx_value_key *key)
+{
+    uint32_t at = (uint32_t)key->hash & (s->room - 1);
+    while (s->value[at] != 0 && !adx_same_key(&s->key[at], key))
+        at = (at + 1) & (s->room - 1);
+    return at;
+}
+
+// A table of twice the size, with what the old one has. NULL: no memory.
+static adx_shared_values *adx_widen_shared(adx_arena *a,
+                                           const adx_shared_values *of)
+{
+    adx_shared_values *s = ADX_GET(a, 1, adx_shared_values);
+    if (s == NULL)
+        return NULL;
+    s->room = of == NULL ? 64 : 2 * of->room;
+    s->key = ADX_GET(a, s->room, adx_value_key);
+    s->value = ADX_GET(a, s->room, uint32_t);
+    if (s->key == NULL || s->value == NULL)
+        return NULL;
+    for (uint32_t i = 0; of != NULL && i < of->room; i++)
+        if (of->value[i] != 0) {
+            uint32_t at = adx_shared_place(s, &of->key[i]);
+            s->key[at] = of->key[i];
+            s->value[at] = of->value[i];
+            s->n++;
+        }
+    return s;
+}
+
+// The value with the key of this one, which is noted if there is none yet. 0: no
+// memory.
+static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
+{
+    adx_value_key key;
+    adx_shared_values *s = t->program->shared;
+    if (s == NULL || 2 * s->n >= s->room)
+        s = t->program->shared = adx_widen_shared(&t->arena, s);
+    if (s == NULL
+        || !adx_make_value_key(t, adx_tensor_value_at(t, value), NULL, &key))
+        return 0;
+    uint32_t at = adx_shared_place(s, &key);
+    if (s->value[at] != 0)
+        return s->value[at];
+    s->key[at] = key;
+    s->value[at] = value;
+    s->n++;
+    return value;
+}
+
+// Whether a value is a number of another at each point.
+static bool adx_is_copy(const adx_tensor_value *v)
+{
+    return v->kind == ADX_VALUE_SUM && v->terms == 1 && v->term->factors <= 1
+        && (v->term->k == 1 || v->term->k == -1);
+}
+
+// A value has all its terms, and can be computed from here on. Returns the one
+// to be read in its place.
+static uint32_t adx_complete_value(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->kind == ADX_VALUE_SUM && v->terms > 1 && !t->options.as_written)
+        adx_join_terms(t, value);
+    uint32_t shared = t->arena.status != ADREV_OK ? 0
+                    : adx_shared_value(t, value);
+    v = adx_tensor_value_at(t, value);
+    if (shared != 0 && shared != value) {
+        if (!v->result)
+            return shared;
+        if (!adx_is_copy(v)) {
+            v->kind = ADX_VALUE_SUM;
+            v->terms = 0;
+            adx_copy_term(t, value, shared, 1);
+        }
+    }
+    adx_finish_value(t, value);
+    return value;
+}
+
+// A value of one number, which is a constant. 0: no memory.
+static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
+    if (value == 0)
+        return 0;
+    adx_lay_out(t, &t->program->value[value], NULL);
+    adx_new_tensor_term(t, value, s, 0, k);
+    return adx_complete_value(t, value);
 }
 
 ADX_SELDOM_END
@@ -5872,7 +6308,8 @@ ADX_SELDOM_END
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower tensor/splits tensor/paths
+ *           tensor/programs tensor/sharing tensor/lower tensor/splits
+ *           tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -6044,8 +6481,8 @@ static bool adx_keeps_condition(const adx_set *to, const adx_set *s, uint32_t r)
 static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
 {
     int more = 0;
-    bool same = true;
-    for (uint32_t r = 0; r < s->rows; r++)
+    bool same = s->vars <= term->set->vars;
+    for (uint32_t r = 0; r < s->rows && same; r++)
         if (s->row[r].kind > ADX_ROW_FORM) {
             same = same && adx_keeps_condition(term->set, s, r);
             more--;
@@ -6059,23 +6496,22 @@ static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
     return same;
 }
 
-// Adds where a part is written, unless it is written at all points of its set.
-static void adx_restrict_to_part(adx_lowering *k, adx_set **s, adx_access part,
+// Whether a part is written at all points of the set that it is made in.
+static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
                                  const adx_set *of)
 {
-    const adx_tensor_value *v = &k->t->program->value[part.value];
+    const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
         all = adx_covers(&v->term[i], of);
-    if (!all)
-        adx_restrict(k->t, s, part);
+    return all;
 }
 
-// A product of expressions as a value; fixed: without a derivative. *of: the set
-// that it is made in; may be NULL.
+// A product of expressions as a value; fixed: without a derivative. *all: whether
+// it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
-                                bool fixed, const adx_set **of)
+                                bool fixed, bool *all)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_set_of_part(k, s, node, nodes);
@@ -6094,9 +6530,9 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     if (!adx_lowered(k))
         return none;
     k->t->program->value[part.value].fixed = fixed;
-    adx_finish_value(k->t, part.value);
-    if (of != NULL)
-        *of = reading;
+    if (all != NULL)
+        *all = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
@@ -6112,10 +6548,10 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
                                   const uint32_t node[], uint32_t nodes,
                                   bool fixed)
 {
-    const adx_set *of = NULL;
-    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &of);
-    if (adx_lowered(k) && of != NULL)
-        adx_restrict_to_part(k, s, part, of);
+    bool all = false;
+    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
+    if (adx_lowered(k) && !all)
+        adx_restrict(k->t, s, part);
     return part;
 }
 
@@ -6467,7 +6903,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     adx_add_pair(p, part, s, x, y, 1);
     if (!adx_lowered(p->k))
         return none;
-    adx_finish_value(p->k->t, part.value);
+    part.value = adx_complete_value(p->k->t, part.value);
     const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
     return to;
 }
@@ -6568,10 +7004,12 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
         adx_add_factor(term, x);
         adx_add_factor(term, y);
     }
-    adx_finish_value(k->t, part.value);
+    bool everywhere = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     adx_access to = adx_read_part(*s, reading, part,
                                   adx_dims_of(k, part.value));
-    adx_restrict_to_part(k, s, to, reading);
+    if (!everywhere)
+        adx_restrict(k->t, s, to);
     return to;
 }
 
@@ -6712,7 +7150,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
-    adx_finish_value(k->t, part.value);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
@@ -6791,7 +7229,8 @@ static void adx_lower_formulas(adx_lowering *k)
         };
         adx_lower_into(k, to, s, f->body);
         adx_forget_indices(k, f->first, rank);
-        adx_finish_value(k->t, to.value);
+        if (adx_lowered(k))
+            k->value_of[f->array] = adx_complete_value(k->t, to.value);
     }
 }
 
@@ -6803,35 +7242,12 @@ ADX_SELDOM_END
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
- *   needs   tensor/api tensor/sets tensor/binding tensor/programs
- *   offers  adx_tensor_value_at adx_derive_program
+ *   needs   tensor/api tensor/arena tensor/sets tensor/binding tensor/programs
+ *           tensor/sharing
+ *   offers  adx_need_all adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
-
-// A value with the indices of another.
-static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
-{
-    uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
-    if (i == 0)
-        return 0;
-    adx_tensor_value *v = &t->program->value[i];
-    const adx_tensor_value *of = &t->program->value[like];
-    for (uint32_t d = 0; d < v->dims; d++) {
-        v->low[d] = of->low[d];
-        v->extent[d] = of->extent[d];
-        v->stride[d] = of->stride[d];
-    }
-    v->size = of->size;
-    v->span = of->span;
-    v->first = of->first;
-    return i;
-}
-
-static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
-{
-    return &t->program->value[value];
-}
 
 static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
                           uint32_t n)
@@ -6902,7 +7318,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
         adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
-    adx_finish_value(t, p);
+    to.from.value = adx_complete_value(t, p);
     return to;
 }
 
@@ -6919,6 +7335,8 @@ static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
     if (adx_tensor_value_at(t, value)->tangent == 0) {
         uint32_t d = adx_value_like(t, value, ADX_VALUE_SUM);
         adx_tensor_value_at(t, value)->tangent = d;
+        adx_tensor_value_at(t, d)->result =
+            adx_tensor_value_at(t, value)->result;
     }
     return adx_tensor_value_at(t, value)->tangent;
 }
@@ -7017,8 +7435,11 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
                 if (adx_tensor_value_at(t, of.factor[j].value)->tangent != 0)
                     adx_tangent_term(t, value, &of, j, square ? 2 * of.k : of.k);
         }
-    if (adx_tensor_value_at(t, value)->tangent != 0)
-        adx_finish_value(t, adx_tensor_value_at(t, value)->tangent);
+    uint32_t tangent = adx_tensor_value_at(t, value)->tangent;
+    if (tangent != 0) {
+        tangent = adx_complete_value(t, tangent);
+        adx_tensor_value_at(t, value)->tangent = tangent;
+    }
 }
 
 /* --- adjoints ------------------------------------------------------------ */
@@ -7084,8 +7505,10 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
     uint32_t y = adx_tensor_value_at(t, value)->adjoint;
     if (y == 0)
         return;
-    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM)
-        adx_finish_value(t, y);
+    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM) {
+        y = adx_complete_value(t, y);
+        adx_tensor_value_at(t, value)->adjoint = y;
+    }
     if (adx_tensor_value_at(t, value)->fixed)
         return;
     for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
@@ -7114,22 +7537,6 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 
 /* --- of a program -------------------------------------------------------- */
 
-// The set of all indices of a value; rows are its indices.
-static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
-{
-    adx_set *s = adx_new_set(&t->arena);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
-        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
-        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
-        if (r != UINT32_MAX)
-            adx_form_of(s, r)[1 + i] = 1;
-    }
-    if (s != NULL)
-        adx_simplify_set(s);
-    return s;
-}
-
 // The adjoint of a result begins with its weight.
 static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
@@ -7147,6 +7554,37 @@ static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
     if (v != 0)
         adx_tensor_value_at(t, v)->order = order;
     return v;
+}
+
+// What is needed for what is needed.
+static void adx_need_all(const adx_tensor_program *p, bool needed[])
+{
+    for (uint32_t i = p->steps; i-- > 0;) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
+            for (uint32_t f = 0; f < v->term[j].factors; f++)
+                needed[v->term[j].factor[f].value] = true;
+            if (v->term[j].most != 0)
+                needed[v->term[j].most] =
+                    needed[v->term[j].picked.value] = true;
+        }
+    }
+}
+
+// Tangents of what adjoints are made of: their own values, and those partials
+// that tangents have, too.
+static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
+{
+    adx_tensor_program *p = t->program;
+    bool *needed = ADX_GET(&t->arena, p->values, bool);
+    uint32_t steps = p->steps;
+    for (uint32_t i = 0; needed != NULL && i < t->tree.inputs; i++)
+        needed[p->adjoint_in[i]] = true;
+    if (needed != NULL)
+        adx_need_all(p, needed);
+    for (uint32_t i = p->primal; i < steps && t->arena.status == ADREV_OK; i++)
+        if (i >= tangents || needed[p->order[i]])
+            adx_tangent_of(t, p->order[i]);
 }
 
 // Adds tangents and adjoints of all values to the program.
@@ -7172,13 +7610,13 @@ static void adx_derive_program(ad_tensor *t)
         adx_adjoint_of(t, p->order[i]);
     for (uint32_t i = 0; i < t->tree.inputs; i++) {
         p->adjoint_in[i] = adx_tensor_value_at(t, p->input[i])->adjoint;
-        if (p->adjoint_in[i] != 0)
-            adx_finish_value(t, p->adjoint_in[i]);
+        if (p->adjoint_in[i] != 0) {
+            adx_tensor_value_at(t, p->adjoint_in[i])->result = true;
+            adx_complete_value(t, p->adjoint_in[i]);
+        }
     }
     p->curved = false;
-    uint32_t steps = p->steps;
-    for (uint32_t i = tangents; i < steps && t->arena.status == ADREV_OK; i++)
-        adx_tangent_of(t, p->order[i]);
+    adx_derive_adjoints(t, tangents);
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         p->second_in[i] = p->adjoint_in[i] == 0 ? 0
             : adx_tensor_value_at(t, p->adjoint_in[i])->tangent;
@@ -7814,8 +8252,9 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive tensor/matrices
- *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
+ *           tensor/binding tensor/programs tensor/sharing tensor/derive
+ *           tensor/matrices
+ *   offers  adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
 
@@ -7915,42 +8354,6 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (s->vars > t->program->vars)
         t->program->vars = s->vars;
     return ok ? l : NULL;
-}
-
-// Whether each point of a term writes a number that no other point writes:
-// every variable has an index of its own.
-static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
-{
-    const adx_set *s = term->set;
-    uint32_t own = 0;
-    uint32_t live = 0;
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i];
-    for (uint32_t i = 0; i < v->dims; i++) {
-        uint32_t count;
-        uint32_t var = 0;
-        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1;
-        for (uint32_t j = 0; j < i && !again; j++)
-            again = adx_form_of(s, term->out + j)[1 + var] != 0;
-        own += !again;
-    }
-    return own == live;
-}
-
-// What is needed for what is needed.
-static void adx_need_all(const adx_tensor_program *p, bool needed[])
-{
-    for (uint32_t i = p->steps; i-- > 0;) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
-            for (uint32_t f = 0; f < v->term[j].factors; f++)
-                needed[v->term[j].factor[f].value] = true;
-            if (v->term[j].most != 0)
-                needed[v->term[j].most] =
-                    needed[v->term[j].picked.value] = true;
-        }
-    }
 }
 
 // Prepares all values that results need.
@@ -8344,7 +8747,8 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/lower tensor/formulas tensor/derive tensor/run
+ *           tensor/sharing tensor/lower tensor/formulas tensor/derive
+ *           tensor/run
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8532,8 +8936,10 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
         adx_lay_out(t, to, t->given.stride[i]);
         if (a->formula == 0)
             p->input[a->order] = v;
-        else if (a->out)
+        else if (a->out) {
             p->out[a->order] = v;
+            to->result = true;
+        }
     }
 }
 

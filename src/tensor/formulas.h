@@ -5,7 +5,8 @@
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower tensor/splits tensor/paths
+ *           tensor/programs tensor/sharing tensor/lower tensor/splits
+ *           tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -177,8 +178,8 @@ static bool adx_keeps_condition(const adx_set *to, const adx_set *s, uint32_t r)
 static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
 {
     int more = 0;
-    bool same = true;
-    for (uint32_t r = 0; r < s->rows; r++)
+    bool same = s->vars <= term->set->vars;
+    for (uint32_t r = 0; r < s->rows && same; r++)
         if (s->row[r].kind > ADX_ROW_FORM) {
             same = same && adx_keeps_condition(term->set, s, r);
             more--;
@@ -192,23 +193,22 @@ static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
     return same;
 }
 
-// Adds where a part is written, unless it is written at all points of its set.
-static void adx_restrict_to_part(adx_lowering *k, adx_set **s, adx_access part,
+// Whether a part is written at all points of the set that it is made in.
+static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
                                  const adx_set *of)
 {
-    const adx_tensor_value *v = &k->t->program->value[part.value];
+    const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
         all = adx_covers(&v->term[i], of);
-    if (!all)
-        adx_restrict(k->t, s, part);
+    return all;
 }
 
-// A product of expressions as a value; fixed: without a derivative. *of: the set
-// that it is made in; may be NULL.
+// A product of expressions as a value; fixed: without a derivative. *all: whether
+// it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
-                                bool fixed, const adx_set **of)
+                                bool fixed, bool *all)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_set_of_part(k, s, node, nodes);
@@ -227,9 +227,9 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     if (!adx_lowered(k))
         return none;
     k->t->program->value[part.value].fixed = fixed;
-    adx_finish_value(k->t, part.value);
-    if (of != NULL)
-        *of = reading;
+    if (all != NULL)
+        *all = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
@@ -245,10 +245,10 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
                                   const uint32_t node[], uint32_t nodes,
                                   bool fixed)
 {
-    const adx_set *of = NULL;
-    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &of);
-    if (adx_lowered(k) && of != NULL)
-        adx_restrict_to_part(k, s, part, of);
+    bool all = false;
+    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
+    if (adx_lowered(k) && !all)
+        adx_restrict(k->t, s, part);
     return part;
 }
 
@@ -600,7 +600,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     adx_add_pair(p, part, s, x, y, 1);
     if (!adx_lowered(p->k))
         return none;
-    adx_finish_value(p->k->t, part.value);
+    part.value = adx_complete_value(p->k->t, part.value);
     const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
     return to;
 }
@@ -701,10 +701,12 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
         adx_add_factor(term, x);
         adx_add_factor(term, y);
     }
-    adx_finish_value(k->t, part.value);
+    bool everywhere = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     adx_access to = adx_read_part(*s, reading, part,
                                   adx_dims_of(k, part.value));
-    adx_restrict_to_part(k, s, to, reading);
+    if (!everywhere)
+        adx_restrict(k->t, s, to);
     return to;
 }
 
@@ -845,7 +847,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
-    adx_finish_value(k->t, part.value);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
@@ -924,7 +926,8 @@ static void adx_lower_formulas(adx_lowering *k)
         };
         adx_lower_into(k, to, s, f->body);
         adx_forget_indices(k, f->first, rank);
-        adx_finish_value(k->t, to.value);
+        if (adx_lowered(k))
+            k->value_of[f->array] = adx_complete_value(k->t, to.value);
     }
 }
 

@@ -6,8 +6,9 @@
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive tensor/matrices
- *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
+ *           tensor/binding tensor/programs tensor/sharing tensor/derive
+ *           tensor/matrices
+ *   offers  adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
 
@@ -107,42 +108,6 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (s->vars > t->program->vars)
         t->program->vars = s->vars;
     return ok ? l : NULL;
-}
-
-// Whether each point of a term writes a number that no other point writes:
-// every variable has an index of its own.
-static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
-{
-    const adx_set *s = term->set;
-    uint32_t own = 0;
-    uint32_t live = 0;
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i];
-    for (uint32_t i = 0; i < v->dims; i++) {
-        uint32_t count;
-        uint32_t var = 0;
-        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1;
-        for (uint32_t j = 0; j < i && !again; j++)
-            again = adx_form_of(s, term->out + j)[1 + var] != 0;
-        own += !again;
-    }
-    return own == live;
-}
-
-// What is needed for what is needed.
-static void adx_need_all(const adx_tensor_program *p, bool needed[])
-{
-    for (uint32_t i = p->steps; i-- > 0;) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
-            for (uint32_t f = 0; f < v->term[j].factors; f++)
-                needed[v->term[j].factor[f].value] = true;
-            if (v->term[j].most != 0)
-                needed[v->term[j].most] =
-                    needed[v->term[j].picked.value] = true;
-        }
-    }
 }
 
 // Prepares all values that results need.
