@@ -265,27 +265,37 @@ static const program programs[] = {
 
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 
-static double *waves(size_t n, double phase)
+// From 1/2 to 3/2, since sums of products that cancel have few digits.
+static double *numbers(size_t n, size_t first)
 {
     double *v = get(n, sizeof *v);
 
     for (size_t i = 0; i < n; i++) {
-        v[i] = sin(0.7 * (double)i + phase);
+        v[i] = 0.5 + 1e-6 * (double)pseudorandom(first + i, 1000000);
     }
     return v;
 }
 
-// Inputs that are one number are an eighth.
+static double *one_number(double x)
+{
+    double *v = get(1, sizeof *v);
+
+    *v = x;
+    return v;
+}
+
+// Inputs that are one number are an eighth; the adjoint of one result is 1.
 static void open_data(const program *p, bool quick, tensor_data *d)
 {
     memset(d, 0, sizeof *d);
     memcpy(d->size, quick ? p->small : p->usual, sizeof d->size);
     p->fill(d);
     for (int i = 0; i < TENSOR_INPUTS && d->count[i] > 0; i++) {
-        d->x[i] = waves(d->count[i],
-                        d->count[i] > 1 ? 0.3 + i : asin(0.125));
+        d->x[i] = d->count[i] > 1 ? numbers(d->count[i], (size_t)i << 30)
+                                  : one_number(0.125);
     }
-    d->w = waves(d->results, d->results > 1 ? 0.1 : asin(1.0));
+    d->w = d->results > 1 ? numbers(d->results, (size_t)9 << 30)
+                          : one_number(1.0);
 }
 
 static void close_data(tensor_data *d)
