@@ -8,6 +8,7 @@
 #include "tensor.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,10 +162,13 @@ static void conv_gradient(const tensor_data *d, double *y, double *const g[])
 }
 
 // A row of results of a kernel of nine; above and below may be rows of zeros.
-static void core_row(size_t w, const double *restrict k,
-                     const double *restrict above, const double *restrict at,
-                     const double *restrict below, double *restrict y)
+// (With restrict, clang 14 makes no vectors of this.)
+static void core_row(size_t w, const double *k,
+                     const double *above, const double *at,
+                     const double *below, double *y)
 {
+    const double k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3], k4 = k[4],
+                 k5 = k[5], k6 = k[6], k7 = k[7], k8 = k[8];
     const size_t l = w - 1;
 
     y[0] = k[1] * above[0] + k[4] * at[0] + k[7] * below[0];
@@ -173,9 +177,9 @@ static void core_row(size_t w, const double *restrict k,
     }
     y[0] += k[2] * above[1] + k[5] * at[1] + k[8] * below[1];
     for (size_t j = 1; j < l; j++) {
-        y[j] = k[0] * above[j - 1] + k[1] * above[j] + k[2] * above[j + 1]
-             + k[3] * at[j - 1] + k[4] * at[j] + k[5] * at[j + 1]
-             + k[6] * below[j - 1] + k[7] * below[j] + k[8] * below[j + 1];
+        y[j] = k0 * above[j - 1] + k1 * above[j] + k2 * above[j + 1]
+             + k3 * at[j - 1] + k4 * at[j] + k5 * at[j + 1]
+             + k6 * below[j - 1] + k7 * below[j] + k8 * below[j + 1];
     }
     y[l] = k[0] * above[l - 1] + k[1] * above[l] + k[3] * at[l - 1]
          + k[4] * at[l] + k[6] * below[l - 1] + k[7] * below[l];
@@ -369,42 +373,41 @@ static void spmv_gradient(const tensor_data *d, double *restrict y,
  * Products of matrices: A [m][k], B [k][n]
  * ------------------------------------------------------------------------- */
 
-enum { STEPS = 32, WIDTH = 128 };       // a block of B has 32 kB
+// Of B a block is copied at a time, to where it does not collide in the cache.
+enum { STEPS = 32, WIDTH = 128 };
 
-// Two rows of C, and four of B, whose distance is `next`.
+typedef double block[STEPS][WIDTH];
+
+// Four rows of the block times a[0] to a[3], added to a row of C; and the same
+// with b for the row after it.
 static void add_four(size_t n, const double *restrict a,
-                     const double *restrict b, const double *restrict B,
-                     size_t next, double *restrict C, double *restrict D)
+                     const double *restrict b, const double (*B)[WIDTH],
+                     double *restrict C, double *restrict D)
 {
-    const double *restrict B1 = B + next;
-    const double *restrict B2 = B1 + next;
-    const double *restrict B3 = B2 + next;
-
     for (size_t j = 0; j < n; j++) {
-        C[j] += a[0] * B[j] + a[1] * B1[j] + a[2] * B2[j] + a[3] * B3[j];
-        D[j] += b[0] * B[j] + b[1] * B1[j] + b[2] * B2[j] + b[3] * B3[j];
+        C[j] += a[0] * B[0][j] + a[1] * B[1][j] + a[2] * B[2][j]
+              + a[3] * B[3][j];
+        D[j] += b[0] * B[0][j] + b[1] * B[1][j] + b[2] * B[2][j]
+              + b[3] * B[3][j];
     }
 }
 
-// C += A B for `steps` of the sum and `width` columns.
+// C += A B for `steps` of the sum and `width` columns, two rows at a time.
 static void add_block(size_t m, size_t k, size_t n, size_t steps, size_t width,
-                      const double *A, const double *B, double *C)
+                      const double *A, const double (*B)[WIDTH], double *C)
 {
-    for (size_t i = 0; i < m; i++) {
-        const double *a = A + i * k;
-        double *c = C + i * n;
-        const size_t two = i + 1 < m;
+    for (size_t i = 0; i < m; i += 2, A += 2 * k, C += 2 * n) {
+        const size_t rows = i + 1 < m ? 2 : 1;
         size_t s = 0;
 
-        for (; two && s + 4 <= steps; s += 4) {
-            add_four(width, a + s, a + k + s, B + s * n, n, c, c + n);
+        for (; rows == 2 && s + 4 <= steps; s += 4) {
+            add_four(width, A + s, A + k + s, B + s, C, C + n);
         }
-        for (size_t r = 0; r <= two; r++) {
+        for (size_t r = 0; r < rows; r++) {
             for (size_t rest = s; rest < steps; rest++) {
-                add(width, a[r * k + rest], B + rest * n, c + r * n);
+                add(width, A[r * k + rest], B[rest], C + r * n);
             }
         }
-        i += two;
     }
 }
 
@@ -416,11 +419,20 @@ static size_t least(size_t a, size_t b)
 static void product(size_t m, size_t k, size_t n, const double *A,
                     const double *B, double *C)
 {
+    block copy;
+
     memset(C, 0, m * n * sizeof *C);
     for (size_t j = 0; j < n; j += WIDTH) {
+        const size_t width = least(WIDTH, n - j);
+
         for (size_t s = 0; s < k; s += STEPS) {
-            add_block(m, k, n, least(STEPS, k - s), least(WIDTH, n - j), A + s,
-                      B + s * n + j, C + j);
+            const size_t steps = least(STEPS, k - s);
+
+            for (size_t i = 0; i < steps; i++) {
+                memcpy(copy[i], B + (s + i) * n + j, width * sizeof **copy);
+            }
+            add_block(m, k, n, steps, width, A + s,
+                      (const double (*)[WIDTH])copy, C + j);
         }
     }
 }
