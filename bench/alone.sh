@@ -46,9 +46,8 @@ if [ "$name" = tensor ]; then
         tensor_eigen.cpp ""
     peer torch "$cxx -std=c++17 -isystem $torch" tensor_torch.cpp \
         "-ltorch -ltorch_cpu -lc10"
-    # OpenBLAS 0.3.21 takes processors that are younger for ones without AVX-512.
-    ! grep -q avx512f /proc/cpuinfo 2> /dev/null \
-        || export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-SkylakeX}"
+    # The kernels that OpenBLAS itself finds best here.
+    unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
     command -v taskset > /dev/null 2>&1 && pin="taskset -c 1"
     $pin true 2> /dev/null || pin=
 fi

@@ -37,8 +37,8 @@
 #include "report.h"
 #include "tensor.h"
 
-// A wrong partial shows at 1e-3 and above. Those of attention cancel: what is
-// below a thousandth of the largest has fewer digits.
+// A wrong partial shows at 1e-3 and above. Where sums cancel, numbers below a
+// thousandth of the largest have fewer digits.
 static const double tolerance = 1e-10;
 static const double least_part = 1e-3;
 
@@ -270,13 +270,13 @@ static const program programs[] = {
 
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 
-// From 1/2 to 3/2, since sums of products that cancel have few digits.
+// From -1 to 1.
 static double *numbers(size_t n, size_t first)
 {
     double *v = get(n, sizeof *v);
 
     for (size_t i = 0; i < n; i++) {
-        v[i] = 0.5 + 1e-6 * (double)pseudorandom(first + i, 1000000);
+        v[i] = 2e-6 * (double)pseudorandom(first + i, 1000000) - 1.0;
     }
     return v;
 }
@@ -864,6 +864,9 @@ int main(int argc, char **argv)
     const size_t rounds = take_rounds(&argc, &argv, 9);
     if (!quick) {
         print_machine(ADREV_VERSION);
+#ifdef BENCH_TENSOR_OPENBLAS
+        printf("openblas with kernels for %s\n", tensor_openblas_core());
+#endif
         print_head();
     }
     for (size_t i = 0; i < PROGRAMS; i++) {

@@ -48,6 +48,7 @@ extern "C" {
 
 extern const tensor_tool tensor_hand;
 extern const tensor_tool tensor_openblas;
+const char *tensor_openblas_core(void);
 extern const tensor_tool tensor_eigen;
 extern const tensor_tool tensor_torch;
 

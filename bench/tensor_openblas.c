@@ -35,6 +35,12 @@ static void matmul_gradient(const tensor_data *d, double *y, double *const g[])
     product(d, CblasTrans, CblasNoTrans, of_b, d->x[0], d->w, g[1]);
 }
 
+// The processor that it takes this one for.
+const char *tensor_openblas_core(void)
+{
+    return openblas_get_corename();
+}
+
 const tensor_tool tensor_openblas = {
     .name = "openblas",
     .run = { [TENSOR_MATMUL] = { matmul_value, matmul_gradient } },
