@@ -4,6 +4,8 @@
  *     tensor [-r rounds] [program ...]     default: all of them
  *     tensor -q [program ...]              small, once, without times
  *
+ * `bind` is one of them: seconds to read a text and to bind it, of eight.
+ *
  *   by hand      value in seconds; the gradient, and all that follows, divided
  *                by that (rows diag: times)
  *   adrev        value and gradient, interpreted; own: gradient / value
@@ -844,20 +846,33 @@ static double read_once(const reading *r)
     return seconds;
 }
 
-static void print_readings(size_t rounds)
+static void print_readings(size_t rounds, bool quick)
 {
     double seconds[REPORT_ROUNDS];
 
-    printf("\nnew and bind");
+    printf("%s", quick ? "" : "\nnew and bind");
     for (size_t i = 0; i < READINGS; i++) {
         read_once(&readings[i]);
-        for (size_t round = 0; round < rounds; round++) {
+        for (size_t round = 0; round < rounds && !quick; round++) {
             seconds[round] = read_once(&readings[i]);
         }
-        printf("  %s", readings[i].name);
-        print_seconds(summarise(rounds, seconds, NULL).median);
+        if (!quick) {
+            printf("  %s", readings[i].name);
+            print_seconds(summarise(rounds, seconds, NULL).median);
+        }
     }
-    printf("\n");
+    printf("%s", quick ? "" : "\n");
+}
+
+// All are asked for if none is.
+static bool asked(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return argc == 1;
 }
 
 int main(int argc, char **argv)
@@ -876,17 +891,12 @@ int main(int argc, char **argv)
         print_head();
     }
     for (size_t i = 0; i < PROGRAMS; i++) {
-        bool asked = argc == 1;
-
-        for (int j = 1; j < argc; j++) {
-            asked |= strcmp(argv[j], programs[i].name) == 0;
-        }
-        if (asked) {
+        if (asked(argc, argv, programs[i].name)) {
             right &= row(&programs[i], rounds, quick);
         }
     }
-    if (!quick && argc == 1) {
-        print_readings(rounds);
+    if (asked(argc, argv, "bind")) {
+        print_readings(rounds, quick);
     }
     return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }
