@@ -4614,11 +4614,12 @@ ADX_SELDOM_END
  * where it is written to the conditions of its own set: so no operation is done
  * with a 0 that is there for this reason.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/nests
+ *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
- *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
+ *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
+ *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
+ *           adx_finish_value adx_new_tensor_term adx_add_factor
  *           adx_constant_value adx_place_form adx_all_written adx_mark_written
  *           adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
@@ -4652,14 +4653,24 @@ typedef enum adx_value_kind {
     ADX_VALUE_SUM,              // of terms
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
+    ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST              // the largest, or least, factor of all points
 } adx_value_kind;
+
+// The derivative of a partial by argument `by`: the partial as terms, and which
+// of them move with the argument (core/cells).
+typedef struct adx_tensor_second {
+    uint32_t by;
+    uint64_t moving;
+    adx_formula cell;
+} adx_tensor_second;
 
 typedef struct adx_tensor_value {
     adx_value_kind kind;
     uint32_t order;             // of an input, a tangent, a weight
     uint32_t op;
     uint32_t which;
+    const adx_tensor_second *second;
     uint32_t dims;
     int64_t *low;               // [dims] of indices
     int64_t *extent;
@@ -4693,7 +4704,6 @@ struct adx_tensor_program {
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
-    bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
     uint32_t *column_of;
@@ -6468,7 +6478,8 @@ ADX_SELDOM_END
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
- *   needs   tensor/api tensor/sets tensor/binding tensor/programs
+ *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/binding
+ *           tensor/programs
  *   offers  adx_tensor_value_at adx_derive_program
  * ========================================================================== */
 
@@ -6654,24 +6665,69 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// A partial that depends on inputs: its own derivative is not known.
-static void adx_note_curved(ad_tensor *t, const adx_tensor_value *partial)
+// The derivative of a partial by argument `by`, at the points of a set. 0: it is
+// 0 everywhere, or there is no memory. An argument without a partial is a whole
+// number, as that of powi, and a constant in other partials, too.
+static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
+                              const adx_set *s)
 {
-    for (uint32_t i = 0; i < partial->term[0].factors; i++)
-        t->program->curved = t->program->curved
-            || adx_tensor_value_at(t, partial->term[0].factor[i].value)
-                   ->tangent != 0;
+    const adx_tensor_value like = *adx_tensor_value_at(t, partial);
+    const adx_tensor_term of = like.term[0];
+    adx_tensor_second *second = !adx_has_partial_text(like.op, by) ? NULL
+                              : ADX_GET(&t->arena, 1, adx_tensor_second);
+    if (second == NULL)
+        return 0;
+    adx_parse_partial(like.op, like.which, &second->cell);
+    second->by = by;
+    second->moving = adx_moving_terms(
+        &second->cell, (uint64_t)1 << by | (uint64_t)1 << ADX_TERM_VALUE);
+    if (second->cell.wrong)     // no row of the table is
+        adx_arena_fail(&t->arena, ADREV_EEXTERNAL);
+    if ((second->moving >> second->cell.result & 1) == 0)
+        return 0;
+    uint32_t value = adx_value_like(t, partial, ADX_VALUE_SECOND);
+    if (value == 0)
+        return 0;
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    v->op = like.op;
+    v->which = like.which;
+    v->second = second;
+    adx_tensor_term *term = adx_new_tensor_term(t, value, s, of.out, 1);
+    for (uint32_t i = 0; i < of.factors; i++)
+        adx_add_factor(term, of.factor[i]);
+    adx_finish_value(t, value);
+    return value;
+}
+
+static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
+    for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access moved = {
+            adx_tensor_value_at(t, of.factor[i].value)->tangent,
+            of.factor[i].row
+        };
+        adx_set *s = moved.value == 0 ? NULL : adx_copy_set(of.set);
+        if (s == NULL || !adx_restrict(t, &s, moved) || s->empty)
+            continue;
+        const adx_access second = { adx_second_of(t, value, i, s), of.out };
+        uint32_t to = second.value == 0 ? 0 : adx_tangent_value(t, value);
+        adx_tensor_term *term = to == 0 ? NULL
+                              : adx_new_tensor_term(t, to, s, of.out, 1);
+        adx_add_factor(term, second);
+        adx_add_factor(term, moved);
+    }
 }
 
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
-    if (v->kind == ADX_VALUE_PARTIAL)
-        adx_note_curved(t, v);
-    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT || v->kind == ADX_VALUE_PARTIAL)
+    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT)
         return;
     if (v->kind == ADX_VALUE_ROW && v->terms > 0)
         adx_tangent_of_row(t, value);
+    else if (v->kind == ADX_VALUE_PARTIAL)
+        adx_tangent_of_partial(t, value);
     else if (v->kind == ADX_VALUE_MOST)
         adx_tangent_of_most(t, value);
     else
@@ -6840,7 +6896,6 @@ static void adx_derive_program(ad_tensor *t)
         if (p->adjoint_in[i] != 0)
             adx_finish_value(t, p->adjoint_in[i]);
     }
-    p->curved = false;
     uint32_t steps = p->steps;
     for (uint32_t i = tangents; i < steps && t->arena.status == ADREV_OK; i++)
         adx_tangent_of(t, p->order[i]);
@@ -6856,8 +6911,9 @@ ADX_SELDOM_END
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive
+ *   needs   core/derived core/cells array/sums tensor/api tensor/arena
+ *           tensor/sets tensor/nests tensor/binding tensor/programs
+ *           tensor/derive
  *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
@@ -7183,19 +7239,28 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static ad_real adx_row_partial(uint32_t op, uint32_t which, ad_real x,
-                               ad_real y, ad_real z, ad_real v)
+// The derivative of a partial by argument `by`: a dual number's way through the
+// text of the partial, which depends on the argument, and on the result, which
+// depends on it as well.
+static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
+                              ad_real v)
 {
-    switch (op) {
-#define ADX_CASE(name, ...)                                                 \
-    case ADREV_OP_##name:                                                   \
-        return which == 0 ? adx_fx_##name(x, y, z, v)                       \
-             : which == 1 ? adx_fy_##name(x, y, z, v)                       \
-                          : adx_fz_##name(x, y, z, v);
-    ADREV_OPS(ADX_CASE)
-#undef ADX_CASE
-    }
-    return 0;
+    const adx_tensor_second *s = row->second;
+    const ad_real value[] = { x[0], x[1], x[2], v };
+    ad_real dot[] = { 0, 0, 0, 0 };
+    dot[s->by] = 1;
+    dot[3] = adx_partial_at(row->op, s->by, x[0], x[1], x[2], v);
+    return adx_cell_tangent(&s->cell, s->moving, value, dot);
+}
+
+// What a row, or a partial of it, is of the arguments.
+static ad_real adx_row_of_values(const adx_tensor_value *row,
+                                 const ad_real x[3])
+{
+    ad_real v = adx_value_of((ad_opcode)row->op, x[0], x[1], x[2]);
+    return row->kind == ADX_VALUE_SECOND ? adx_row_second(row, x, v)
+         : row->kind == ADX_VALUE_PARTIAL
+         ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
 }
 
 static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
@@ -7210,15 +7275,10 @@ static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
         from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
         step[f] = loop ? l->factor[f].step : 0;
     }
-    bool partial = e->value->kind == ADX_VALUE_PARTIAL;
     for (int64_t i = 0; i < n; i++) {
-        ad_real a = from[0][i * step[0]];
-        ad_real b = from[1][i * step[1]];
-        ad_real c = from[2][i * step[2]];
-        ad_real v = adx_value_of((ad_opcode)e->value->op, a, b, c);
-        out[loop ? i * l->out.step : 0] =
-            partial ? adx_row_partial(e->value->op, e->value->which, a, b, c, v)
-                    : v;
+        const ad_real a[] = { from[0][i * step[0]], from[1][i * step[1]],
+                              from[2][i * step[2]] };
+        out[loop ? i * l->out.step : 0] = adx_row_of_values(e->value, a);
     }
     return true;
 }
@@ -7789,9 +7849,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const v[], ad_real *const hv[])
 {
     const adx_tensor_arrays a = { .x = x, .v = v, .w = w, .hv = hv };
-    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
-    return status != ADREV_OK ? status
-         : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);
+    return adx_evaluate_tensor(t, &a);
 }
 
 /* --- counts -------------------------------------------------------------- */
@@ -7866,8 +7924,6 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    if (part == ADREV_TENSOR_HVP && p->curved)
-        return ADREV_EEXTERNAL;
     const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
                            : part == ADREV_TENSOR_JVP ? p->tangent_out
                            : part == ADREV_TENSOR_VJP ? p->adjoint_in

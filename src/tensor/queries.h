@@ -449,9 +449,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const v[], ad_real *const hv[])
 {
     const adx_tensor_arrays a = { .x = x, .v = v, .w = w, .hv = hv };
-    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
-    return status != ADREV_OK ? status
-         : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);
+    return adx_evaluate_tensor(t, &a);
 }
 
 /* --- counts -------------------------------------------------------------- */
@@ -526,8 +524,6 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    if (part == ADREV_TENSOR_HVP && p->curved)
-        return ADREV_EEXTERNAL;
     const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
                            : part == ADREV_TENSOR_JVP ? p->tangent_out
                            : part == ADREV_TENSOR_VJP ? p->adjoint_in
