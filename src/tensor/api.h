@@ -164,11 +164,10 @@ ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
 ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
                                      ad_real *f, ad_real *const g[]);
 
-// hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
-//
-//   returns      as above; ADREV_EEXTERNAL: a function of inputs whose second
-//                derivative is not known here, which are all but exp, sqr, fma
-//                and those that are linear
+// hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v. Every
+// function has second derivatives: they are made of the formulas of its first
+// ones. An argument that stands for a whole number, as the exponent of powi, is
+// a constant.
 ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
