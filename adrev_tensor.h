@@ -6143,6 +6143,7 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  ad_real *times, adx_access factor[])
 {
     uint32_t n = 0;
+    ad_real sign = 1;           // of the factor before, if it is read in a view
     if (nodes > 2) {            // all but the last one first
         factor[n++] = adx_factor_part(k, s, node, nodes - 1, false);
         node += nodes - 1;
@@ -6151,13 +6152,16 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
     for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
         const adx_tensor_node *f = adx_node_of(k, node[i]);
         bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
-        if (i > 0 && node[i] == node[i - 1])
+        bool again = i > 0 && node[i] == node[i - 1];
+        sign = again ? sign : 1;
+        if (again)
             factor[n] = factor[n - 1];
         else if (f->kind == ADX_TREE_READ)
-            factor[n] = adx_factor_read(k, s, f, times);
+            factor[n] = adx_factor_read(k, s, f, &sign);
         else
             factor[n] = adx_factor_part(k, s, detach ? &f->child : &node[i], 1,
                                         detach);
+        *times *= sign;
         n++;
     }
     if (adx_lowered(k))
