@@ -172,6 +172,35 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
 
+/* --- in a recording ------------------------------------------------------ */
+
+// y = f(x) as one statement on the current tape, with numbers in place of
+// arrays of ad_real. Inputs whose numbers are all constants get no adjoints.
+// The statement stays t's: do not free t, or give it another size, relation, map
+// or layout, before the recording is cleared or rewound, and before functions
+// that recorded it (adrev_function.h) are freed; else sweeps end with
+// ADREV_EEXTERNAL, or in memory that was freed.
+//
+//   x            in    NULL in it only for an array without numbers
+//   y            out   NULL in it: that result is not wanted. Arrays of y overlap
+//                      neither x nor one another. Constants if all numbers of x
+//                      are
+//
+//   returns      as above, and the tape goes on: its statements and its status
+//                are as before. But a function that is being recorded, or any
+//                tape with a trace hook, fails with the same status. Else the
+//                status of the tape, which a lack of its own memory fails, as in
+//                ad_external
+//   cost         the value. In each sweep the ad_tensor_vjp of inputs that are no
+//                constants, or the ad_tensor_jvp; in Hessians of a recorded
+//                function the ad_tensor_hvp, and a further ad_tensor_vjp
+//   memory       on the tape, a number for each number of x, about 100 bytes, and
+//                4 bytes for each operand whose ids are not evenly spaced
+//   threads      any, each with a tape of its own, once t is bound; sweeps, too
+//   see          tests/tensor/call.c
+ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
+                                 ad_rev *const y[]);
+
 /* --- what it takes ------------------------------------------------------- */
 
 // Counts the operations of a part without computing it.

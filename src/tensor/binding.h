@@ -36,6 +36,7 @@ struct ad_tensor {
     adx_tensor_given given;
     adx_arena arena;            // of the program
     adx_tensor_program *program;        // NULL: not bound
+    uint64_t binding;           // times that this has become NULL
 };
 
 /* --- forms in sizes ------------------------------------------------------ */
@@ -110,6 +111,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
     t->program = NULL;
+    t->binding++;
 }
 
 static void adx_free_given(ad_tensor *t)

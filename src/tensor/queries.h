@@ -6,6 +6,7 @@
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
  *           tensor/lower tensor/formulas tensor/derive tensor/run
+ *   offers  adx_tensor_arrays adx_evaluate_tensor
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
