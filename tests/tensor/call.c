@@ -461,7 +461,12 @@ static void run_constants(ad_tensor *t)
     p[0] = v;
     CHECK(ad_tensor_call(t, in, none) == ADREV_OK
               && ad_tensor_call(t, in, NULL) == ADREV_OK
-              && ad_tape_stats(tape).statements == 0, "nothing is wanted");
+              && ad_tape_stats(tape).statements == 1, "nothing is wanted");
+    // v is in A: x and c are no operands, and so have no adjoints
+    size_t operands = ad_tape_stats(tape).operands;
+    CHECK(ad_tensor_call(t, in, out) == ADREV_OK
+              && ad_tape_stats(tape).operands == operands + M * N,
+          "%zu operands", ad_tape_stats(tape).operands - operands);
     ad_use(NULL);
     CHECK(ad_tensor_call(t, in, out) == ADREV_OK, "without a tape");
     ad_tape_free(tape);
