@@ -186,10 +186,11 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 //                      neither x nor one another. Constants if all numbers of x
 //                      are
 //
-//   returns      as above, and the tape goes on: its statements and its status
-//                are as before. But a function that is being recorded, or any
-//                tape with a trace hook, fails with the same status. Else the
-//                status of the tape, which a lack of its own memory fails, as in
+//   returns      as above; ADREV_ESHAPE: also where numbers of x that are no
+//                constants share a place (ad_tensor_layout). The tape goes on,
+//                as it was. But a function that is being recorded, or any tape
+//                with a trace hook, fails with the same status. Else the status
+//                of the tape, which a lack of its own memory fails, as in
 //                ad_external
 //   cost         the value. In each sweep the ad_tensor_vjp of inputs that are no
 //                constants, or the ad_tensor_jvp; in Hessians of a recorded

@@ -7,8 +7,9 @@
  * saved the values of all inputs; a sweep computes from them what else it needs.
  * A replay has the operands' values of its own point.
  *
- *   needs   tape/layout tape/memory array/linear tensor/api tensor/binding
- *           tensor/programs tensor/derive tensor/queries
+ *   needs   tape/layout tape/memory array/linear tensor/api tensor/arena
+ *           tensor/sets tensor/binding tensor/programs tensor/derive
+ *           tensor/queries
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -351,12 +352,41 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
+typedef struct adx_taking_places {
+    adx_bitmap *taken;
+    ptrdiff_t first;
+} adx_taking_places;
+
+static void adx_take_place(void *user, ptrdiff_t at)
+{
+    const adx_taking_places *k = (const adx_taking_places *)user;
+    adx_set_bit(k->taken, (uint64_t)(at + k->first));
+}
+
+// Whether all numbers of an array have places of their own, as those of an
+// adjoint must: only a layout of the caller's can be another one.
+static ad_status adx_check_places(const ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_arena a = { .memory = &t->memory };
+    if (t->given.stride[v->array] == NULL)
+        return ADREV_OK;
+    adx_taking_places k = { adx_new_bitmap(&a, v->span), v->first };
+    if (k.taken != NULL)
+        adx_each_place(v, 0, 0, adx_take_place, &k);
+    ad_status status = a.status != ADREV_OK ? a.status
+                     : k.taken->set == v->size ? ADREV_OK : ADREV_ESHAPE;
+    adx_free_arena(&a);
+    return status;
+}
+
 // Values of all inputs, and those that are operands.
-static void adx_take_operands(const adx_calling *k, const ad_rev *const x[])
+static ad_status adx_take_operands(const adx_calling *k,
+                                   const ad_rev *const x[])
 {
     adx_tensor_call *c = k->c;
     ad_real *value = adx_call_values_of(c);
-    for (uint32_t i = 0; i < c->t->tree.inputs; i++) {
+    ad_status status = ADREV_OK;
+    for (uint32_t i = 0; i < c->t->tree.inputs && status == ADREV_OK; i++) {
         const adx_tensor_value *v =
             adx_tensor_value_at(c->t, c->t->program->input[i]);
         adx_naming from = { x == NULL ? NULL : x[i], k->operand + c->n, false };
@@ -365,7 +395,9 @@ static void adx_take_operands(const adx_calling *k, const ad_rev *const x[])
             *value++ = k->operand[c->n + j].v;
         adx_call_operands(c)[i] = from.active;
         c->n += from.active ? (size_t)v->size : 0;
+        status = from.active ? adx_check_places(c->t, v) : ADREV_OK;
     }
+    return status;
 }
 
 static void adx_give_results(const adx_calling *k, ad_rev *const y[])
@@ -385,15 +417,17 @@ static ad_status adx_call_tensor(ad_tensor *t, const ad_rev *const x[],
 {
     adx_calling k = { NULL, 0, NULL, NULL, NULL };
     ad_status status = adx_begin_call(&k, t, y) ? ADREV_OK : ADREV_ENOMEM;
-    if (status == ADREV_OK && k.c->m > 0) {
-        adx_take_operands(&k, x);
+    bool wanted = status == ADREV_OK && k.c->m > 0;
+    if (wanted)
+        status = adx_take_operands(&k, x);
+    if (wanted && status == ADREV_OK) {
         const ad_external_point at = { .m = k.c->m, .y = k.v };
         status = adx_call_at(k.c, &at, false) ? ADREV_OK : ADREV_ENOMEM;
-        if (status == ADREV_OK) {
-            status = (ad_external)(&adx_tensor_rule, k.c, k.bytes, k.c->n,
-                                   k.operand, k.c->m, k.v, k.result);
-            adx_give_results(&k, y);
-        }
+    }
+    if (wanted && status == ADREV_OK) {
+        status = (ad_external)(&adx_tensor_rule, k.c, k.bytes, k.c->n,
+                               k.operand, k.c->m, k.v, k.result);
+        adx_give_results(&k, y);
     }
     adx_end_call(&k, t);
     return status;

@@ -468,14 +468,14 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
     uint32_t picking = 0;
-    bool lacks = false;
+    uint32_t lacking = 0;
     e->value = v;
     e->out = e->base[value];
     if (v->size == 0)
         return;
     for (uint32_t j = 0; j < v->terms; j++)
-        lacks = lacks || adx_is_nothing(e, &v->term[j]);
-    if (lacks)                  // what is not added is still read
+        lacking += adx_is_nothing(e, &v->term[j]);
+    if (lacking > 0)            // what is not added is still read
         adx_clear_from(v, 0, e->out);
     else
         adx_clear_value(e, v);
@@ -492,4 +492,6 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
                       : v->kind == ADX_VALUE_SUM ? adx_run_sum
                       : v->kind == ADX_VALUE_MOST ? adx_run_most : adx_run_row);
     }
+    if (lacking > 0 && lacking == v->terms)     // times infinity it is 0, too
+        e->base[value] = NULL;
 }

@@ -441,6 +441,53 @@ static void run_layout(void)
     ad_tensor_free(t);
 }
 
+// Numbers that share a place have no adjoints of their own; as constants they
+// need none.
+static void run_shared(void)
+{
+    const ptrdiff_t same_row[] = { 0, 1 }, row[] = { 2, 1 };
+    ad_tensor *t = made(text, NULL);
+    ad_tape *tape = ad_tape_new();
+    ad_rev p[INPUTS], y[M], f;
+    const ad_rev *in[] = { p, p + M * N, p + M * N + N };
+    ad_rev *out[] = { y, &f };
+    ad_real g[N];
+    ad_use(tape);
+    ad_inputs(INPUTS, point, p);
+    CHECK(ad_tensor_layout(t, "A", same_row) == ADREV_OK
+              && ad_tensor_call(t, in, out) == ADREV_ESHAPE, "one row");
+    CHECK(ad_tensor_layout(t, "A", row) == ADREV_OK
+              && ad_tensor_call(t, in, out) == ADREV_ESHAPE, "rows overlap");
+    CHECK(ad_tensor_layout(t, "A", same_row) == ADREV_OK, "layout");
+    for (size_t i = 0; i < N; i++)
+        p[i] = ad_rec(point[i]);
+    CHECK(ad_tensor_call(t, in, out) == ADREV_OK
+              && ad_value(y[0]) == ad_value(y[1])
+              && ad_gradient(tape, f, N, p + M * N, g) == ADREV_OK,
+          "one row of constants");
+    ad_tape_free(tape);
+    ad_tensor_free(t);
+}
+
+// The adjoint of sqrt(0) is not asked for: it would be infinite, times 0.
+static void run_zeros(void)
+{
+    ad_tensor *t = NULL;
+    ad_tape *tape = ad_tape_new();
+    ad_rev x, y[2];
+    const ad_rev *in[] = { &x };
+    ad_rev *out[] = { &y[0], &y[1] };
+    ad_real g = 0;
+    ad_use(tape);
+    x = ad_input(0);
+    CHECK(ad_tensor_new(&t, "in x; out a = sqrt(x); out b = 2*x;", NULL, NULL)
+              == ADREV_OK && ad_tensor_call(t, in, out) == ADREV_OK
+              && ad_gradient(tape, y[1], 1, &x, &g) == ADREV_OK && g == 2,
+          "got %g", (double)g);
+    ad_tape_free(tape);
+    ad_tensor_free(t);
+}
+
 // Constants, and no tape: values without a statement.
 static void run_constants(ad_tensor *t)
 {
@@ -636,6 +683,8 @@ int main(void)
     run_second(t);
     run_loops();
     run_layout();
+    run_shared();
+    run_zeros();
     run_constants(t);
     run_nothing();
     run_misuse(t);
