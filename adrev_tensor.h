@@ -242,10 +242,10 @@ ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
 ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
                                      ad_real *f, ad_real *const g[]);
 
-// hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v. Every
-// function has second derivatives: they are made of the formulas of its first
-// ones. An argument that stands for a whole number, as the exponent of powi, is
-// a constant.
+// hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
+// Every function has second derivatives: they are made of the formulas of its
+// first ones. An argument that stands for a whole number, as the exponent of
+// powi, is a constant.
 ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
@@ -254,15 +254,15 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 
 // y = f(x) as one statement on the current tape, with numbers in place of
 // arrays of ad_real. Inputs whose numbers are all constants get no adjoints.
-// The statement stays t's: do not free t, or give it another size, relation, map
-// or layout, before the recording is cleared or rewound, and before functions
-// that recorded it (adrev_function.h) are freed; else sweeps end with
-// ADREV_EEXTERNAL, or in memory that was freed.
+// t must outlive the recording, and functions that recorded the call
+// (adrev_function.h): do not free it before they are cleared, rewound or freed.
+// If it is given another size, relation, map or layout, sweeps and replays end
+// with ADREV_EEXTERNAL.
 //
 //   x            in    NULL in it only for an array without numbers
-//   y            out   NULL in it: that result is not wanted. Arrays of y overlap
-//                      neither x nor one another. Constants if all numbers of x
-//                      are
+//   y            out   NULL in it: that result is not wanted. An array of y may
+//                      lie where x does, but on no other one of y. Constants if
+//                      all numbers of x are
 //
 //   returns      as above; ADREV_ESHAPE: also where numbers of x that are no
 //                constants share a place (ad_tensor_layout). The tape goes on,
@@ -270,11 +270,12 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 //                with a trace hook, fails with the same status. Else the status
 //                of the tape, which a lack of its own memory fails, as in
 //                ad_external
-//   cost         the value. In each sweep the ad_tensor_vjp of inputs that are no
-//                constants, or the ad_tensor_jvp; in Hessians of a recorded
+//   cost         the value. In each sweep the ad_tensor_vjp of inputs that are
+//                no constants, or the ad_tensor_jvp; in Hessians of a recorded
 //                function the ad_tensor_hvp, and a further ad_tensor_vjp
-//   memory       on the tape, a number for each number of x, about 100 bytes, and
-//                4 bytes for each operand whose ids are not evenly spaced
+//   memory       on the tape, a number for each number of x, about 100 bytes,
+//                and 4 for each operand, unless their ids are evenly spaced; in
+//                a call and in a sweep up to four times the arrays
 //   threads      any, each with a tape of its own, once t is bound; sweeps, too
 //   see          tests/tensor/call.c
 ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
@@ -8000,9 +8001,9 @@ ADX_SELDOM_END
 /* === tensor/call ============================================================
  * A text as one statement on the tape: an external statement, whose operands
  * are the numbers of its inputs, array by array, each in the order of its
- * indices. Inputs that are constants are no operands. With the statement are
- * saved the values of all inputs; a sweep computes from them what else it needs.
- * A replay has the operands' values of its own point.
+ * indices. Inputs that are constants are no operands. With the statement the
+ * values of all inputs are saved; a sweep computes from them what else it
+ * needs. A replay has the operands' values of its own point.
  *
  *   needs   tape/layout tape/memory array/linear tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/derive
@@ -8096,7 +8097,7 @@ static bool *adx_call_wanted(const adx_tensor_call *c)
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-/* --- an evaluation ---------------------------------------------------------- */
+/* --- an evaluation ------------------------------------------------------- */
 
 // Arrays of one evaluation, with the strides of the text's arrays.
 typedef struct adx_call_arrays {
@@ -8139,7 +8140,8 @@ static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
     ad_real **to = r->array;
     r->array += side->n;
     for (uint32_t i = 0; i < side->n; i++) {
-        const adx_tensor_value *v = adx_tensor_value_at(r->c->t, side->value[i]);
+        const adx_tensor_value *v = adx_tensor_value_at(r->c->t,
+                                                        side->value[i]);
         to[i] = side->chosen[i] ? r->at + v->first : NULL;
         r->at += v->span;
     }
@@ -8153,7 +8155,8 @@ static ad_real **adx_filled_arrays(adx_call_arrays *r,
 {
     ad_real **to = adx_empty_arrays(r, side);
     for (uint32_t i = 0; i < side->n; i++) {
-        const adx_tensor_value *v = adx_tensor_value_at(r->c->t, side->value[i]);
+        const adx_tensor_value *v = adx_tensor_value_at(r->c->t,
+                                                        side->value[i]);
         adx_carrying k = { dense, to[i], false };
         if (to[i] == NULL)
             continue;
@@ -8244,7 +8247,7 @@ static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
         return false;
     const adx_call_side in = adx_inputs_of(c);
     const adx_call_side out = adx_outs_of(c);
-    uint64_t room = 4 * adx_span_of_side(c, &in) + 4 * adx_span_of_side(c, &out);
+    uint64_t room = 4 * (adx_span_of_side(c, &in) + adx_span_of_side(c, &out));
     adx_call_arrays r = { .c = c };
     ad_real **arrays = (ad_real **)adx_take(
         &t->memory, 4 * ((size_t)in.n + out.n), sizeof *arrays);

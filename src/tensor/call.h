@@ -3,9 +3,9 @@
 /* === tensor/call ============================================================
  * A text as one statement on the tape: an external statement, whose operands
  * are the numbers of its inputs, array by array, each in the order of its
- * indices. Inputs that are constants are no operands. With the statement are
- * saved the values of all inputs; a sweep computes from them what else it needs.
- * A replay has the operands' values of its own point.
+ * indices. Inputs that are constants are no operands. With the statement the
+ * values of all inputs are saved; a sweep computes from them what else it
+ * needs. A replay has the operands' values of its own point.
  *
  *   needs   tape/layout tape/memory array/linear tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/derive
@@ -99,7 +99,7 @@ static bool *adx_call_wanted(const adx_tensor_call *c)
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-/* --- an evaluation ---------------------------------------------------------- */
+/* --- an evaluation ------------------------------------------------------- */
 
 // Arrays of one evaluation, with the strides of the text's arrays.
 typedef struct adx_call_arrays {
@@ -142,7 +142,8 @@ static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
     ad_real **to = r->array;
     r->array += side->n;
     for (uint32_t i = 0; i < side->n; i++) {
-        const adx_tensor_value *v = adx_tensor_value_at(r->c->t, side->value[i]);
+        const adx_tensor_value *v = adx_tensor_value_at(r->c->t,
+                                                        side->value[i]);
         to[i] = side->chosen[i] ? r->at + v->first : NULL;
         r->at += v->span;
     }
@@ -156,7 +157,8 @@ static ad_real **adx_filled_arrays(adx_call_arrays *r,
 {
     ad_real **to = adx_empty_arrays(r, side);
     for (uint32_t i = 0; i < side->n; i++) {
-        const adx_tensor_value *v = adx_tensor_value_at(r->c->t, side->value[i]);
+        const adx_tensor_value *v = adx_tensor_value_at(r->c->t,
+                                                        side->value[i]);
         adx_carrying k = { dense, to[i], false };
         if (to[i] == NULL)
             continue;
@@ -247,7 +249,7 @@ static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
         return false;
     const adx_call_side in = adx_inputs_of(c);
     const adx_call_side out = adx_outs_of(c);
-    uint64_t room = 4 * adx_span_of_side(c, &in) + 4 * adx_span_of_side(c, &out);
+    uint64_t room = 4 * (adx_span_of_side(c, &in) + adx_span_of_side(c, &out));
     adx_call_arrays r = { .c = c };
     ad_real **arrays = (ad_real **)adx_take(
         &t->memory, 4 * ((size_t)in.n + out.n), sizeof *arrays);

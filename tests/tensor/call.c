@@ -2,13 +2,13 @@
 // tags: recorded
 // flags: -pthread -DADREV_TRACE=1
 // needs: xxhash.h
-/* call.c - texts as statements of a recording: ad_tensor_call.
+/* call.c - texts as statements of a recording: ad_tensor_call, A25.
  *
  * Each program exists twice: with a text for its middle part, and with scalars
  * in its place. Gradients, tangents, recorded functions and their Hessians,
- * scans, checkpoints and forks give the same, with some arguments constant, too.
- * Then layouts, results that are not wanted, arrays without numbers, misuse, and
- * every allocation that fails.                                              */
+ * scans, checkpoints and forks give the same, also with constants among the
+ * arguments. Then layouts, results that are not wanted, arrays without numbers,
+ * misuse, and every allocation that fails.                                  */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_parallel.h"
@@ -543,6 +543,29 @@ static void run_nothing(void)
     ad_tensor_free(t);
 }
 
+// Results may lie where the inputs do.
+static void run_in_place(void)
+{
+    ad_tensor *t = made("in x[n], c; out y[i] = x[i]*c*x[0]; out z[i] = x[i];",
+                        NULL);
+    ad_tape *tape = ad_tape_new();
+    ad_rev p[N + 1], x[N], z[N];
+    const ad_rev *in[] = { x, &p[N] };
+    ad_rev *out[] = { x, z };
+    ad_real g[N + 1];
+    ad_use(tape);
+    ad_inputs(N + 1, point, p);
+    memcpy(x, p, sizeof x);
+    CHECK(ad_tensor_call(t, in, out) == ADREV_OK
+              && ad_value(x[1]) == point[1] * point[N] * point[0]
+              && ad_value(z[1]) == point[1]
+              && ad_gradient(tape, x[1], N + 1, p, g) == ADREV_OK, "in place");
+    CHECK(g[0] == point[1] * point[N] && g[1] == point[0] * point[N]
+              && g[2] == 0 && g[N] == point[0] * point[1], "gradient in place");
+    ad_tape_free(tape);
+    ad_tensor_free(t);
+}
+
 /* --- misuse --------------------------------------------------------------- */
 
 static void not_bound(const ad_rev *p, ad_rev *r, void *ctx)
@@ -626,8 +649,8 @@ static void heap_free(void *block, void *user)
     free(block);
 }
 
-// The text's memory and the tape's fail in turn. The tape goes on where only the
-// text had none, and sweeps again with memory.
+// The text's memory and the tape's fail in turn. The tape goes on where only
+// the text had none, and sweeps again with memory.
 static bool run_heap(long failing, bool of_tape)
 {
     heap h = { 0, 0, 0 };
@@ -687,6 +710,7 @@ int main(void)
     run_zeros();
     run_constants(t);
     run_nothing();
+    run_in_place();
     run_misuse(t);
     run_memory();
     ad_tensor_free(t);

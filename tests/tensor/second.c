@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
 // needs: xxhash.h
-/* second.c - second derivatives of formulas with each row of the operator table.
+/* second.c - second derivatives of formulas with each row of the table.
  *
  * Each row is an expression in sums, products, quotients, powers and the
  * argument of a maximum. The same is recorded as a function of scalars
@@ -182,7 +182,7 @@ static void run_row(ad_opcode op)
     ad_tensor_free(t);
 }
 
-/* --- counts, and few points ----------------------------------------------- */
+/* --- A24: counts, few points ---------------------------------------------- */
 
 static void run_count(const char *text, uint64_t add, uint64_t mul, uint64_t fn)
 {
