@@ -6770,6 +6770,8 @@ static ADX_UNUSED uint64_t adx_moving_terms(const adx_formula *f,
     return moving;
 }
 
+ADX_SELDOM_END
+
 // The tangent of a cell, for values and tangents of x, y, z and v. Those that
 // do not move (adx_moving_terms) have tangents that nobody reads.
 static ADX_UNUSED ad_real adx_cell_tangent(const adx_formula *f,
@@ -6799,8 +6801,6 @@ static ADX_UNUSED ad_real adx_cell_tangent(const adx_formula *f,
     }
     return d[f->result];
 }
-
-ADX_SELDOM_END
 
 /* === array/operands =========================================================
  * Statements that are not a list of partials. Most of them are linear
@@ -7668,7 +7668,7 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
  *
  *   needs   number/recording tape/layout array/operands array/linear
  *   offers  adx_products adx_scalar_product adx_length adx_largest
- *           adx_loops_of adx_value_of adx_softmax adx_softmax_rule
+ *           adx_loops_of adx_softmax adx_softmax_rule
  * ========================================================================== */
 
 /* --- sums ---------------------------------------------------------------- */

@@ -6948,9 +6948,8 @@ ADX_SELDOM_END
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   core/derived core/cells array/sums tensor/api tensor/arena
- *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/derive
+ *   needs   core/derived core/cells tensor/api tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/programs tensor/derive
  *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
@@ -7294,7 +7293,7 @@ static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
 static ad_real adx_row_of_values(const adx_tensor_value *row,
                                  const ad_real x[3])
 {
-    ad_real v = adx_value_of((ad_opcode)row->op, x[0], x[1], x[2]);
+    ad_real v = adx_compute(row->op, x[0], x[1], x[2]);
     return row->kind == ADX_VALUE_SECOND ? adx_row_second(row, x, v)
          : row->kind == ADX_VALUE_PARTIAL
          ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;

@@ -262,6 +262,8 @@ static ADX_UNUSED uint64_t adx_moving_terms(const adx_formula *f,
     return moving;
 }
 
+ADX_SELDOM_END
+
 // The tangent of a cell, for values and tangents of x, y, z and v. Those that
 // do not move (adx_moving_terms) have tangents that nobody reads.
 static ADX_UNUSED ad_real adx_cell_tangent(const adx_formula *f,
@@ -291,5 +293,3 @@ static ADX_UNUSED ad_real adx_cell_tangent(const adx_formula *f,
     }
     return d[f->result];
 }
-
-ADX_SELDOM_END

@@ -217,8 +217,52 @@ static void run_few(void)
     ad_tensor_free(t);
 }
 
+// As C has them: row k of the steps, or of the comparisons behind them.
+static ad_real step_value(size_t k, ad_real x, ad_real y)
+{
+    const double a = (double)x;
+    const double value[] = {
+        floor(a), ceil(a), trunc(a), round(a), rint(a), nearbyint(a),
+        (a > 0) - (a < 0), x < y, x <= y, x > y, x >= y, x == y, x != y
+    };
+    return (ad_real)value[k];
+}
+
+// Steps and comparisons have values, and derivative 0.
+static void run_steps(void)
+{
+    static const char *const calls[] = {
+#define ENTER(name, ...) #name "(x[i])",
+        ADREV_STEPS(ENTER)
+#undef ENTER
+#define ENTER(name, operator) #name "(x[i], y[i])",
+        ADREV_COMPARISONS(ENTER)
+#undef ENTER
+    };
+    const ad_real x[] = { (ad_real)-1.5, 2, (ad_real)0.75 }, y[] = { 3, 2, -1 };
+    const ad_real *in[] = { x, y };
+    for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
+        char text[200];
+        snprintf(text, sizeof text, "in x[n], y[n]; out u[i] = %s;"
+                 "out f = sum(i) x[i]*%s;", calls[k], calls[k]);
+        ad_tensor *t = made(text);
+        ad_real u[N], f, gx[N], gy[N];
+        ad_real *out[] = { u, &f }, *g[] = { gx, gy };
+        const ad_real one = 1, *w[] = { NULL, &one };
+        if (t != NULL)
+            CHECK(ad_tensor_vjp(t, in, w, out, g) == ADREV_OK, "%s", text);
+        for (int i = 0; i < N && t != NULL; i++) {
+            CHECK(u[i] == step_value(k, x[i], y[i]), "%s at %d: got %g",
+                  calls[k], i, (double)u[i]);
+            CHECK(gx[i] == u[i] && gy[i] == 0, "gradient of %s", calls[k]);
+        }
+        ad_tensor_free(t);
+    }
+}
+
 int main(void)
 {
+    run_steps();
     for (int op = 0; op < ROWS; op++)
         run_row((ad_opcode)op);
     // -sin(x) is one function; times v, and times the weight of the result
