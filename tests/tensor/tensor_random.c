@@ -323,6 +323,10 @@ static bool run_seed(uint64_t number, trial *c)
     return true;
 }
 
+// Programs that were wrong once: a condition had taken the place of a weaker one
+// in a set, which was then taken for the one before.
+static const uint64_t once_wrong[] = { 104134, 107284 };
+
 int main(int argc, char **argv)
 {
     long n = argc > 1 ? atol(argv[1]) : SHORT_RUN;
@@ -331,6 +335,8 @@ int main(int argc, char **argv)
     trial c;
     for (long i = 0; i < n; i++)
         compared += run_seed(from + (uint64_t)i, &c);
+    for (size_t i = 0; i < sizeof once_wrong / sizeof *once_wrong; i++)
+        run_seed(once_wrong[i], &c);
     CHECK(compared > n / 2 || n < 100, "only %ld programs of %ld were compared",
           compared, n);
     return check_done("tensor_random");
