@@ -127,8 +127,7 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     adx_cache cache = { .memory = &t->memory, .report = report,
                         .code = { .memory = &t->memory } };
     unsigned asked = o->functions == 0
-        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
-          | (t->program->curved ? 0u : (unsigned)ADREV_C_HVP)
+        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
         : adx_parts_asked(t, o->functions);
     adx_tensor_file k;
     ad_status status = adx_check_text_options(t, &c, asked);

@@ -617,8 +617,7 @@ static ad_status adx_check_text_options(const ad_tensor *t,
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header))
         return ADREV_ESHAPE;
-    return asked & ADREV_C_HVP && t->program->curved ? ADREV_EEXTERNAL
-                                                     : ADREV_OK;
+    return ADREV_OK;
 }
 
 ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
