@@ -10,8 +10,8 @@
  * a number.
  *
  *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/derive tensor/run tensor/pointwise
- *           tensor/fusion
+ *           tensor/programs tensor/derive tensor/parts tensor/run
+ *           tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
  * ========================================================================== */
@@ -64,6 +64,8 @@ typedef struct adx_emission {
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
+    uint32_t summed;            // a part of this value adds to `sums`; 0: none
+    uint32_t cut;               // variable with lo <= x < hi; UINT32_MAX: none
     uint32_t numbers;           // v0 ... have been used
     adx_local_number *local;    // those in scope
 } adx_emission;
@@ -223,7 +225,10 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
         place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
     }
     *(write ? &e->written[value] : &e->read[value]) = true;
-    adx_say_index(&e->text, "b", value, "[");
+    if (write && value == e->summed)
+        adx_say(&e->text, "sums[");
+    else
+        adx_say_index(&e->text, "b", value, "[");
     adx_say_affine(e, place);
     adx_say(&e->text, "]");
 }
@@ -744,8 +749,11 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_emission *e = k->e;
     unsigned long x = l->var;
     e->bounds = e->bounds || l->bounds > 0;
-    ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x, (long long)l->low, x,
-             (long long)l->high);
+    if (l->var == e->cut)
+        ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
+    else
+        ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x,
+                     (long long)l->low, x, (long long)l->high);
     for (uint32_t i = 0; i < l->bounds; i++) {
         int64_t by = l->bound[i].k;
         bool lower = by > 0;
@@ -761,7 +769,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
-    if (l->bounds == 0) {
+    if (l->bounds == 0 && l->var != k->e->cut) {
         ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
                  (long long)l->low, x, (long long)l->high, x);
         return;
@@ -1150,13 +1158,14 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
     adx_close_to(e, open);
 }
 
-// 0 for all numbers of a value.
-static void adx_say_all_zeros(adx_emission *e, uint32_t value)
+// All numbers of a value are 0, or have what is in `sums` added.
+static void adx_say_all_numbers(adx_emission *e, uint32_t value, const char *by)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     adx_begin_variables(e, v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
+    bool adds = e->summed != 0;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++) {
         unsigned long x = d;
         index[(size_t)d * e->width + 1 + d] = 1;
@@ -1165,8 +1174,14 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
                  (long long)(v->low[d] + v->extent[d]), x);
     }
     adx_say_indent(e);
+    e->summed = 0;
     adx_say_place(e, value, index, true);
-    adx_say(&e->text, " = 0;\n");
+    adx_say(&e->text, "%s", by);
+    e->summed = value;
+    if (adds)
+        adx_say_place(e, value, index, true);
+    adx_say(&e->text, adds ? ";\n" : "0;\n");
+    e->summed = 0;
     adx_close_to(e, open);
 }
 
@@ -1174,16 +1189,59 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     if (adx_clears_all(v))
-        adx_say_all_zeros(e, value);
+        adx_say_all_numbers(e, value, " = ");
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS);
+}
+
+// The sums of the parts of a term, added one after the other.
+static void adx_say_parts(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_term_cut *c = &v->cut->term[term];
+    long long each = (c->to - c->from) / c->parts;
+    long long rest = (c->to - c->from) % c->parts;
+    unsigned long n = c->parts;
+    uint32_t open = e->open;
+    if (n == 1)
+        ADX_SAY_BLOCK(e);
+    else {
+        ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", n);
+        ADX_SAY_LINE(e, "const long lo = %lld + %lld*part + %lld*part/%lu;",
+                     (long long)c->from, each, rest, n);
+        ADX_SAY_LINE(e, "const long hi = %lld + %lld*(part + 1)"
+                     " + %lld*(part + 1)/%lu;", (long long)c->from, each, rest,
+                     n);
+        e->cut = c->form.var[0];
+    }
+    ADX_SAY_LINE(e, "%s all[%llu] = { 0 }, *const sums = all + %lld;",
+                 e->text.real, (unsigned long long)v->span,
+                 (long long)v->first);
+    e->summed = value;
+    adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM);
+    e->cut = UINT32_MAX;
+    adx_say_all_numbers(e, value, " += ");
+    adx_close_to(e, open);
+}
+
+// The same parts as tensor/run has.
+static void adx_say_sums(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    adx_say_all_numbers(e, value, " = ");
+    for (uint32_t j = 0; j < v->terms; j++)
+        adx_say_parts(e, value, j);
 }
 
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t picking = 0;
+    if (v->cut != NULL && v->cut->kind == ADX_CUT_SUMS) {
+        adx_say_sums(e, value);
+        return;
+    }
     adx_say_zeros_of(e, value);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN);
@@ -1210,7 +1268,8 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
     e->picks = false;
-    e->open = e->numbers = 0;
+    e->open = e->numbers = e->summed = 0;
+    e->cut = UINT32_MAX;
     e->local = NULL;
     if (v->size == 0)
         return;
