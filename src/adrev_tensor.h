@@ -67,6 +67,7 @@
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/explain       what became of a text, in words
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -105,6 +106,7 @@
 #include "tensor/derive.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
+#include "tensor/explain.h"
 
 #endif // ADREV_TENSOR_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

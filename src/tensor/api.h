@@ -182,6 +182,20 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
 
+// Writes what became of the text: the text with all ranges, as it was
+// understood; and if t is bound, the steps of a part with all its results, as
+// formulas, each with the numbers that it writes, its loops and its operations.
+//
+//   write        in    is given the text piece by piece
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: t or `write` is NULL; ADREV_EEXTERNAL:
+//                as of ad_tensor_hvp; ADREV_ENOMEM. On failure nothing is
+//                written
+//   cost         that of ad_tensor_count, and as much again
+//   see          docs/tensor-walk.md, tests/tensor/explain.c
+ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
+                                    ad_write_fn *write, void *user);
+
 #ifdef __cplusplus
 }
 #endif

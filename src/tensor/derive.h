@@ -7,7 +7,7 @@
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
  *   needs   tensor/api tensor/sets tensor/binding tensor/programs
- *   offers  adx_tensor_value_at adx_derive_program
+ *   offers  adx_tensor_value_at adx_is_square adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -321,8 +321,12 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_set *s = adx_new_set(&t->arena);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
-        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+    uint32_t formula = t->tree.array[v->array].formula;
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
+        uint32_t x = adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+        if (x != UINT32_MAX)
+            s->called[x] = t->tree.formula[formula].first + i;
+    }
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)

@@ -9,9 +9,10 @@
  * ranges of the variables before.
  *
  *   needs   tensor/arena tensor/sets
- *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form adx_nest
- *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
- *           adx_walk_nest
+ *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
+ *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE adx_set_check adx_nest_level
+ *           adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest
+ *           adx_point_fn adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]

@@ -5,6 +5,8 @@
  * Read again, it gives the same text.
  *
  *   needs   tensor/tree
+ *   offers  adx_tree_printer adx_put_string_of adx_put_spot adx_put_natural
+ *           adx_print_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -352,8 +354,8 @@ static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
     adx_put_string_of(k, ";\n");
 }
 
-static ADX_UNUSED void adx_print_tree(const adx_tree *tree,
-                                      ad_write_fn *write, void *user)
+static void adx_print_tree(const adx_tree *tree, ad_write_fn *write,
+                           void *user)
 {
     const adx_tree_printer k = { tree, write, user };
     for (size_t i = 1; i < tree->declared_count; i++)

@@ -393,6 +393,7 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
             j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
             if (j.var[v] == UINT32_MAX)
                 return false;
+            s->called[j.var[v]] = from->called[v];
         }
     if (!adx_join_conditions(&j))
         return false;

@@ -6,6 +6,8 @@
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
  *           tensor/lower tensor/formulas tensor/derive tensor/run
+ *   offers  adx_numbers_needed adx_points_of_term adx_count_written
+ *           adx_count_value adx_need_part adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -517,6 +519,35 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
     return ok;
 }
 
+// Marks what the results of a part need that are wanted; NULL: all.
+static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
+                          const bool wanted[], bool needed[])
+{
+    const adx_tensor_program *p = t->program;
+    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
+                           : part == ADREV_TENSOR_JVP ? p->tangent_out
+                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
+                           : p->second_in;
+    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
+    memset(needed, 0, p->values * sizeof *needed);
+    for (uint32_t i = 0; i < n; i++)
+        if (result[i] != 0 && (wanted == NULL || wanted[i]))
+            needed[result[i]] = true;
+    adx_need_all(p, needed);
+}
+
+// Numbers of inputs and results.
+static size_t adx_numbers_around(const ad_tensor *t)
+{
+    const adx_tensor_program *p = t->program;
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        n += (size_t)p->value[p->input[i]].size;
+    for (uint32_t i = 0; i < t->tree.outs; i++)
+        n += (size_t)p->value[p->out[i]].size;
+    return n;
+}
+
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost)
 {
@@ -528,29 +559,17 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     const adx_tensor_program *p = t->program;
     if (part == ADREV_TENSOR_HVP && p->curved)
         return ADREV_EEXTERNAL;
-    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
-                           : part == ADREV_TENSOR_JVP ? p->tangent_out
-                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
-                           : p->second_in;
-    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
     adx_evaluating e = { .t = t };
     e.needed = (bool *)adx_take(&t->memory, p->values, sizeof *e.needed);
     e.x = (int64_t *)adx_take(&t->memory, p->vars, sizeof *e.x);
     if (e.needed != NULL && e.x != NULL) {
-        memset(e.needed, 0, p->values * sizeof *e.needed);
         memset(cost, 0, sizeof *cost);
-        for (uint32_t i = 0; i < n; i++)
-            if (result[i] != 0 && (wanted == NULL || wanted[i]))
-                e.needed[result[i]] = true;
-        adx_need_all(p, e.needed);
+        adx_need_part(t, part, wanted, e.needed);
         for (uint32_t i = 0; i < p->steps; i++)
             if (e.needed[p->order[i]]
                 && !adx_count_value(t, &p->value[p->order[i]], e.x, cost))
                 status = ADREV_ENOMEM;
-        for (uint32_t i = 0; i < t->tree.inputs; i++)
-            cost->io += (size_t)p->value[p->input[i]].size;
-        for (uint32_t i = 0; i < t->tree.outs; i++)
-            cost->io += (size_t)p->value[p->out[i]].size;
+        cost->io = adx_numbers_around(t);
         cost->work = (size_t)adx_numbers_needed(p, e.needed, NULL)
                    * sizeof(ad_real);
     } else
