@@ -4640,8 +4640,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_constant_value adx_place_form adx_all_written adx_mark_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_constant_value adx_place_form adx_marking adx_mark_points
+ *           adx_all_written adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -7844,16 +7844,38 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
+// Marks which numbers a term writes, by its loops: others could need an inverse
+// of a map, which lives as long as the program. False: no memory.
+static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
+                              const adx_tensor_term *term, int64_t x[],
+                              adx_bitmap *bits)
+{
+    adx_set s = *term->set;
+    adx_marking m = { .bits = bits };
+    s.arena = a;
+    int64_t *form = ADX_GET(a, s.width, int64_t);
+    if (form == NULL)
+        return false;
+    adx_place_form(&s, v, term->out, false, form);
+    if (!adx_make_sparse_form(&s, form, UINT32_MAX, &m.place))
+        return false;
+    adx_walk_nest(term->loop->nest, x, adx_mark_points, &m);
+    return true;
+}
+
 // How many numbers are written. False: no memory.
 static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
-                              uint64_t *n)
+                              int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
     if (v->full || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }
-    const adx_bitmap *bits = adx_mark_written(&a, v);
+    adx_bitmap *bits = adx_new_bitmap(&a, v->size);
+    for (uint32_t j = 0; j < v->terms && bits != NULL; j++)
+        if (!adx_mark_by_loops(&a, v, &v->term[j], x, bits))
+            bits = NULL;
     *n = bits == NULL ? 0 : bits->set;
     adx_free_arena(&a);
     return bits != NULL;
@@ -7865,7 +7887,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
 {
     uint64_t points = 0;
     uint64_t distinct = 0;
-    bool ok = v->once || adx_count_written(t, v, &distinct);
+    bool ok = v->once || adx_count_written(t, v, x, &distinct);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         uint64_t n = adx_points_of_term(term, x);
@@ -7974,7 +7996,7 @@ typedef struct adx_explainer {
     uint64_t *written;          // [steps] numbers
     int64_t *x;                 // [vars]
     bool *own;                  // [vars] it says which number is written
-    const adx_set *set;         // whose variables are told
+    const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e, uint32_t value)
@@ -8070,7 +8092,7 @@ static uint32_t adx_row_spelling(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// Whether a variable is there, and is told as itself.
+// Whether a variable is there, and is spelt as itself.
 static bool adx_is_spelt(const adx_set *s, uint32_t v)
 {
     return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
@@ -8200,7 +8222,7 @@ static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
     return UINT32_MAX;
 }
 
-// "R[e] == (i,j)", of all columns at once: told with the first of them.
+// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
 static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -8239,7 +8261,7 @@ static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
     adx_spell(e, "bit ");
 }
 
-// Whether a row is a condition that is told by itself.
+// Whether a row is a condition that is spelt by itself.
 static bool adx_is_condition(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -8410,7 +8432,6 @@ static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
     }
     adx_spell(e, open ? ") " : "");
     adx_spell_product(e, v, term);
-    adx_spell_set(e, true, "    for ");
 }
 
 // Whether the indices of what is written say for which own variables.
@@ -8442,29 +8463,49 @@ static void adx_hash_spelt(const char *text, size_t n, void *user)
         *hash = (*hash ^ (unsigned char)text[i]) * 0x100000001b3u;
 }
 
-// Whether all terms write the same number by name, so that they are one sum.
+// A hash of what a term has on the left side; behind: of what is behind `for`.
+static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
+                                 const adx_tensor_term *term, bool behind)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    adx_explainer h = *e;
+    h.to.write = adx_hash_spelt;
+    h.to.user = &hash;
+    h.set = term->set;
+    adx_find_own(&h, term, adx_value_spelt(e, value)->dims);
+    if (behind)
+        adx_spell_set(&h, true, "    for ");
+    else
+        adx_spell_access(&h, (adx_access){ value, term->out });
+    return hash;
+}
+
+// Whether all terms have the same text there.
+static bool adx_terms_agree(const adx_explainer *e, uint32_t value, bool behind)
+{
+    const adx_tensor_value *v = adx_value_spelt(e, value);
+    bool same = true;
+    for (uint32_t j = 1; j < v->terms && same; j++)
+        same = adx_hash_of_term(e, value, &v->term[j], behind)
+            == adx_hash_of_term(e, value, v->term, behind);
+    return same;
+}
+
+// Whether a step is one sum for each number: what is on the left says for which.
 static bool adx_is_one_sum(const adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_value_spelt(e, value);
-    uint64_t first = 0;
-    for (uint32_t j = 0; j < v->terms; j++) {
-        uint64_t hash = 0xcbf29ce484222325u;
-        adx_explainer h = *e;
-        h.to.write = adx_hash_spelt;
-        h.to.user = &hash;
-        h.set = v->term[j].set;
-        adx_spell_access(&h, (adx_access){ value, v->term[j].out });
-        first = j == 0 ? hash : first;
-        if (hash != first || !adx_is_solved(v, &v->term[j]))
+    for (uint32_t j = 0; j < v->terms; j++)
+        if (!adx_is_solved(v, &v->term[j]))
             return false;
-    }
-    return true;
+    return adx_terms_agree(e, value, false);
 }
 
 static void adx_spell_formula(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_value_spelt(e, value);
     bool one = adx_is_one_sum(e, value);
+    bool once = one && adx_terms_agree(e, value, true);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         const adx_access out = { value, term->out };
@@ -8474,11 +8515,18 @@ static void adx_spell_formula(adx_explainer *e, uint32_t value)
         adx_spell(e, j == 0 ? "" : "     ");
         if (j == 0 || !one) {
             adx_spell_access(e, out);
-            adx_spell(e, !one ? minus ? " -= " : " += " : minus ? " = -" : " = ");
+            adx_spell(e, !one ? minus ? " -= " : " += "
+                              : minus ? " = -" : " = ");
         } else
             adx_spell(e, minus ? "    - " : "    + ");
         adx_spell_term(e, v, term);
+        if (!once || j + 1 == v->terms)
+            adx_spell_set(e, true, "    for ");
         adx_spell(e, "\n");
+    }
+    if (v->terms == 0) {
+        adx_spell_value(e, value);
+        adx_spell(e, " = 0\n");
     }
 }
 
@@ -8509,7 +8557,7 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
     uint64_t box = 1;
     adx_spell(e, "      writes ");
     if (written == v->size) {
-        adx_spell(e, v->size > 1 ? "all of " : "");
+        adx_spell(e, v->size > 1 ? "all " : "");
         adx_spell_count(e, v->size, "number");
         adx_spell(e, "\n");
         return;
@@ -8552,6 +8600,17 @@ static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
 }
 
+// The same divided by a number.
+static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
+                               int64_t times, int64_t by)
+{
+    bool group = f->n > 1 || f->c != 0;
+    adx_spell(e, group ? "(" : "");
+    adx_spell_terms(e, f, times, false);
+    adx_spell(e, group ? ")/" : "/");
+    adx_spell_whole(e, by);
+}
+
 // The x from which, or before which, k*x + form >= 0.
 static void adx_spell_bound(const adx_explainer *e, const adx_set_check *b)
 {
@@ -8562,30 +8621,68 @@ static void adx_spell_bound(const adx_explainer *e, const adx_set_check *b)
         adx_spell_terms(e, &f, -b->k, false);
         return;
     }
-    adx_spell(e, lower ? "ceil((" : "floor((");
-    adx_spell_terms(e, &f, lower ? -1 : 1, false);
-    adx_spell(e, ")/");
-    adx_spell_whole(e, lower ? b->k : -b->k);
+    adx_spell(e, lower ? "ceil(" : "floor(");
+    adx_spell_quotient(e, &f, lower ? -1 : 1, lower ? b->k : -b->k);
     adx_spell(e, lower ? ")" : ")+1");
 }
 
-// One end of a range: a number, or the largest, or least, of several bounds.
-static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
-                         bool lower)
+// Whether a bound is of this end, and moves.
+static bool adx_is_moving(const adx_explainer *e, const adx_nest_level *l,
+                          const adx_set_check *b, bool lower)
 {
-    uint32_t n = 0;
+    return (b->k > 0) == lower && b->form.n > 0 && adx_is_bound_spelt(e, l, b);
+}
+
+// One end of a range without the bounds that move.
+static int64_t adx_fixed_end(const adx_nest_level *l, bool lower)
+{
+    int64_t end = lower ? l->low : l->high;
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        const adx_set_check *b = &l->bound[i];
+        if (b->form.n > 0 || (b->k > 0) != lower)
+            continue;
+        int64_t at = lower ? adx_ceil_div(-b->form.c, b->k)
+                           : adx_floor_div(b->form.c, -b->k);
+        end = lower == (at > end) ? at : end;
+    }
+    return lower ? end : end + 1;
+}
+
+// Whether no bound that moves is always inside a fixed end.
+static bool adx_counts(const adx_explainer *e, const adx_nest_level *l,
+                       bool lower, int64_t end)
+{
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        const adx_set_check *b = &l->bound[i];
+        if (!adx_is_moving(e, l, b, lower))
+            continue;
+        int64_t most = adx_extreme_spelt(e, &b->form, true);
+        if (lower ? adx_ceil_div(-most, b->k) >= end
+                  : adx_floor_div(most, -b->k) + 1 <= end)
+            return false;
+    }
+    return true;
+}
+
+// One end of a range: a number, a bound, or the largest, or least, of several.
+static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
+                          bool lower)
+{
+    int64_t end = adx_fixed_end(l, lower);
+    bool fixed = adx_counts(e, l, lower, end);
+    uint32_t n = fixed;
     for (uint32_t i = 0; i < l->bounds; i++)
-        n += (l->bound[i].k > 0) == lower
-          && adx_is_bound_spelt(e, l, &l->bound[i]);
-    adx_spell(e, n == 0 ? "" : lower ? "max(" : "min(");
-    adx_spell_whole(e, lower ? l->low : l->high + 1);
+        n += adx_is_moving(e, l, &l->bound[i], lower);
+    adx_spell(e, n < 2 ? "" : lower ? "max(" : "min(");
+    if (fixed)
+        adx_spell_whole(e, end);
     for (uint32_t i = 0; i < l->bounds; i++)
-        if ((l->bound[i].k > 0) == lower
-            && adx_is_bound_spelt(e, l, &l->bound[i])) {
-            adx_spell(e, ", ");
+        if (adx_is_moving(e, l, &l->bound[i], lower)) {
+            adx_spell(e, fixed ? ", " : "");
+            fixed = true;
             adx_spell_bound(e, &l->bound[i]);
         }
-    adx_spell(e, n == 0 ? "" : ")");
+    adx_spell(e, n < 2 ? "" : ")");
 }
 
 static void adx_spell_look_up(const adx_explainer *e, const adx_int_table *table,
@@ -8626,15 +8723,15 @@ static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
 // "j = (i-1)/2 if whole"
 static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
 {
-    bool unit = adx_is_unit(l->k);
+    int64_t times = l->k > 0 ? -1 : 1;
     adx_spell_var(e, l->var);
-    adx_spell(e, unit ? " = " : " = (");
-    adx_spell_terms(e, &l->form, l->k > 0 ? -1 : 1, false);
-    if (!unit) {
-        adx_spell(e, ")/");
-        adx_spell_whole(e, l->k < 0 ? -l->k : l->k);
-        adx_spell(e, " if whole");
+    adx_spell(e, " = ");
+    if (adx_is_unit(l->k)) {
+        adx_spell_terms(e, &l->form, times, false);
+        return;
     }
+    adx_spell_quotient(e, &l->form, times, -l->k * times);
+    adx_spell(e, " if whole");
 }
 
 static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
@@ -8722,6 +8819,20 @@ static bool adx_has_kind(const adx_explainer *e, adx_value_kind kind)
     return false;
 }
 
+// Whether a step has a condition that was written down as bits.
+static bool adx_has_bits(const adx_explainer *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = 1; i < p->values; i++)
+        for (uint32_t j = 0; e->needed[i] && j < p->value[i].terms; j++) {
+            const adx_set *s = p->value[i].term[j].set;
+            for (uint32_t r = 0; r < s->rows; r++)
+                if (s->row[r].kind >= ADX_ROW_BIT)
+                    return true;
+        }
+    return false;
+}
+
 static bool adx_has_part(const adx_explainer *e)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
@@ -8745,12 +8856,19 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
                     "y, is given\n");
     if (part == ADREV_TENSOR_HVP)
         adx_spell(e, "    x~' is the tangent of the adjoint of x\n");
+    if (e->t->tree.relation_count > 1)
+        adx_spell(e, "    R[#e] is entry #e of a relation R, R.0[#e] its first "
+                     "number\n");
     if (adx_has_part(e))
         adx_spell(e, "    #1, #2 ... are parts of formulas, without a name in "
                     "the text\n");
     if (adx_has_kind(e, ADX_VALUE_PARTIAL))
         adx_spell(e, "    d1 f(..) is the partial of f by its first "
                     "argument\n");
+    if (adx_has_bits(e))
+        adx_spell(e, "    bits say where a condition is true, or a value is "
+                     "written:\n    they were found when the text was "
+                     "bound\n");
 }
 
 static void adx_spell_sizes(const adx_explainer *e)
@@ -8822,7 +8940,7 @@ static bool adx_count_steps(adx_explainer *e)
         memset(&e->cost[i], 0, sizeof *e->cost);
         if (e->needed[p->order[i]])
             ok = adx_count_value(e->t, v, e->x, &e->cost[i])
-              && adx_count_written(e->t, v, &e->written[i]);
+              && adx_count_written(e->t, v, e->x, &e->written[i]);
     }
     return ok;
 }

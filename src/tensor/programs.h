@@ -17,8 +17,8 @@
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_constant_value adx_place_form adx_all_written adx_mark_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_constant_value adx_place_form adx_marking adx_mark_points
+ *           adx_all_written adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

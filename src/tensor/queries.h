@@ -476,16 +476,38 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
+// Marks which numbers a term writes, by its loops: others could need an inverse
+// of a map, which lives as long as the program. False: no memory.
+static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
+                              const adx_tensor_term *term, int64_t x[],
+                              adx_bitmap *bits)
+{
+    adx_set s = *term->set;
+    adx_marking m = { .bits = bits };
+    s.arena = a;
+    int64_t *form = ADX_GET(a, s.width, int64_t);
+    if (form == NULL)
+        return false;
+    adx_place_form(&s, v, term->out, false, form);
+    if (!adx_make_sparse_form(&s, form, UINT32_MAX, &m.place))
+        return false;
+    adx_walk_nest(term->loop->nest, x, adx_mark_points, &m);
+    return true;
+}
+
 // How many numbers are written. False: no memory.
 static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
-                              uint64_t *n)
+                              int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
     if (v->full || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }
-    const adx_bitmap *bits = adx_mark_written(&a, v);
+    adx_bitmap *bits = adx_new_bitmap(&a, v->size);
+    for (uint32_t j = 0; j < v->terms && bits != NULL; j++)
+        if (!adx_mark_by_loops(&a, v, &v->term[j], x, bits))
+            bits = NULL;
     *n = bits == NULL ? 0 : bits->set;
     adx_free_arena(&a);
     return bits != NULL;
@@ -497,7 +519,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
 {
     uint64_t points = 0;
     uint64_t distinct = 0;
-    bool ok = v->once || adx_count_written(t, v, &distinct);
+    bool ok = v->once || adx_count_written(t, v, x, &distinct);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         uint64_t n = adx_points_of_term(term, x);
