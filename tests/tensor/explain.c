@@ -167,6 +167,8 @@ static const struct telling {
       { "  1  y[i] = sum(j<7: j >= i+1) x[i,j]    for i<7\n",
         "writes 6 of 7 numbers, in [0:7]\n",
         "loops over i in 0:6; j in i+1:7: 21 points\n" } },
+    { ADREV_TENSOR_VALUE, "in x[m,m]; out y[i] = sum(j: j <= i) x[i,j];",
+      { "sum(j<7: i >= j) x[i,j]", "loops over i in 0:7; j in 0:i+1: 28" } },
     { ADREV_TENSOR_VALUE,
       "in x[m,m]; out y[i] = sum(j: i <= 2*j, 3*j <= i + 4) x[i,j];",
       { "sum(j<7: 2*j >= i, i+4 >= 3*j) x[i,j]    for i<7\n",
@@ -186,6 +188,8 @@ static const struct telling {
       { "  2  x~[i] += x[i+1]*y~[i]    for i<4\n"
         "     x~[i+1] += x[i]*y~[i]    for i<4\n",
         "writes 5 of 7 numbers, in [0:5], a box\n" } },
+    { ADREV_TENSOR_VALUE, "in x[n]; out y[i] = x[i] + [i > 0] x[i];",
+      { "  1  y[i] = x[i]    for i<4\n         + x[i]    for i in 1:4\n" } },
     { ADREV_TENSOR_VJP, "in x[n], z[n]; out y = -sum(i) x[i]*z[i];",
       { "  2  x~[i] = -z[i]*y~    for i<4\n", "  3  z~[i] = -x[i]*y~    for" } },
     // both sides of an `or` are disjoint; != is two sets
