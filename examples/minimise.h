@@ -1,7 +1,7 @@
 /* minimise.h - the minimum of a function of many variables, for the examples.
  *
  *     minimum found = minimise(f, ctx, n, x);      // x: from where, to where
- *     minimum found = minimise_by(gradient, ctx, n, x);    // with its gradient
+ *     minimum found = minimise_by(g, ctx, n, x);   // g: value and gradient
  *
  * By libLBFGS (Debian: liblbfgs-dev, link with -llbfgs) where its header is
  * installed, unless NO_LBFGS is defined; else by gradient steps.
