@@ -274,8 +274,8 @@ static void adx_put_node(const adx_tree_printer *k, uint32_t node)
     case ADX_TREE_MUL:
         adx_put_operands(k, n->child, ADX_BINDS_UNARY, "*", "/");
         break;
-    case ADX_TREE_NEG:
-        adx_put_string_of(k, "-");
+    case ADX_TREE_NEG:          // -1 would be read as a number
+        adx_put_string_of(k, child->kind == ADX_TREE_NUMBER ? "neg" : "-");
         adx_put_within(k, n->child, adx_binds(child) >= ADX_BINDS_UNARY
                                     && child->kind != ADX_TREE_NEG
                                     && child->kind != ADX_TREE_NUMBER);
