@@ -740,25 +740,21 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
                           const adx_sparse_form *f)
 {
+    bool minus = f->n > 0 ? f->k[0] < 0 : f->c < 0;
     adx_spell(e, l->k < 0 ? "-" : "");
     adx_spell_var(e, l->var);
     if (f->n > 0 || f->c != 0) {
-        adx_spell(e, "+(");
+        adx_spell(e, minus ? "" : "+");
         adx_spell_terms(e, f, 1, false);
-        adx_spell(e, ")");
     }
 }
 
-// "j = (i-1)/2 if whole"
+// "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
 static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
 {
     int64_t times = l->k > 0 ? -1 : 1;
     adx_spell_var(e, l->var);
     adx_spell(e, " = ");
-    if (adx_is_unit(l->k)) {
-        adx_spell_terms(e, &l->form, times, false);
-        return;
-    }
     adx_spell_quotient(e, &l->form, times, -l->k * times);
     adx_spell(e, " if whole");
 }

@@ -210,6 +210,18 @@ static const struct telling {
     { ADREV_TENSOR_VALUE,
       "map p[n]->n; in x[n]; out y[i<n] = sum(a: p[a] == i) x[a]*x[i];",
       { "  1  y[i] = sum(a<4: p[a] == i) x[a]*x[i]    for i<4\n", "= p[a]" } },
+    { ADREV_TENSOR_VALUE, "map p[n]->n; in x[n];"
+      "out y[i<n] = sum(a<n: p[a] == i + 1) x[a]*x[i];",
+      { "sum(a<4: p[a] == i+1)", "a with p[a] = i+1" } },
+    { ADREV_TENSOR_VALUE, "map p[m]->n; in x[m,n];"
+      "out y[i<n] = sum(a<n: p[a + 2] == 3 - i) x[a,i];",
+      { "sum(a<4: p[a+2] == -i+3)", "a in 0:4; -i+3 = p[a+2]" } },
+    { ADREV_TENSOR_VALUE, "map p[m]->n; in x[n,m];"
+      "out y[i<n] = sum(a<m-2: p[a + 2] == i) x[i,a];",
+      { "sum(a<5: p[a+2] == i)", "i in 0:4; a with p[a+2] = i" } },
+    { ADREV_TENSOR_VALUE, "map p[m]->n; in x[n,m];"
+      "out y[i<n] = sum(a<m: p[m - 1 - a] == i) x[i,a];",
+      { "sum(a<7: p[-a+6] == i)", "i in 0:4; a with p[-a+6] = i" } },
     { ADREV_TENSOR_VJP, "map p[n]->n; in x[n]; out y[a<n] = x[p[a]];",
       { "  2  x~[p[a]] = sum(a<4) y~[a]\n" } },
     { ADREV_TENSOR_VALUE, "map p[n]->n, q[n]->n; in x[n]; "
@@ -272,10 +284,11 @@ static void give_all(ad_tensor *t)
 {
     static const int p[] = { 0, 2, 2, 3 };
     static const int q[] = { 1, 0, 3, 3 };
+    static const int r[] = { 1, 0, 3, 2, 1, 3, 0 };     // [m]
     const int *const column[] = { p, q };
     ad_ignore(ad_tensor_size(t, "n", 4));       // what the text has
     ad_ignore(ad_tensor_size(t, "m", 7));
-    ad_ignore(ad_tensor_map(t, "p", p));
+    ad_ignore(ad_tensor_map(t, "p", strstr(t->tree.text, "p[m]") ? r : p));
     ad_ignore(ad_tensor_map(t, "q", q));
     ad_ignore(ad_tensor_relation(t, "R", 4, column));
     ad_ignore(ad_tensor_relation(t, "S", 2, column));
