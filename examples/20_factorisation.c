@@ -65,7 +65,8 @@ static bool read_entry(const char *line, int index[3], double *value)
         line = end;
     }
     *value = strtod(line, &end);
-    return end > line && isfinite(*value) && end[strspn(end, " \t\r\n")] == '\0';
+    return end > line && isfinite(*value)
+        && end[strspn(end, " \t\r\n")] == '\0';
 }
 
 static void read_tensor(const char *path, entries part[2], int size[3])

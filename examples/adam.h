@@ -2,7 +2,7 @@
  * examples.
  *
  *     static adam state;                   // zeros
- *     adam_step(&state, 0.01, n, x, g);    // 0.01: how far, for a large gradient
+ *     adam_step(&state, 0.01, n, x, g);    // 0.01: how far, at first
  *
  * A step goes along the mean of the last ten or so gradients, divided by the
  * root of the mean of their squares (Kingma and Ba).

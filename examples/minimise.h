@@ -162,7 +162,10 @@ static inline minimum minimise_by(minimise_fn *f, void *ctx, size_t n,
     return job.found;
 }
 
-typedef struct minimise_recorded { ad_scalar_fn *f; void *ctx; } minimise_recorded;
+typedef struct minimise_recorded {
+    ad_scalar_fn *f;
+    void *ctx;
+} minimise_recorded;
 
 static inline ad_status minimise_grad(void *ctx, size_t n, const double x[],
                                       double *f, double g[])

@@ -28,7 +28,8 @@ typedef struct adx_explainer {
     const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
-static const adx_tensor_value *adx_value_spelt(const adx_explainer *e, uint32_t value)
+static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
+                                               uint32_t value)
 {
     return &e->t->program->value[value];
 }
@@ -45,7 +46,8 @@ static void adx_spell_whole(const adx_explainer *e, int64_t v)
 }
 
 // "3 points"; word: in the singular
-static void adx_spell_count(const adx_explainer *e, uint64_t n, const char *word)
+static void adx_spell_count(const adx_explainer *e, uint64_t n,
+                            const char *word)
 {
     adx_put_natural(&e->to, n);
     adx_spell(e, " ");
@@ -136,8 +138,9 @@ static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 {
     adx_spot a = adx_spot_of_var(e, u);
     adx_spot b = adx_spot_of_var(e, v);
+    const char *text = e->t->tree.text;
     return a.length == b.length
-        && memcmp(e->t->tree.text + a.at, e->t->tree.text + b.at, a.length) == 0;
+        && memcmp(text + a.at, text + b.at, a.length) == 0;
 }
 
 static void adx_spell_form(const adx_explainer *e, int64_t form[]);
@@ -464,7 +467,8 @@ static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
 }
 
 // Whether the indices of what is written say for which own variables.
-static bool adx_is_solved(const adx_tensor_value *v, const adx_tensor_term *term)
+static bool adx_is_solved(const adx_tensor_value *v,
+                          const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
     for (uint32_t u = 0; u < s->vars; u++) {
@@ -520,7 +524,7 @@ static bool adx_terms_agree(const adx_explainer *e, uint32_t value, bool behind)
     return same;
 }
 
-// Whether a step is one sum for each number: what is on the left says for which.
+// Whether a step is one sum for each number: the left side says for which.
 static bool adx_is_one_sum(const adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_value_spelt(e, value);
@@ -714,8 +718,9 @@ static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
     adx_spell(e, n < 2 ? "" : ")");
 }
 
-static void adx_spell_look_up(const adx_explainer *e, const adx_int_table *table,
-                             const adx_sparse_form *argument)
+static void adx_spell_look_up(const adx_explainer *e,
+                              const adx_int_table *table,
+                              const adx_sparse_form *argument)
 {
     adx_spell_table(e, table);
     adx_spell(e, "[");
@@ -905,7 +910,15 @@ static void adx_spell_sizes(const adx_explainer *e)
         adx_spell(e, " = ");
         adx_spell_whole(e, e->t->given.size[i]);
     }
-    adx_spell(e, tree->size_count > 1 ? "\n" : "");
+    for (uint32_t i = 1; i < tree->relation_count; i++) {
+        adx_spell(e, i > 1 ? ", " : tree->size_count > 1 ? "; " : "\nwith ");
+        adx_put_spot(&e->to, tree->relation[i].name);
+        adx_spell(e, " of ");
+        adx_put_natural(&e->to, e->t->given.relation[i].entries);
+        adx_spell(e, e->t->given.relation[i].entries == 1 ? " entry"
+                                                          : " entries");
+    }
+    adx_spell(e, tree->size_count + tree->relation_count > 2 ? "\n" : "");
 }
 
 static void adx_spell_program(adx_explainer *e, ad_tensor_part part)

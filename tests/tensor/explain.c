@@ -199,7 +199,8 @@ static const struct telling {
     { ADREV_TENSOR_VALUE, "in x[n]; out y[i] = x[i] + [i > 0] x[i];",
       { "  1  y[i] = x[i]    for i<4\n         + x[i]    for i in 1:4\n" } },
     { ADREV_TENSOR_VJP, "in x[n], z[n]; out y = -sum(i) x[i]*z[i];",
-      { "  2  x~[i] = -z[i]*y~    for i<4\n", "  3  z~[i] = -x[i]*y~    for" } },
+      { "  2  x~[i] = -z[i]*y~    for i<4\n",
+        "  3  z~[i] = -x[i]*y~    for" } },
     // both sides of an `or` are disjoint; != is two sets
     { ADREV_TENSOR_VALUE, "in x[m]; out y = sum(i: i < 2 | i > 4) x[i];",
       { "  1  y = sum(i<2) x[i]\n         + sum(i in 5:7) x[i]\n" } },
@@ -230,7 +231,7 @@ static const struct telling {
     // relations, their entries, and what is not in them
     { ADREV_TENSOR_VJP,
       "rel R[n,n]; in A[R], x[n]; out y[i] = sum(j) A[i,j]*x[j];",
-      { "rel R[n,n];\nin A[R];\n",
+      { "rel R[n,n];\nin A[R];\n", "\nwith n = 4; R of 4 entries\n\nSteps",
         "    R[#e] is entry #e of a relation R, R.0[#e] its first number\n",
         "A~[#e] = x[j]*y~[i]    for i<4, j<4, #e<4: R[#e] == (i,j)\n",
         "; j = R.1[#e]: 4 points\n",
@@ -242,21 +243,26 @@ static const struct telling {
     { ADREV_TENSOR_VALUE, "rel R[n,n]; in x[n]; "
       "out y[i] = sum(j: exists(k<n: R(i,k), R(k,j))) x[j]*x[i];",
       { "sum(j<4: bit 4*i+j) x[j]*x[i]    for i<4\n", " if bit 4*i+j: " } },
+    { ADREV_TENSOR_VALUE, "rel S[9]; in x[S]; out y = sum(i) x[i];",
+      { "\n\nwith S of 2 entries\n\nSteps" } },
     { ADREV_TENSOR_VALUE, "rel S[n]; in x[S]; out y = sum(i) x[i];",
       { "  1  y = sum(i<4, #e<2: S[#e] == i) x[#e]\n" } },
     // numbers that are written somewhere only, and that somebody multiplies
-    { ADREV_TENSOR_VALUE, "map p[n]->n; in x[n]; A[i<n] = sum(a: p[a] == i) x[a];"
+    { ADREV_TENSOR_VALUE, "map p[n]->n; in x[n];"
+      "A[i<n] = sum(a: p[a] == i) x[a];"
       "out y = sum(i) A[i]^2;",
       { "  2  y = sum(i<4: A written at i) A[i]^2\n" } },
     // two entries; a view whose equation fixes its index
     { ADREV_TENSOR_VALUE, "rel R[n,n], S[n]; in x[n];"
       "out y = sum(i,j: R(i,j), S(j)) x[i]*x[j];",
-      { "R[#e] == (i,j), S[#e.2] == j) x[i]*x[j]\n" } },
+      { "with n = 4; R of 4 entries, S of 2 entries\n",
+        "R[#e] == (i,j), S[#e.2] == j) x[i]*x[j]\n" } },
     { ADREV_TENSOR_VALUE, "in x[n]; A[i<n,j<n] = [2*j == 3*i] x[i];"
       "out y = sum(j<n) A[j-j,j];", { "  1  y = x[0]\n" } },
     // parts, functions and their partials, quotients, extremes, constants
     { ADREV_TENSOR_JVP, "in x[n]; out y[i] = exp(2*x[i])/x[i];",
-      { "    #1, #2 ... are parts of formulas", "  1  #1[i] = 2*x[i]    for i<4",
+      { "    #1, #2 ... are parts of formulas",
+        "  1  #1[i] = 2*x[i]    for i<4",
         "#2[i] = exp(#1[i])    for i<4\n", "0 multiplications, 4 functions\n",
         "= #2[i]/x[i]    for i<4\n" } },
     { ADREV_TENSOR_VJP, "in x[n], z[n]; out y = sum(i) atan2(x[i], z[i]);",
@@ -271,13 +277,14 @@ static const struct telling {
         "  2  y' = sum(j in 1:4, first x[j] == y) x'[j]\n" } },
     { ADREV_TENSOR_VALUE, "in x; out y = 0.5 - x; out z[i<4] = 0;",
       { "  1  y = 0.5\n         - x\n      writes 1 number\n      1 point\n"
-        "      1 point\n      1 addition, 0 mul", "  2  z[i] = 0    for i<4\n" } },
+        "      1 point\n      1 addition, 0 mul",
+        "  2  z[i] = 0    for i<4\n" } },
     { ADREV_TENSOR_HVP, "in x; out y = x^3;", { "x'", "x~'" } },
     // nothing at all
     { ADREV_TENSOR_VALUE, "in x[0:0]; out y = sum(i) x[i];",
       { "  1  y = 0\n      writes 0 of 1 number\n      0 additions" } },
     { ADREV_TENSOR_HVP, "in x[n]; out y = sum(i) x[i];",
-      { "    x~' is the tangent of the adjoint of x\n\nTogether: 0 additions" } },
+      { "    x~' is the tangent of the adjoint of x\n\nTogether: 0 add" } },
 };
 
 static void give_all(ad_tensor *t)
@@ -361,8 +368,8 @@ static void check_costs(const char *name, ad_tensor *t)
         uint64_t io = number_before(&at, " number");
         uint64_t work = number_before(&at, " byte");
         CHECK(add == want.add && mul == want.mul && fn == want.fn
-              && io == want.io && work == want.work, "%s, part %d: not the same "
-              "as ad_tensor_count\n%s", name, part, all);
+              && io == want.io && work == want.work, "%s, part %d: not the "
+              "same as ad_tensor_count\n%s", name, part, all);
         CHECK(steps.add == want.add && steps.mul == want.mul
               && steps.fn == want.fn, "%s, part %d: steps do not add up\n%s",
               name, part, all);
