@@ -27,6 +27,7 @@ run:                ## build the examples and run the main ones
 	@$(MAKE) --no-print-directory examples
 	$B/06_influenza examples/influenza.txt $B/influenza.svg
 	$B/10_gaussian_mixture examples/mixture.txt $B/mixture.svg
+	$B/17_convolution $B/convolution.svg
 	[ ! -x $B/11_monte_carlo ] || $B/11_monte_carlo
 
 examples: $(EXAMPLES:%=$B/%)

@@ -72,6 +72,7 @@
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
  * and, if adrev_function.h has been included before:
@@ -316,6 +317,19 @@ ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
 
+// Writes what became of the text: the text with all ranges, as it was
+// understood; and if t is bound, the steps of a part with all its results, as
+// formulas, each with the numbers that it writes, its loops and its operations.
+//
+//   write        in    is given the text piece by piece
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: t or `write` is NULL; ADREV_ENOMEM. On
+//                failure nothing is written
+//   cost         that of ad_tensor_count, and as much again
+//   see          docs/tensor-walk.md, tests/tensor/explain.c
+ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
+                                    ad_write_fn *write, void *user);
+
 /* --- C code -----------------------------------------------------------------
  * With adrev_function.h, included before, a bound text becomes C code. Sizes,
  * strides, relations and maps are constants of the code. Steps that are read
@@ -333,8 +347,7 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 //                      same as _VJP) and _HVP those to compile; 0: all
 //
 //   returns      ADREV_OK; ADREV_ECOMPILE: see the options' report; t is
-//                evaluated as before; else as ad_tensor_bind;
-//                ADREV_EEXTERNAL: ADREV_C_HVP where ad_tensor_hvp says so
+//                evaluated as before; else as ad_tensor_bind
 //   threads      no other thread may use t meanwhile
 ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
                                     const ad_compile_options *options);
@@ -365,8 +378,7 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, or a header without `exported`; ADREV_EEXTERNAL: what
-//                has no C text (the derivative of lgamma), or ADREV_C_HVP where
-//                ad_tensor_hvp says so
+//                has no C text (the derivative of lgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);
@@ -2800,6 +2812,7 @@ typedef struct adx_set {
     uint32_t width;             // room for forms: 1 + variables
     int64_t *low, *high;        // [width - 1] of each variable
     bool *gone;                 // [width - 1] it has been replaced
+    uint32_t *called;           // [width - 1] the index of the text; 0: none
     adx_set_row *row;
     int64_t *k;                 // [rows][width] constant, then coefficients
     uint32_t rows, room;
@@ -2820,10 +2833,11 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
     to.low = ADX_GET(s->arena, width, int64_t);
     to.high = ADX_GET(s->arena, width, int64_t);
     to.gone = ADX_GET(s->arena, width, bool);
+    to.called = ADX_GET(s->arena, width, uint32_t);
     to.row = ADX_GET(s->arena, room, adx_set_row);
     to.k = ADX_GET(s->arena, (size_t)room * width, int64_t);
-    if (to.low == NULL || to.high == NULL || to.gone == NULL || to.row == NULL
-        || to.k == NULL)
+    if (to.low == NULL || to.high == NULL || to.gone == NULL
+        || to.called == NULL || to.row == NULL || to.k == NULL)
         return false;
     for (uint32_t i = 0; i < s->rows; i++) {
         to.row[i] = s->row[i];
@@ -2834,6 +2848,7 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
         memcpy(to.low, s->low, s->vars * sizeof *s->low);
         memcpy(to.high, s->high, s->vars * sizeof *s->high);
         memcpy(to.gone, s->gone, s->vars * sizeof *s->gone);
+        memcpy(to.called, s->called, s->vars * sizeof *s->called);
     }
     *s = to;
     return true;
@@ -4492,6 +4507,8 @@ ADX_SELDOM_END
  * Read again, it gives the same text.
  *
  *   needs   tensor/tree
+ *   offers  adx_tree_printer adx_put_string_of adx_put_spot adx_put_natural
+ *           adx_print_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4759,8 +4776,8 @@ static void adx_put_node(const adx_tree_printer *k, uint32_t node)
     case ADX_TREE_MUL:
         adx_put_operands(k, n->child, ADX_BINDS_UNARY, "*", "/");
         break;
-    case ADX_TREE_NEG:
-        adx_put_string_of(k, "-");
+    case ADX_TREE_NEG:          // -1 would be read as a number
+        adx_put_string_of(k, child->kind == ADX_TREE_NUMBER ? "neg" : "-");
         adx_put_within(k, n->child, adx_binds(child) >= ADX_BINDS_UNARY
                                     && child->kind != ADX_TREE_NEG
                                     && child->kind != ADX_TREE_NUMBER);
@@ -4839,8 +4856,8 @@ static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
     adx_put_string_of(k, ";\n");
 }
 
-static ADX_UNUSED void adx_print_tree(const adx_tree *tree,
-                                      ad_write_fn *write, void *user)
+static void adx_print_tree(const adx_tree *tree, ad_write_fn *write,
+                           void *user)
 {
     const adx_tree_printer k = { tree, write, user };
     for (size_t i = 1; i < tree->declared_count; i++)
@@ -4868,8 +4885,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
  *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_all_written adx_mark_written adx_join_sets adx_all_gone
- *           adx_restrict
+ *           adx_marking adx_mark_points adx_all_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -5250,6 +5267,7 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
             j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
             if (j.var[v] == UINT32_MAX)
                 return false;
+            s->called[j.var[v]] = from->called[v];
         }
     if (!adx_join_conditions(&j))
         return false;
@@ -5357,8 +5375,12 @@ static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_set *s = adx_new_set(&t->arena);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
-        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+    uint32_t formula = t->tree.array[v->array].formula;
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
+        uint32_t x = adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+        if (x != UINT32_MAX)
+            s->called[x] = t->tree.formula[formula].first + i;
+    }
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)
@@ -5996,7 +6018,9 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
         if (!adx_size_form(k->t, x->from, &from)
             || !adx_size_form(k->t, x->to, &to))
             adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
-        adx_new_var(s, from, to - 1);
+        uint32_t v = adx_new_var(s, from, to - 1);
+        if (v != UINT32_MAX)
+            s->called[v] = first + i;
     }
     for (uint32_t i = 0; i < count && adx_lowered(k); i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
@@ -7523,7 +7547,7 @@ ADX_SELDOM_END
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/binding
  *           tensor/programs tensor/sharing
- *   offers  adx_same_rows adx_need_all adx_derive_program
+ *   offers  adx_same_rows adx_is_square adx_need_all adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8920,7 +8944,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
-static adx_matrix_strip adx_strip_of(const adx_matrix_side *s, int64_t k,
+static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                      int64_t i)
 {
     const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
@@ -8951,11 +8975,11 @@ static void adx_run_panels(const adx_matrix_product *p, const adx_matrix_side *a
             int64_t n = b->count - j;
             ad_real *to = c + i * p->crs + j * p->ccs;
             if (p->ccs == 1 && m >= ADX_TILE_M && n >= ADX_TILE_N)
-                adx_run_tile(p->fused, k, adx_strip_of(a, k, i),
-                             adx_strip_of(b, k, j), to, p->crs);
+                adx_run_tile(p->fused, k, adx_side_strip(a, k, i),
+                             adx_side_strip(b, k, j), to, p->crs);
             else
-                adx_run_edge(p, m, n, k, adx_strip_of(a, k, i),
-                             adx_strip_of(b, k, j), to);
+                adx_run_edge(p, m, n, k, adx_side_strip(a, k, i),
+                             adx_side_strip(b, k, j), to);
         }
 }
 
@@ -10099,7 +10123,9 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run
- *   offers  adx_tensor_arrays adx_evaluate_tensor
+ *   offers  adx_tensor_arrays adx_numbers_needed adx_evaluate_tensor
+ *           adx_points_of_term adx_count_written adx_count_value adx_need_part
+ *           adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -10656,16 +10682,38 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
+// Marks which numbers a term writes, by its loops: others could need an inverse
+// of a map, which lives as long as the program. False: no memory.
+static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
+                              const adx_tensor_term *term, int64_t x[],
+                              adx_bitmap *bits)
+{
+    adx_set s = *term->set;
+    adx_marking m = { .bits = bits };
+    s.arena = a;
+    int64_t *form = ADX_GET(a, s.width, int64_t);
+    if (form == NULL)
+        return false;
+    adx_place_form(&s, v, term->out, false, form);
+    if (!adx_make_sparse_form(&s, form, UINT32_MAX, &m.place))
+        return false;
+    adx_walk_nest(term->loop->nest, x, adx_mark_points, &m);
+    return true;
+}
+
 // How many numbers are written. False: no memory.
 static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
-                              uint64_t *n)
+                              int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
     if (v->full || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }
-    const adx_bitmap *bits = adx_mark_written(&a, v);
+    adx_bitmap *bits = adx_new_bitmap(&a, v->size);
+    for (uint32_t j = 0; j < v->terms && bits != NULL; j++)
+        if (!adx_mark_by_loops(&a, v, &v->term[j], x, bits))
+            bits = NULL;
     *n = bits == NULL ? 0 : bits->set;
     adx_free_arena(&a);
     return bits != NULL;
@@ -10677,7 +10725,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
 {
     uint64_t points = 0;
     uint64_t distinct = 0;
-    bool ok = v->once || adx_count_written(t, v, &distinct);
+    bool ok = v->once || adx_count_written(t, v, x, &distinct);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         uint64_t n = adx_points_of_term(term, x);
@@ -10699,6 +10747,35 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
     return ok;
 }
 
+// Marks what the results of a part need that are wanted; NULL: all.
+static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
+                          const bool wanted[], bool needed[])
+{
+    const adx_tensor_program *p = t->program;
+    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
+                           : part == ADREV_TENSOR_JVP ? p->tangent_out
+                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
+                           : p->second_in;
+    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
+    memset(needed, 0, p->values * sizeof *needed);
+    for (uint32_t i = 0; i < n; i++)
+        if (result[i] != 0 && (wanted == NULL || wanted[i]))
+            needed[result[i]] = true;
+    adx_need_all(p, needed);
+}
+
+// Numbers of inputs and results.
+static size_t adx_numbers_around(const ad_tensor *t)
+{
+    const adx_tensor_program *p = t->program;
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        n += (size_t)p->value[p->input[i]].size;
+    for (uint32_t i = 0; i < t->tree.outs; i++)
+        n += (size_t)p->value[p->out[i]].size;
+    return n;
+}
+
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost)
 {
@@ -10708,29 +10785,17 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
-                           : part == ADREV_TENSOR_JVP ? p->tangent_out
-                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
-                           : p->second_in;
-    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
     adx_evaluating e = { .t = t };
     e.needed = (bool *)adx_take(&t->memory, p->values, sizeof *e.needed);
     e.x = (int64_t *)adx_take(&t->memory, p->vars, sizeof *e.x);
     if (e.needed != NULL && e.x != NULL) {
-        memset(e.needed, 0, p->values * sizeof *e.needed);
         memset(cost, 0, sizeof *cost);
-        for (uint32_t i = 0; i < n; i++)
-            if (result[i] != 0 && (wanted == NULL || wanted[i]))
-                e.needed[result[i]] = true;
-        adx_need_all(p, e.needed);
+        adx_need_part(t, part, wanted, e.needed);
         for (uint32_t i = 0; i < p->steps; i++)
             if (e.needed[p->order[i]]
                 && !adx_count_value(t, &p->value[p->order[i]], e.x, cost))
                 status = ADREV_ENOMEM;
-        for (uint32_t i = 0; i < t->tree.inputs; i++)
-            cost->io += (size_t)p->value[p->input[i]].size;
-        for (uint32_t i = 0; i < t->tree.outs; i++)
-            cost->io += (size_t)p->value[p->out[i]].size;
+        cost->io = adx_numbers_around(t);
         cost->work = (size_t)adx_numbers_needed(p, e.needed, NULL)
                    * sizeof(ad_real);
     } else
@@ -10738,6 +10803,1046 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     adx_drop(&t->memory, e.needed);
     adx_drop(&t->memory, e.x);
     return status;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/explain =========================================================
+ * What became of a text, as text to read: the tree, and of one part its steps,
+ * each with the numbers that it writes, its loops and its operations. Steps are
+ * written like formulas of the language. A term is a sum over those variables
+ * of its set that do not say which number is written; the others stand behind
+ * `for`.
+ *
+ *   needs   tape/memory check/print tensor/api tensor/tree tensor/sets
+ *           tensor/nests tensor/binding tensor/print tensor/programs
+ *           tensor/derive tensor/queries
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+typedef struct adx_explainer {
+    const ad_tensor *t;
+    adx_tree_printer to;
+    adx_writer out;             // the same
+    bool *needed;               // [values]
+    uint32_t *derived;          // [values] whose derivative it is, or 0
+    uint32_t *part;             // [values] number of a part without a name
+    ad_tensor_cost *cost;       // [steps]
+    uint64_t *written;          // [steps] numbers
+    int64_t *x;                 // [vars]
+    bool *own;                  // [vars] it says which number is written
+    const adx_set *set;         // whose variables are spelt
+} adx_explainer;
+
+static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
+                                               uint32_t value)
+{
+    return &e->t->program->value[value];
+}
+
+static void adx_spell(const adx_explainer *e, const char *text)
+{
+    adx_put_string_of(&e->to, text);
+}
+
+static void adx_spell_whole(const adx_explainer *e, int64_t v)
+{
+    adx_spell(e, v < 0 ? "-" : "");
+    adx_put_natural(&e->to, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+// "3 points"; word: in the singular
+static void adx_spell_count(const adx_explainer *e, uint64_t n,
+                            const char *word)
+{
+    adx_put_natural(&e->to, n);
+    adx_spell(e, " ");
+    adx_spell(e, word);
+    adx_spell(e, n == 1 ? "" : "s");
+}
+
+/* --- names --------------------------------------------------------------- */
+
+static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
+                                  bool out)
+{
+    const adx_tree *tree = &e->t->tree;
+    uint32_t i = 1;
+    while (tree->array[i].order != order || tree->array[i].out != out
+           || (!out && tree->array[i].formula != 0))
+        i++;
+    return tree->array[i].name;
+}
+
+static void adx_spell_value(const adx_explainer *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_value_spelt(e, value);
+    const adx_tensor_value *of = adx_value_spelt(e, e->derived[value]);
+    if (v->kind == ADX_VALUE_WEIGHT) {
+        adx_spell(e, "w(");
+        adx_put_spot(&e->to, adx_spot_of_array(e, v->order, true));
+        adx_spell(e, ")");
+    } else if (v->array != 0)
+        adx_put_spot(&e->to, e->t->tree.array[v->array].name);
+    else if (e->derived[value] != 0) {
+        adx_spell_value(e, e->derived[value]);
+        adx_spell(e, of->tangent == value ? "'" : "~");
+    } else {
+        adx_spell(e, "#");
+        adx_put_natural(&e->to, e->part[value]);
+    }
+}
+
+static void adx_spell_table(const adx_explainer *e, const adx_int_table *table)
+{
+    const adx_tree *tree = &e->t->tree;
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = 1; i < tree->map_count; i++)
+        if (p->map[i] == table)
+            adx_put_spot(&e->to, tree->map[i].name);
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        for (uint32_t c = 0; c < tree->relation[i].arity; c++)
+            if (p->column[p->column_of[i] + c] == table) {
+                adx_put_spot(&e->to, tree->relation[i].name);
+                adx_spell(e, ".");
+                adx_put_natural(&e->to, c);
+            }
+}
+
+// The row that makes a variable without a name the value of a map, of variables
+// before it; or UINT32_MAX.
+static uint32_t adx_row_spelling(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows && s->called[v] == 0; r++) {
+        uint32_t count;
+        uint32_t var = 0;
+        const int64_t *form = adx_form_of(s, r);
+        if (s->row[r].kind != ADX_ROW_VALUE || form[1 + v] != 1 || form[0] != 0)
+            continue;
+        bool before = true;
+        adx_divisor_of(s, form, &count, &var);
+        for (uint32_t i = v; i < s->vars; i++)
+            before = before && adx_form_of(s, s->row[r].at)[1 + i] == 0;
+        if (count == 1 && before)
+            return r;
+    }
+    return UINT32_MAX;
+}
+
+// Whether a variable is there, and is spelt as itself.
+static bool adx_is_spelt(const adx_set *s, uint32_t v)
+{
+    return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
+}
+
+static adx_spot adx_spot_of_var(const adx_explainer *e, uint32_t v)
+{
+    return e->t->tree.index[e->set->called[v]].name;    // index 0: no text
+}
+
+static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
+{
+    adx_spot a = adx_spot_of_var(e, u);
+    adx_spot b = adx_spot_of_var(e, v);
+    const char *text = e->t->tree.text;
+    return a.length == b.length
+        && memcmp(text + a.at, text + b.at, a.length) == 0;
+}
+
+static void adx_spell_form(const adx_explainer *e, int64_t form[]);
+
+// i, or i.2 if there is another i; without a name #e, an entry of a relation.
+static void adx_spell_var(const adx_explainer *e, uint32_t v)
+{
+    const adx_set *s = e->set;
+    uint32_t r = adx_row_spelling(s, v);
+    if (r != UINT32_MAX) {
+        adx_spell_table(e, s->row[r].table);
+        adx_spell(e, "[");
+        adx_spell_form(e, adx_form_of(s, s->row[r].at));
+        adx_spell(e, "]");
+        return;
+    }
+    uint64_t same = 1;
+    for (uint32_t u = 0; u < v; u++)
+        same += adx_is_spelt(s, u) && adx_same_name(e, u, v);
+    if (s->called[v] == 0)
+        adx_spell(e, "#e");
+    else
+        adx_put_spot(&e->to, adx_spot_of_var(e, v));
+    if (same > 1) {
+        adx_spell(e, ".");
+        adx_put_natural(&e->to, same);
+    }
+}
+
+/* --- forms and conditions ------------------------------------------------ */
+
+// times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what is
+// positive in it.
+static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
+                           int64_t times, bool positive)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < f->n; i++) {
+        int64_t by = times * f->k[i];
+        if (by == 0 || (positive && by < 0))
+            continue;
+        adx_spell(e, by < 0 ? "-" : any ? "+" : "");
+        if (by != 1 && by != -1) {
+            adx_put_natural(&e->to, (uint64_t)(by < 0 ? -by : by));
+            adx_spell(e, "*");
+        }
+        adx_spell_var(e, f->var == NULL ? i : f->var[i]);
+        any = true;
+    }
+    int64_t c = times * f->c;
+    c = positive && c < 0 ? 0 : c;
+    if (c != 0 || !any) {
+        adx_spell(e, any && c > 0 ? "+" : "");
+        adx_spell_whole(e, c);
+    }
+}
+
+// A form of all variables.
+static adx_sparse_form adx_all_of_form(const adx_explainer *e, int64_t form[])
+{
+    const adx_sparse_form all = { form[0], e->set->vars, NULL, form + 1 };
+    return all;
+}
+
+static void adx_spell_form(const adx_explainer *e, int64_t form[])
+{
+    const adx_sparse_form all = adx_all_of_form(e, form);
+    adx_spell_terms(e, &all, 1, false);
+}
+
+// A form that is 0, or not negative: what is positive on the one side, what is
+// negative on the other. If there are variables on the right only: turned.
+static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
+                                bool zero)
+{
+    const adx_sparse_form all = adx_all_of_form(e, form);
+    bool left = false;
+    for (uint32_t v = 0; v < e->set->vars; v++)
+        left = left || form[1 + v] > 0;
+    adx_spell_terms(e, &all, left ? 1 : -1, true);
+    adx_spell(e, zero ? " == " : left ? " >= " : " <= ");
+    adx_spell_terms(e, &all, left ? -1 : 1, true);
+}
+
+// The relation of a column, and which column it is; 0: it is a map.
+static uint32_t adx_relation_of(const adx_explainer *e,
+                                const adx_int_table *table, uint32_t *column)
+{
+    const adx_tree *tree = &e->t->tree;
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        for (*column = 0; *column < tree->relation[i].arity; ++*column)
+            if (e->t->program->column[e->t->program->column_of[i] + *column]
+                == table)
+                return i;
+    return 0;
+}
+
+// The row that says what is in another column of the same entry.
+static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
+                                  uint32_t column, uint32_t row)
+{
+    const adx_set *s = e->set;
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind == ADX_ROW_VALUE
+            && s->row[r].table == p->column[p->column_of[relation] + column]
+            && memcmp(adx_form_of(s, s->row[r].at),
+                      adx_form_of(s, s->row[row].at),
+                      (1 + s->vars) * sizeof *s->k) == 0)
+            return r;
+    return UINT32_MAX;
+}
+
+// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
+static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
+{
+    const adx_set *s = e->set;
+    uint32_t column = 0;
+    uint32_t relation = adx_relation_of(e, s->row[row].table, &column);
+    uint32_t n = relation == 0 ? 1 : e->t->tree.relation[relation].arity;
+    if (relation == 0)
+        adx_spell_table(e, s->row[row].table);
+    else
+        adx_put_spot(&e->to, e->t->tree.relation[relation].name);
+    adx_spell(e, "[");
+    adx_spell_form(e, adx_form_of(s, s->row[row].at));
+    adx_spell(e, n > 1 ? "] == (" : "] == ");
+    for (uint32_t c = 0; c < n; c++) {
+        uint32_t r = relation == 0 ? row
+                   : adx_row_of_column(e, relation, c, row);
+        adx_spell(e, c == 0 ? "" : ",");
+        if (r == UINT32_MAX)
+            adx_spell(e, "*");
+        else
+            adx_spell_form(e, adx_form_of(s, r));
+    }
+    adx_spell(e, n > 1 ? ")" : "");
+}
+
+// "A written at 9*i+j", where the bits are those of a value; else "bit 9*i+j".
+static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
+{
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = 1; i < p->values; i++)
+        if (p->value[i].support == bits) {
+            adx_spell_value(e, i);
+            adx_spell(e, " written at ");
+            return;
+        }
+    adx_spell(e, "bit ");
+}
+
+// Whether a row is a condition that is spelt by itself.
+static bool adx_is_condition(const adx_explainer *e, uint32_t row)
+{
+    const adx_set *s = e->set;
+    if (s->row[row].kind <= ADX_ROW_FORM)
+        return false;
+    if (s->row[row].kind != ADX_ROW_VALUE)
+        return true;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (!s->gone[v] && adx_row_spelling(s, v) == row)
+            return false;
+    uint32_t column = 0;
+    uint32_t relation = adx_relation_of(e, s->row[row].table, &column);
+    for (uint32_t c = 0; relation != 0 && c < column; c++)
+        if (adx_row_of_column(e, relation, c, row) != UINT32_MAX)
+            return false;
+    return true;
+}
+
+static void adx_spell_condition(const adx_explainer *e, uint32_t row)
+{
+    const adx_set_row *r = &e->set->row[row];
+    int64_t *form = adx_form_of(e->set, row);
+    switch (r->kind) {
+    case ADX_ROW_ZERO:
+    case ADX_ROW_SIGN:
+        adx_spell_comparison(e, form, r->kind == ADX_ROW_ZERO);
+        break;
+    case ADX_ROW_VALUE:
+        adx_spell_value_row(e, row);
+        break;
+    default:
+        adx_spell(e, r->kind == ADX_ROW_BIT ? "" : "no ");
+        adx_spell_bit(e, r->bits);
+        adx_spell_form(e, form);
+    }
+}
+
+/* --- sets ---------------------------------------------------------------- */
+
+// Marks the variables that say which number is written: those in its indices,
+// and what maps make of them.
+static void adx_find_own(const adx_explainer *e, const adx_tensor_term *term,
+                         uint32_t dims)
+{
+    const adx_set *s = term->set;
+    memset(e->own, 0, s->vars * sizeof *e->own);
+    for (uint32_t i = 0; i < dims; i++)
+        for (uint32_t v = 0; v < s->vars; v++)
+            if (adx_form_of(s, term->out + i)[1 + v] != 0)
+                e->own[v] = true;
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t r = 0; r < s->rows; r++) {
+            uint32_t count;
+            uint32_t v = 0;
+            if (s->row[r].kind != ADX_ROW_VALUE)
+                continue;
+            adx_divisor_of(s, adx_form_of(s, r), &count, &v);
+            bool known = count == 1 && !e->own[v];
+            for (uint32_t i = 0; i < s->vars && known; i++)
+                known = adx_form_of(s, s->row[r].at)[1 + i] == 0 || e->own[i];
+            e->own[v] = e->own[v] || known;
+            more = more || known;
+        }
+    }
+}
+
+// Whether a row says something of variables that are not own.
+static bool adx_is_of_others(const adx_explainer *e, uint32_t row)
+{
+    const adx_set *s = e->set;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (!e->own[v]
+            && (adx_form_of(s, row)[1 + v] != 0
+                || (s->row[row].kind == ADX_ROW_VALUE
+                    && adx_form_of(s, s->row[row].at)[1 + v] != 0)))
+            return true;
+    return false;
+}
+
+// "i<9" or "i in 1:8".
+static void adx_spell_range(const adx_explainer *e, uint32_t v)
+{
+    adx_spell_var(e, v);
+    adx_spell(e, e->set->low[v] == 0 ? "<" : " in ");
+    if (e->set->low[v] != 0) {
+        adx_spell_whole(e, e->set->low[v]);
+        adx_spell(e, ":");
+    }
+    adx_spell_whole(e, e->set->high[v] + 1);
+}
+
+// "i<9, j<9: i >= j", of the variables that are own, or of the others: begin
+// comes before, and nothing if there are none. Whether there are some.
+static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
+{
+    const adx_set *s = e->set;
+    bool any = false;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (e->own[v] == own && adx_is_spelt(s, v)) {
+            adx_spell(e, any ? ", " : begin);
+            adx_spell_range(e, v);
+            any = true;
+        }
+    bool first = true;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (adx_is_condition(e, r) && adx_is_of_others(e, r) != own) {
+            adx_spell(e, !first ? ", " : any ? ": " : begin);
+            adx_spell_condition(e, r);
+            any = true;
+            first = false;
+        }
+    return any;
+}
+
+/* --- formulas ------------------------------------------------------------ */
+
+static void adx_spell_access(const adx_explainer *e, adx_access a)
+{
+    const adx_tensor_value *v = adx_value_spelt(e, a.value);
+    adx_spell_value(e, a.value);
+    for (uint32_t i = 0; i < v->dims; i++) {
+        adx_spell(e, i == 0 ? "[" : ",");
+        adx_spell_form(e, adx_form_of(e->set, a.row + i));
+    }
+    adx_spell(e, v->dims > 0 ? "]" : "");
+}
+
+// The product that a point adds, or the function that it is.
+static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
+                             const adx_tensor_term *term)
+{
+    ad_real k = term->k < 0 ? -term->k : term->k;
+    bool call = (v->kind == ADX_VALUE_ROW && v->op != ADREV_OP_div)
+             || v->kind == ADX_VALUE_PARTIAL || v->kind == ADX_VALUE_SECOND;
+    if (v->kind == ADX_VALUE_SECOND)
+        adx_print(&e->out, "d%z ", (size_t)v->second->by + 1);
+    if (v->kind == ADX_VALUE_PARTIAL || v->kind == ADX_VALUE_SECOND)
+        adx_print(&e->out, "d%z ", (size_t)v->which + 1);
+    if (call)
+        adx_print(&e->out, "%s(", ad_op_table()[v->op].name);
+    else if (k != 1 || term->factors == 0)
+        adx_print(&e->out, term->factors == 0 ? "%g" : "%g*", (double)k);
+    bool square = v->kind == ADX_VALUE_SUM && adx_is_square(e->t, term);
+    for (uint32_t i = 0; i < term->factors; i++) {
+        if (i == 1 && square) {
+            adx_spell(e, "^2");
+            break;
+        }
+        adx_spell(e, i == 0 ? "" : call ? ", "
+                    : v->kind == ADX_VALUE_ROW ? "/" : "*");
+        adx_spell_access(e, term->factor[i]);
+    }
+    adx_spell(e, call ? ")" : "");
+}
+
+static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
+                          const adx_tensor_term *term)
+{
+    const char *sum = v->kind != ADX_VALUE_MOST ? "sum("
+                    : v->op == ADREV_OP_min ? "minimum(" : "maximum(";
+    bool open = adx_spell_set(e, false, sum);
+    if (term->most != 0) {
+        const adx_access most = { term->most, term->at };
+        adx_spell(e, open ? ", first " : "sum(first ");
+        adx_spell_access(e, term->picked);
+        adx_spell(e, " == ");
+        adx_spell_access(e, most);
+        open = true;
+    }
+    adx_spell(e, open ? ") " : "");
+    adx_spell_product(e, v, term);
+}
+
+// Whether the indices of what is written say for which own variables.
+static bool adx_is_solved(const adx_tensor_value *v,
+                          const adx_tensor_term *term)
+{
+    const adx_set *s = term->set;
+    for (uint32_t u = 0; u < s->vars; u++) {
+        bool used = false;
+        bool alone = false;
+        for (uint32_t i = 0; i < v->dims; i++) {
+            uint32_t count;
+            uint32_t var = 0;
+            const int64_t *form = adx_form_of(s, term->out + i);
+            adx_divisor_of(s, form, &count, &var);
+            used = used || form[1 + u] != 0;
+            alone = alone || (count == 1 && var == u);
+        }
+        if (used && !alone)
+            return false;
+    }
+    return true;
+}
+
+// An ad_write_fn that keeps a hash of the text alone.
+static void adx_hash_spelt(const char *text, size_t n, void *user)
+{
+    uint64_t *hash = (uint64_t *)user;
+    for (size_t i = 0; i < n; i++)
+        *hash = (*hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+}
+
+// A hash of what a term has on the left side; behind: of what is behind `for`.
+static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
+                                 const adx_tensor_term *term, bool behind)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    adx_explainer h = *e;
+    h.to.write = adx_hash_spelt;
+    h.to.user = &hash;
+    h.set = term->set;
+    adx_find_own(&h, term, adx_value_spelt(e, value)->dims);
+    if (behind)
+        adx_spell_set(&h, true, "    for ");
+    else
+        adx_spell_access(&h, (adx_access){ value, term->out });
+    return hash;
+}
+
+// Whether all terms have the same text there.
+static bool adx_terms_agree(const adx_explainer *e, uint32_t value, bool behind)
+{
+    const adx_tensor_value *v = adx_value_spelt(e, value);
+    bool same = true;
+    for (uint32_t j = 1; j < v->terms && same; j++)
+        same = adx_hash_of_term(e, value, &v->term[j], behind)
+            == adx_hash_of_term(e, value, v->term, behind);
+    return same;
+}
+
+// Whether a step is one sum for each number: the left side says for which.
+static bool adx_is_one_sum(const adx_explainer *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_value_spelt(e, value);
+    for (uint32_t j = 0; j < v->terms; j++)
+        if (!adx_is_solved(v, &v->term[j]))
+            return false;
+    return adx_terms_agree(e, value, false);
+}
+
+static void adx_spell_formula(adx_explainer *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_value_spelt(e, value);
+    bool one = adx_is_one_sum(e, value);
+    bool once = one && adx_terms_agree(e, value, true);
+    for (uint32_t j = 0; j < v->terms; j++) {
+        const adx_tensor_term *term = &v->term[j];
+        const adx_access out = { value, term->out };
+        bool minus = term->k < 0;
+        e->set = term->set;
+        adx_find_own(e, term, v->dims);
+        adx_spell(e, j == 0 ? "" : "     ");
+        if (j == 0 || !one) {
+            adx_spell_access(e, out);
+            adx_spell(e, !one ? minus ? " -= " : " += "
+                              : minus ? " = -" : " = ");
+        } else
+            adx_spell(e, minus ? "    - " : "    + ");
+        adx_spell_term(e, v, term);
+        if (!once || j + 1 == v->terms)
+            adx_spell_set(e, true, "    for ");
+        adx_spell(e, "\n");
+    }
+    if (v->terms == 0) {
+        adx_spell_value(e, value);
+        adx_spell(e, " = 0\n");
+    }
+}
+
+/* --- which numbers are written ------------------------------------------- */
+
+// The least and the largest index that terms write, as far as bounds say.
+static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
+                         int64_t *high)
+{
+    *low = INT64_MAX;
+    *high = INT64_MIN;
+    for (uint32_t j = 0; j < v->terms; j++) {
+        const adx_set *s = v->term[j].set;
+        const int64_t *form = adx_form_of(s, v->term[j].out + dim);
+        int64_t least = adx_extreme(s, form, false);
+        int64_t most = adx_extreme(s, form, true);
+        *low = least < *low ? least : *low;
+        *high = most > *high ? most : *high;
+    }
+    *low = *low < v->low[dim] ? v->low[dim] : *low;
+    *high = *high > v->low[dim] + v->extent[dim] - 1
+          ? v->low[dim] + v->extent[dim] - 1 : *high;
+}
+
+static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
+                             uint64_t written)
+{
+    uint64_t box = 1;
+    adx_spell(e, "      writes ");
+    if (written == v->size) {
+        adx_spell(e, v->size > 1 ? "all " : "");
+        adx_spell_count(e, v->size, "number");
+        adx_spell(e, "\n");
+        return;
+    }
+    adx_put_natural(&e->to, written);
+    adx_spell(e, " of ");
+    adx_spell_count(e, v->size, "number");
+    for (uint32_t i = 0; i < v->dims && written > 0; i++) {
+        int64_t low;
+        int64_t high;
+        adx_find_box(v, i, &low, &high);
+        adx_spell(e, i == 0 ? ", in [" : ",");
+        adx_spell_whole(e, low);
+        adx_spell(e, ":");
+        adx_spell_whole(e, high + 1);
+        box *= (uint64_t)(high - low + 1);
+    }
+    adx_spell(e, written == 0 ? "\n" : box == written ? "], a box\n" : "]\n");
+}
+
+/* --- loops --------------------------------------------------------------- */
+
+// What a form is at least, or at most, where the ranges of the levels are all
+// that is known.
+static int64_t adx_extreme_spelt(const adx_explainer *e,
+                                const adx_sparse_form *f, bool most)
+{
+    int64_t sum = f->c;
+    for (uint32_t i = 0; i < f->n; i++)
+        sum += f->k[i] * ((f->k[i] > 0) == most ? e->set->high[f->var[i]]
+                                                : e->set->low[f->var[i]]);
+    return sum;
+}
+
+// Whether a bound of a level can be inside the range of its variable.
+static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
+                              const adx_set_check *b)
+{
+    int64_t least = adx_extreme_spelt(e, &b->form, false);
+    return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
+}
+
+// The same divided by a number.
+static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
+                               int64_t times, int64_t by)
+{
+    bool group = f->n > 1 || f->c != 0;
+    adx_spell(e, group ? "(" : "");
+    adx_spell_terms(e, f, times, false);
+    adx_spell(e, group ? ")/" : "/");
+    adx_spell_whole(e, by);
+}
+
+// The x from which, or before which, k*x + form >= 0.
+static void adx_spell_bound(const adx_explainer *e, const adx_set_check *b)
+{
+    adx_sparse_form f = b->form;
+    bool lower = b->k > 0;
+    f.c += b->k == -1;
+    if (adx_is_unit(b->k)) {
+        adx_spell_terms(e, &f, -b->k, false);
+        return;
+    }
+    adx_spell(e, lower ? "ceil(" : "floor(");
+    adx_spell_quotient(e, &f, lower ? -1 : 1, lower ? b->k : -b->k);
+    adx_spell(e, lower ? ")" : ")+1");
+}
+
+// Whether a bound is of this end, and moves.
+static bool adx_is_moving(const adx_explainer *e, const adx_nest_level *l,
+                          const adx_set_check *b, bool lower)
+{
+    return (b->k > 0) == lower && b->form.n > 0 && adx_is_bound_spelt(e, l, b);
+}
+
+// One end of a range without the bounds that move.
+static int64_t adx_fixed_end(const adx_nest_level *l, bool lower)
+{
+    int64_t end = lower ? l->low : l->high;
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        const adx_set_check *b = &l->bound[i];
+        if (b->form.n > 0 || (b->k > 0) != lower)
+            continue;
+        int64_t at = lower ? adx_ceil_div(-b->form.c, b->k)
+                           : adx_floor_div(b->form.c, -b->k);
+        end = lower == (at > end) ? at : end;
+    }
+    return lower ? end : end + 1;
+}
+
+// Whether no bound that moves is always inside a fixed end.
+static bool adx_counts(const adx_explainer *e, const adx_nest_level *l,
+                       bool lower, int64_t end)
+{
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        const adx_set_check *b = &l->bound[i];
+        if (!adx_is_moving(e, l, b, lower))
+            continue;
+        int64_t most = adx_extreme_spelt(e, &b->form, true);
+        if (lower ? adx_ceil_div(-most, b->k) >= end
+                  : adx_floor_div(most, -b->k) + 1 <= end)
+            return false;
+    }
+    return true;
+}
+
+// One end of a range: a number, a bound, or the largest, or least, of several.
+static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
+                          bool lower)
+{
+    int64_t end = adx_fixed_end(l, lower);
+    bool fixed = adx_counts(e, l, lower, end);
+    uint32_t n = fixed;
+    for (uint32_t i = 0; i < l->bounds; i++)
+        n += adx_is_moving(e, l, &l->bound[i], lower);
+    adx_spell(e, n < 2 ? "" : lower ? "max(" : "min(");
+    if (fixed)
+        adx_spell_whole(e, end);
+    for (uint32_t i = 0; i < l->bounds; i++)
+        if (adx_is_moving(e, l, &l->bound[i], lower)) {
+            adx_spell(e, fixed ? ", " : "");
+            fixed = true;
+            adx_spell_bound(e, &l->bound[i]);
+        }
+    adx_spell(e, n < 2 ? "" : ")");
+}
+
+static void adx_spell_look_up(const adx_explainer *e,
+                              const adx_int_table *table,
+                              const adx_sparse_form *argument)
+{
+    adx_spell_table(e, table);
+    adx_spell(e, "[");
+    adx_spell_terms(e, argument, 1, false);
+    adx_spell(e, "]");
+}
+
+static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
+{
+    adx_spell(e, c->kind == ADX_ROW_NO_BIT ? " if no " : " if ");
+    if (c->kind == ADX_ROW_VALUE) {
+        adx_spell_look_up(e, c->table, &c->argument);
+        adx_spell(e, " == ");
+    } else if (c->kind >= ADX_ROW_BIT)
+        adx_spell_bit(e, c->bits);
+    adx_spell_terms(e, &c->form, 1, false);
+    adx_spell(e, c->kind == ADX_ROW_ZERO ? " == 0"
+                : c->kind == ADX_ROW_SIGN ? " >= 0" : "");
+}
+
+// With the variable of the level: k*x + form.
+static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
+                          const adx_sparse_form *f)
+{
+    bool minus = f->n > 0 ? f->k[0] < 0 : f->c < 0;
+    adx_spell(e, l->k < 0 ? "-" : "");
+    adx_spell_var(e, l->var);
+    if (f->n > 0 || f->c != 0) {
+        adx_spell(e, minus ? "" : "+");
+        adx_spell_terms(e, f, 1, false);
+    }
+}
+
+// "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
+static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
+{
+    int64_t times = l->k > 0 ? -1 : 1;
+    adx_spell_var(e, l->var);
+    adx_spell(e, " = ");
+    adx_spell_quotient(e, &l->form, times, -l->k * times);
+    adx_spell(e, " if whole");
+}
+
+static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
+{
+    const adx_set *s = e->set;
+    bool value = l->kind == ADX_LEVEL_VALUE;
+    if (l->kind == ADX_LEVEL_RANGE) {
+        adx_spell_var(e, l->var);
+        adx_spell(e, " in ");
+        adx_spell_end(e, l, true);
+        adx_spell(e, ":");
+        adx_spell_end(e, l, false);
+    } else if (l->kind == ADX_LEVEL_SOLVED)
+        adx_spell_solved(e, l);
+    else if (value && adx_row_spelling(s, l->var) != UINT32_MAX)
+        adx_spell_var(e, l->var);
+    else if (value) {
+        adx_spell_with(e, l, &l->form);
+        adx_spell(e, " = ");
+        adx_spell_look_up(e, l->table, &l->argument);
+    } else {
+        adx_spell_var(e, l->var);
+        adx_spell(e, " with ");
+        adx_spell_table(e, l->table);
+        adx_spell(e, "[");
+        adx_spell_with(e, l, &l->argument);
+        adx_spell(e, "] = ");
+        bool same = l->form.n == 1
+                 && adx_row_spelling(s, l->form.var[0]) != UINT32_MAX;
+        if (same)
+            adx_spell(e, "that");
+        else
+            adx_spell_terms(e, &l->form, 1, false);
+    }
+    for (uint32_t i = 0; i < l->checks; i++)
+        adx_spell_check(e, &l->check[i]);
+}
+
+static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
+{
+    const adx_nest *nest = term->loop->nest;
+    e->set = term->set;
+    adx_spell(e, "      ");
+    for (uint32_t i = 0; i < nest->levels; i++) {
+        adx_spell(e, i == 0 ? "loops over " : "; ");
+        adx_spell_level(e, &nest->level[i]);
+    }
+    adx_spell(e, nest->levels > 0 ? ": " : "");
+    adx_spell_count(e, adx_points_of_term(term, e->x), "point");
+    adx_spell(e, "\n");
+}
+
+/* --- steps --------------------------------------------------------------- */
+
+static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
+{
+    adx_spell_count(e, cost->add, "addition");
+    adx_spell(e, ", ");
+    adx_spell_count(e, cost->mul, "multiplication");
+    adx_spell(e, ", ");
+    adx_spell_count(e, cost->fn, "function");
+}
+
+static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
+{
+    uint32_t value = e->t->program->order[step];
+    const adx_tensor_value *v = adx_value_spelt(e, value);
+    adx_spell(e, number < 10 ? "\n  " : number < 100 ? "\n " : "\n");
+    adx_put_natural(&e->to, number);
+    adx_spell(e, "  ");
+    adx_spell_formula(e, value);
+    adx_spell_written(e, v, e->written[step]);
+    for (uint32_t j = 0; j < v->terms; j++)
+        adx_spell_loops(e, &v->term[j]);
+    adx_spell(e, "      ");
+    adx_spell_cost(e, &e->cost[step]);
+    adx_spell(e, "\n");
+}
+
+static bool adx_has_kind(const adx_explainer *e, adx_value_kind kind)
+{
+    for (uint32_t i = 1; i < e->t->program->values; i++)
+        if (e->needed[i] && adx_value_spelt(e, i)->kind == kind)
+            return true;
+    return false;
+}
+
+// Whether a step has a condition that was written down as bits.
+static bool adx_has_bits(const adx_explainer *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = 1; i < p->values; i++)
+        for (uint32_t j = 0; e->needed[i] && j < p->value[i].terms; j++) {
+            const adx_set *s = p->value[i].term[j].set;
+            for (uint32_t r = 0; r < s->rows; r++)
+                if (s->row[r].kind >= ADX_ROW_BIT)
+                    return true;
+        }
+    return false;
+}
+
+static bool adx_has_part(const adx_explainer *e)
+{
+    for (uint32_t i = 1; i < e->t->program->values; i++)
+        if (e->needed[i] && e->part[i] != 0)
+            return true;
+    return false;
+}
+
+// What the names in the steps mean, as far as there are such.
+static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
+{
+    adx_spell(e, part == ADREV_TENSOR_VALUE ? "\nSteps of the value:\n"
+                : part == ADREV_TENSOR_JVP ? "\nSteps of the tangents (jvp):\n"
+                : part == ADREV_TENSOR_VJP ? "\nSteps of the adjoints (vjp):\n"
+                : "\nSteps of the tangents of the adjoints (hvp):\n");
+    if (part == ADREV_TENSOR_JVP || part == ADREV_TENSOR_HVP)
+        adx_spell(e, "    x' is the tangent of x; those of the inputs are "
+                    "given\n");
+    if (part >= ADREV_TENSOR_VJP)
+        adx_spell(e, "    x~ is the adjoint of x; w(y), the weight of a result "
+                    "y, is given\n");
+    if (part == ADREV_TENSOR_HVP)
+        adx_spell(e, "    x~' is the tangent of the adjoint of x\n");
+    if (e->t->tree.relation_count > 1)
+        adx_spell(e, "    R[#e] is entry #e of a relation R, R.0[#e] its first "
+                     "number\n");
+    if (adx_has_part(e))
+        adx_spell(e, "    #1, #2 ... are parts of formulas, without a name in "
+                    "the text\n");
+    if (adx_has_kind(e, ADX_VALUE_PARTIAL))
+        adx_spell(e, "    d1 f(..) is the partial of f by its first "
+                    "argument\n");
+    if (adx_has_kind(e, ADX_VALUE_SECOND))
+        adx_spell(e, "    d2 d1 f(..) is the derivative of that by the second "
+                     "one\n");
+    if (adx_has_bits(e))
+        adx_spell(e, "    bits say where a condition is true, or a value is "
+                     "written:\n    they were found when the text was "
+                     "bound\n");
+}
+
+static void adx_spell_sizes(const adx_explainer *e)
+{
+    const adx_tree *tree = &e->t->tree;
+    for (uint32_t i = 1; i < tree->size_count; i++) {
+        adx_spell(e, i == 1 ? "\nwith " : ", ");
+        adx_put_spot(&e->to, tree->size[i]);
+        adx_spell(e, " = ");
+        adx_spell_whole(e, e->t->given.size[i]);
+    }
+    for (uint32_t i = 1; i < tree->relation_count; i++) {
+        adx_spell(e, i > 1 ? ", " : tree->size_count > 1 ? "; " : "\nwith ");
+        adx_put_spot(&e->to, tree->relation[i].name);
+        adx_spell(e, " of ");
+        adx_put_natural(&e->to, e->t->given.relation[i].entries);
+        adx_spell(e, e->t->given.relation[i].entries == 1 ? " entry"
+                                                          : " entries");
+    }
+    adx_spell(e, tree->size_count + tree->relation_count > 2 ? "\n" : "");
+}
+
+static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
+{
+    const adx_tensor_program *p = e->t->program;
+    ad_tensor_cost all = { 0 };
+    uint64_t number = 0;
+    adx_spell_sizes(e);
+    adx_spell_names(e, part);
+    for (uint32_t i = 0; i < p->steps; i++)
+        if (e->needed[p->order[i]]) {
+            adx_spell_step(e, i, ++number);
+            all.add += e->cost[i].add;
+            all.mul += e->cost[i].mul;
+            all.fn += e->cost[i].fn;
+        }
+    adx_spell(e, "\nTogether: ");
+    adx_spell_cost(e, &all);
+    adx_spell(e, ";\n    ");
+    adx_spell_count(e, adx_numbers_around(e->t), "number");
+    adx_spell(e, " of inputs and results; ");
+    adx_spell_count(e, adx_numbers_needed(p, e->needed, NULL) * sizeof(ad_real),
+                   "byte");
+    adx_spell(e, " for the steps\n");
+}
+
+/* --- the interface ------------------------------------------------------- */
+
+// Whose derivative each value is, and numbers for parts without a name.
+static void adx_name_values(adx_explainer *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    uint32_t parts = 0;
+    memset(e->derived, 0, p->values * sizeof *e->derived);
+    memset(e->part, 0, p->values * sizeof *e->part);
+    for (uint32_t i = 1; i < p->values; i++) {
+        if (p->value[i].tangent != 0)
+            e->derived[p->value[i].tangent] = i;
+        if (p->value[i].adjoint != 0)
+            e->derived[p->value[i].adjoint] = i;
+    }
+    for (uint32_t i = 0; i < p->steps; i++) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        bool made = v->terms == 0 || v->term->loop != NULL;
+        if (v->array == 0 && e->derived[p->order[i]] == 0 && made)
+            e->part[p->order[i]] = ++parts;
+    }
+}
+
+// False: no memory.
+static bool adx_count_steps(adx_explainer *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    bool ok = true;
+    for (uint32_t i = 0; i < p->steps && ok; i++) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        memset(&e->cost[i], 0, sizeof *e->cost);
+        if (e->needed[p->order[i]])
+            ok = adx_count_value(e->t, v, e->x, &e->cost[i])
+              && adx_count_written(e->t, v, e->x, &e->written[i]);
+    }
+    return ok;
+}
+
+static bool adx_begin_explaining(adx_explainer *e)
+{
+    const ad_allocator *m = &e->t->memory;
+    const adx_tensor_program *p = e->t->program;
+    e->needed = (bool *)adx_take(m, p->values, sizeof *e->needed);
+    e->derived = (uint32_t *)adx_take(m, p->values, sizeof *e->derived);
+    e->part = (uint32_t *)adx_take(m, p->values, sizeof *e->part);
+    e->cost = (ad_tensor_cost *)adx_take(m, p->steps, sizeof *e->cost);
+    e->written = (uint64_t *)adx_take(m, p->steps, sizeof *e->written);
+    e->x = (int64_t *)adx_take(m, p->vars, sizeof *e->x);
+    e->own = (bool *)adx_take(m, p->vars, sizeof *e->own);
+    return e->needed != NULL && e->derived != NULL && e->part != NULL
+        && e->cost != NULL && e->written != NULL && e->x != NULL
+        && e->own != NULL;
+}
+
+static void adx_end_explaining(adx_explainer *e)
+{
+    const ad_allocator *m = &e->t->memory;
+    adx_drop(m, e->needed);
+    adx_drop(m, e->derived);
+    adx_drop(m, e->part);
+    adx_drop(m, e->cost);
+    adx_drop(m, e->written);
+    adx_drop(m, e->x);
+    adx_drop(m, e->own);
+}
+
+ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
+                                    ad_write_fn *write, void *user)
+{
+    if (t == NULL || write == NULL || part > ADREV_TENSOR_HVP)
+        return ADREV_ESHAPE;
+    const adx_tensor_program *p = t->program;
+    adx_explainer e = { .t = t, .to = { &t->tree, write, user },
+                        .out = { write, user } };
+    bool ok = p == NULL || adx_begin_explaining(&e);
+    if (ok && p != NULL) {
+        adx_need_part(t, part, NULL, e.needed);
+        adx_name_values(&e);
+        ok = adx_count_steps(&e);
+    }
+    if (ok)
+        adx_print_tree(&t->tree, write, user);
+    if (ok && p != NULL)
+        adx_spell_program(&e, part);
+    adx_end_explaining(&e);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
 ADX_SELDOM_END

@@ -47,7 +47,7 @@ case $name in
             echo "$name: skipped, needs LAPACK" | tee "$out.skipped"
             exit 0
         fi ;;
-    10_*)
+    10_* | 17_* | 20_*)
         case " $* " in
             *" -DNO_LBFGS "*) ;;
             *) if links "$lbfgs" "$@" "$out.probe.c" -o "$out.probe" -llbfgs

@@ -114,6 +114,8 @@ for source in "$here"/[0-9]*.c; do
         10_*) check "$example" prints_near "$example" "$here/mixture.txt" \
                   m.svg ;;
         11_*) check "$example" prints_near "$example" ;;
+        17_*) check "$example" prints_near "$example" c.svg ;;
+        20_*) check "$example" prints_near "$example" "$here/tensor.txt" ;;
         *) check "$example" prints "$example" ;;
     esac
 done
@@ -289,6 +291,43 @@ check "10 picture in no folder" refuses 5 "$data" missing/n.svg
 if [ -c /dev/full ]; then
     check "10 picture on a full disk" refuses 5 "$data" /dev/full
 fi
+
+# --- 17, 20: a picture, a file -----------------------------------------------
+
+refused=17_convolution
+is_picture() {
+    [ "$(grep -c '<path ' "$1")" -eq 3505 ] && ! grep -q 'nan\|-[0-9]*.>' "$1" \
+        && [ "$(grep -c '<text ' "$1")" -eq 3 ] && tail -n 1 "$1" | grep -q svg
+}
+check "17 picture" is_picture c.svg
+if [ -x "$build/plain/$refused" ]; then
+    check "17 without libLBFGS" prints_near "plain/$refused" n.svg
+fi
+if [ -x "$build/plain/20_factorisation" ]; then
+    check "20 without libLBFGS" prints_near plain/20_factorisation \
+        "$here/tensor.txt"
+fi
+check "17 two arguments" refuses 2 c.svg n.svg
+check "17 picture in no folder" refuses 5 missing/c.svg
+
+refused=20_factorisation
+data=$here/tensor.txt
+same_tensor() { "$build/$refused" make | cmp -s - "$data"; }
+check "20 make" same_tensor
+check "20 no argument" refuses 2
+check "20 missing file" refuses 3 missing.txt
+check "20 empty file" refuses 3 empty.txt
+for entry in '' '1 2 3' '1 2 3 x' '1 2 3 1e999' '1 2 3 nan' '0 1 1 1' '1 -1 1 1' \
+             '1 1 1001 1' '1.5 1 1 1' '1 1 1 1 1'; do
+    awk -v t="$entry" '{ print NR == 7 ? t : $0 }' "$data" > bad.txt
+    check "20 line '$entry'" refuses_line 7 bad.txt
+done
+{ cat "$data"; head -n 1 "$data"; } > twice.txt
+refuses_twice() {           # with a place in the formulas, on three lines
+    "$build/$refused" twice.txt > got 2> err
+    [ $? -eq 3 ] && grep -q 'an entry twice: numbers 0 and 1715$' err
+}
+check "20 an entry twice" refuses_twice
 
 echo "examples: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

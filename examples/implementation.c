@@ -12,3 +12,4 @@
 #include "adrev_function.h"
 #include "adrev_loop.h"
 #include "adrev_struct.h"
+#include "adrev_tensor.h"

@@ -1,6 +1,7 @@
 /* minimise.h - the minimum of a function of many variables, for the examples.
  *
  *     minimum found = minimise(f, ctx, n, x);      // x: from where, to where
+ *     minimum found = minimise_by(g, ctx, n, x);   // g: value and gradient
  *
  * By libLBFGS (Debian: liblbfgs-dev, link with -llbfgs) where its header is
  * installed, unless NO_LBFGS is defined; else by gradient steps.
@@ -30,9 +31,13 @@ typedef struct minimum {
     const char *method;
 } minimum;
 
+// The value at x, and the gradient.
+typedef ad_status minimise_fn(void *ctx, size_t n, const double x[], double *f,
+                              double g[]);
+
 // The function and what has been found.
 typedef struct minimise_job {
-    ad_scalar_fn *f;
+    minimise_fn *f;
     void *ctx;
     size_t n;
     minimum found;
@@ -43,7 +48,7 @@ static double minimise_value(minimise_job *job, const double x[], double g[])
 {
     double value = HUGE_VAL;
     if (job->found.status == ADREV_OK)
-        job->found.status = ad_grad(job->f, job->ctx, job->n, x, &value, g);
+        job->found.status = job->f(job->ctx, job->n, x, &value, g);
     job->found.gradients++;
     return isnan(value) ? HUGE_VAL : value;
 }
@@ -146,15 +151,34 @@ static void minimise_run(minimise_job *job, double x[])
 
 #endif
 
-// Goes from x to a minimum nearby. Uses the current tape, or one of its own
-// for each gradient. n is at most MINIMISE_MOST.
-static minimum minimise(ad_scalar_fn *f, void *ctx, size_t n, double x[])
+// Goes from x to a minimum nearby. n is at most MINIMISE_MOST.
+static inline minimum minimise_by(minimise_fn *f, void *ctx, size_t n,
+                                  double x[])
 {
     minimise_job job = { .f = f, .ctx = ctx, .n = n };
     job.found.f = HUGE_VAL;
     minimise_run(&job, x);
     job.found.good = job.found.good && isfinite(job.found.f);
     return job.found;
+}
+
+typedef struct minimise_recorded {
+    ad_scalar_fn *f;
+    void *ctx;
+} minimise_recorded;
+
+static inline ad_status minimise_grad(void *ctx, size_t n, const double x[],
+                                      double *f, double g[])
+{
+    const minimise_recorded *r = ctx;
+    return ad_grad(r->f, r->ctx, n, x, f, g);
+}
+
+// The same. Uses the current tape, or one of its own for each gradient.
+static inline minimum minimise(ad_scalar_fn *f, void *ctx, size_t n, double x[])
+{
+    minimise_recorded r = { f, ctx };
+    return minimise_by(minimise_grad, &r, n, x);
 }
 
 #endif

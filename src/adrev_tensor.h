@@ -71,6 +71,7 @@
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
  * and, if adrev_function.h has been included before:
@@ -122,6 +123,7 @@
 #include "tensor/matrices.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
+#include "tensor/explain.h"
 #include "tensor/call.h"
 #ifdef ADREV_CODE_H
 #include "tensor/pointwise.h"

@@ -226,6 +226,19 @@ ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
 
+// Writes what became of the text: the text with all ranges, as it was
+// understood; and if t is bound, the steps of a part with all its results, as
+// formulas, each with the numbers that it writes, its loops and its operations.
+//
+//   write        in    is given the text piece by piece
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: t or `write` is NULL; ADREV_ENOMEM. On
+//                failure nothing is written
+//   cost         that of ad_tensor_count, and as much again
+//   see          docs/tensor-walk.md, tests/tensor/explain.c
+ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
+                                    ad_write_fn *write, void *user);
+
 /* --- C code -----------------------------------------------------------------
  * With adrev_function.h, included before, a bound text becomes C code. Sizes,
  * strides, relations and maps are constants of the code. Steps that are read
@@ -243,8 +256,7 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 //                      same as _VJP) and _HVP those to compile; 0: all
 //
 //   returns      ADREV_OK; ADREV_ECOMPILE: see the options' report; t is
-//                evaluated as before; else as ad_tensor_bind;
-//                ADREV_EEXTERNAL: ADREV_C_HVP where ad_tensor_hvp says so
+//                evaluated as before; else as ad_tensor_bind
 //   threads      no other thread may use t meanwhile
 ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
                                     const ad_compile_options *options);
@@ -275,8 +287,7 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, or a header without `exported`; ADREV_EEXTERNAL: what
-//                has no C text (the derivative of lgamma), or ADREV_C_HVP where
-//                ad_tensor_hvp says so
+//                has no C text (the derivative of lgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);

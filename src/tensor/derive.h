@@ -8,7 +8,7 @@
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/binding
  *           tensor/programs tensor/sharing
- *   offers  adx_same_rows adx_need_all adx_derive_program
+ *   offers  adx_same_rows adx_is_square adx_need_all adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -231,7 +231,9 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
         if (!adx_size_form(k->t, x->from, &from)
             || !adx_size_form(k->t, x->to, &to))
             adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
-        adx_new_var(s, from, to - 1);
+        uint32_t v = adx_new_var(s, from, to - 1);
+        if (v != UINT32_MAX)
+            s->called[v] = first + i;
     }
     for (uint32_t i = 0; i < count && adx_lowered(k); i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);

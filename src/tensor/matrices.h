@@ -281,7 +281,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
-static adx_matrix_strip adx_strip_of(const adx_matrix_side *s, int64_t k,
+static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                      int64_t i)
 {
     const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
@@ -312,11 +312,11 @@ static void adx_run_panels(const adx_matrix_product *p, const adx_matrix_side *a
             int64_t n = b->count - j;
             ad_real *to = c + i * p->crs + j * p->ccs;
             if (p->ccs == 1 && m >= ADX_TILE_M && n >= ADX_TILE_N)
-                adx_run_tile(p->fused, k, adx_strip_of(a, k, i),
-                             adx_strip_of(b, k, j), to, p->crs);
+                adx_run_tile(p->fused, k, adx_side_strip(a, k, i),
+                             adx_side_strip(b, k, j), to, p->crs);
             else
-                adx_run_edge(p, m, n, k, adx_strip_of(a, k, i),
-                             adx_strip_of(b, k, j), to);
+                adx_run_edge(p, m, n, k, adx_side_strip(a, k, i),
+                             adx_side_strip(b, k, j), to);
         }
 }
 

@@ -5,6 +5,8 @@
  * Read again, it gives the same text.
  *
  *   needs   tensor/tree
+ *   offers  adx_tree_printer adx_put_string_of adx_put_spot adx_put_natural
+ *           adx_print_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -272,8 +274,8 @@ static void adx_put_node(const adx_tree_printer *k, uint32_t node)
     case ADX_TREE_MUL:
         adx_put_operands(k, n->child, ADX_BINDS_UNARY, "*", "/");
         break;
-    case ADX_TREE_NEG:
-        adx_put_string_of(k, "-");
+    case ADX_TREE_NEG:          // -1 would be read as a number
+        adx_put_string_of(k, child->kind == ADX_TREE_NUMBER ? "neg" : "-");
         adx_put_within(k, n->child, adx_binds(child) >= ADX_BINDS_UNARY
                                     && child->kind != ADX_TREE_NEG
                                     && child->kind != ADX_TREE_NUMBER);
@@ -352,8 +354,8 @@ static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
     adx_put_string_of(k, ";\n");
 }
 
-static ADX_UNUSED void adx_print_tree(const adx_tree *tree,
-                                      ad_write_fn *write, void *user)
+static void adx_print_tree(const adx_tree *tree, ad_write_fn *write,
+                           void *user)
 {
     const adx_tree_printer k = { tree, write, user };
     for (size_t i = 1; i < tree->declared_count; i++)

@@ -18,8 +18,8 @@
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
  *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_all_written adx_mark_written adx_join_sets adx_all_gone
- *           adx_restrict
+ *           adx_marking adx_mark_points adx_all_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -400,6 +400,7 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
             j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
             if (j.var[v] == UINT32_MAX)
                 return false;
+            s->called[j.var[v]] = from->called[v];
         }
     if (!adx_join_conditions(&j))
         return false;

@@ -7,7 +7,9 @@
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run
- *   offers  adx_tensor_arrays adx_evaluate_tensor
+ *   offers  adx_tensor_arrays adx_numbers_needed adx_evaluate_tensor
+ *           adx_points_of_term adx_count_written adx_count_value adx_need_part
+ *           adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -564,16 +566,38 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
+// Marks which numbers a term writes, by its loops: others could need an inverse
+// of a map, which lives as long as the program. False: no memory.
+static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
+                              const adx_tensor_term *term, int64_t x[],
+                              adx_bitmap *bits)
+{
+    adx_set s = *term->set;
+    adx_marking m = { .bits = bits };
+    s.arena = a;
+    int64_t *form = ADX_GET(a, s.width, int64_t);
+    if (form == NULL)
+        return false;
+    adx_place_form(&s, v, term->out, false, form);
+    if (!adx_make_sparse_form(&s, form, UINT32_MAX, &m.place))
+        return false;
+    adx_walk_nest(term->loop->nest, x, adx_mark_points, &m);
+    return true;
+}
+
 // How many numbers are written. False: no memory.
 static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
-                              uint64_t *n)
+                              int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
     if (v->full || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }
-    const adx_bitmap *bits = adx_mark_written(&a, v);
+    adx_bitmap *bits = adx_new_bitmap(&a, v->size);
+    for (uint32_t j = 0; j < v->terms && bits != NULL; j++)
+        if (!adx_mark_by_loops(&a, v, &v->term[j], x, bits))
+            bits = NULL;
     *n = bits == NULL ? 0 : bits->set;
     adx_free_arena(&a);
     return bits != NULL;
@@ -585,7 +609,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
 {
     uint64_t points = 0;
     uint64_t distinct = 0;
-    bool ok = v->once || adx_count_written(t, v, &distinct);
+    bool ok = v->once || adx_count_written(t, v, x, &distinct);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         uint64_t n = adx_points_of_term(term, x);
@@ -607,6 +631,35 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
     return ok;
 }
 
+// Marks what the results of a part need that are wanted; NULL: all.
+static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
+                          const bool wanted[], bool needed[])
+{
+    const adx_tensor_program *p = t->program;
+    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
+                           : part == ADREV_TENSOR_JVP ? p->tangent_out
+                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
+                           : p->second_in;
+    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
+    memset(needed, 0, p->values * sizeof *needed);
+    for (uint32_t i = 0; i < n; i++)
+        if (result[i] != 0 && (wanted == NULL || wanted[i]))
+            needed[result[i]] = true;
+    adx_need_all(p, needed);
+}
+
+// Numbers of inputs and results.
+static size_t adx_numbers_around(const ad_tensor *t)
+{
+    const adx_tensor_program *p = t->program;
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        n += (size_t)p->value[p->input[i]].size;
+    for (uint32_t i = 0; i < t->tree.outs; i++)
+        n += (size_t)p->value[p->out[i]].size;
+    return n;
+}
+
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost)
 {
@@ -616,29 +669,17 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
-                           : part == ADREV_TENSOR_JVP ? p->tangent_out
-                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
-                           : p->second_in;
-    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
     adx_evaluating e = { .t = t };
     e.needed = (bool *)adx_take(&t->memory, p->values, sizeof *e.needed);
     e.x = (int64_t *)adx_take(&t->memory, p->vars, sizeof *e.x);
     if (e.needed != NULL && e.x != NULL) {
-        memset(e.needed, 0, p->values * sizeof *e.needed);
         memset(cost, 0, sizeof *cost);
-        for (uint32_t i = 0; i < n; i++)
-            if (result[i] != 0 && (wanted == NULL || wanted[i]))
-                e.needed[result[i]] = true;
-        adx_need_all(p, e.needed);
+        adx_need_part(t, part, wanted, e.needed);
         for (uint32_t i = 0; i < p->steps; i++)
             if (e.needed[p->order[i]]
                 && !adx_count_value(t, &p->value[p->order[i]], e.x, cost))
                 status = ADREV_ENOMEM;
-        for (uint32_t i = 0; i < t->tree.inputs; i++)
-            cost->io += (size_t)p->value[p->input[i]].size;
-        for (uint32_t i = 0; i < t->tree.outs; i++)
-            cost->io += (size_t)p->value[p->out[i]].size;
+        cost->io = adx_numbers_around(t);
         cost->work = (size_t)adx_numbers_needed(p, e.needed, NULL)
                    * sizeof(ad_real);
     } else

@@ -119,6 +119,7 @@ typedef struct adx_set {
     uint32_t width;             // room for forms: 1 + variables
     int64_t *low, *high;        // [width - 1] of each variable
     bool *gone;                 // [width - 1] it has been replaced
+    uint32_t *called;           // [width - 1] the index of the text; 0: none
     adx_set_row *row;
     int64_t *k;                 // [rows][width] constant, then coefficients
     uint32_t rows, room;
@@ -139,10 +140,11 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
     to.low = ADX_GET(s->arena, width, int64_t);
     to.high = ADX_GET(s->arena, width, int64_t);
     to.gone = ADX_GET(s->arena, width, bool);
+    to.called = ADX_GET(s->arena, width, uint32_t);
     to.row = ADX_GET(s->arena, room, adx_set_row);
     to.k = ADX_GET(s->arena, (size_t)room * width, int64_t);
-    if (to.low == NULL || to.high == NULL || to.gone == NULL || to.row == NULL
-        || to.k == NULL)
+    if (to.low == NULL || to.high == NULL || to.gone == NULL
+        || to.called == NULL || to.row == NULL || to.k == NULL)
         return false;
     for (uint32_t i = 0; i < s->rows; i++) {
         to.row[i] = s->row[i];
@@ -153,6 +155,7 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
         memcpy(to.low, s->low, s->vars * sizeof *s->low);
         memcpy(to.high, s->high, s->vars * sizeof *s->high);
         memcpy(to.gone, s->gone, s->vars * sizeof *s->gone);
+        memcpy(to.called, s->called, s->vars * sizeof *s->called);
     }
     *s = to;
     return true;

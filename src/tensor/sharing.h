@@ -42,8 +42,12 @@ static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_set *s = adx_new_set(&t->arena);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
-        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+    uint32_t formula = t->tree.array[v->array].formula;
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
+        uint32_t x = adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+        if (x != UINT32_MAX)
+            s->called[x] = t->tree.formula[formula].first + i;
+    }
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)

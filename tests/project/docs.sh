@@ -1,7 +1,7 @@
 #!/bin/sh
 # tags:
-# The programs printed in headers, README.md and docs/tensor-language.md print
-# what they say, and the reference is that of the table:
+# The programs printed in headers, README.md and pages of docs/ print what they
+# say, and the reference is that of the table:
 #                                        sh tests/project/docs.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0
 
@@ -99,6 +99,13 @@ for page in README.md docs/tensor-language.md; do
         check "program $i of $page" "$("$dir/$name$i")" "$(block text $i)"
     done
 done
+
+# One program, whose output is cut into all blocks of the page.
+page=docs/tensor-walk.md
+block c 1 > "$dir/walk.c"
+build walk
+check "the blocks of $page" "$("$dir/walk")" \
+    "$(awk '/^```/ { on = /^```text/; next } on' "$root/$page")"
 
 "$cc" -std=c11 -O1 -I"$root" "$root/tools/reference.c" -o "$dir/reference" -lm
 check "docs/operations.md (make docs)" "$("$dir/reference" | cksum)" \

@@ -12,7 +12,9 @@ strict="$strict -Wdouble-promotion -Werror"
     for source in "$root"/examples/[0-9]*.c; do
         sh "$build" "$3/$(basename "$source" .c)" $1 $strict $2
     done > /dev/null
-    sh "$build" "$3/plain/10_gaussian_mixture" $1 $strict $2 -DNO_LBFGS
+    for name in 10_gaussian_mixture 17_convolution 20_factorisation; do
+        sh "$build" "$3/plain/$name" $1 $strict $2 -DNO_LBFGS
+    done
     $1 $strict $2 "$root/examples/mixture_data.c" -o "$3/mixture_data" -lm
 }
 sh "$root/examples/check.sh" "$3"

@@ -393,6 +393,7 @@ static void test_expressions(void)
     EXPRESSION("add(c,1)*sub(c,1)", "(c + 1)*(c - 1)");
     EXPRESSION("mul(c,2)/div(c,3)", "(c*2)/(c/3)");
     EXPRESSION("neg(c)^2", "(-c)^2");
+    EXPRESSION("neg(1)*c", "neg(1)*c");
     EXPRESSION("floor(c) + sign(c)", "floor(c) + sign(c)");
     EXPRESSION("detach(c + 1)", "detach(c + 1)");
     EXPRESSION("max(c, min(c, 1))", "max(c, min(c, 1))");
