@@ -107,8 +107,8 @@ typedef struct ad_tensor_error {
 // All-zero bytes are the defaults.
 typedef struct ad_tensor_options {
     const ad_allocator *allocator;  // NULL: the C library's
-    bool as_written;        // products in no other order than the text's;
-                            // sums after the products
+    bool as_written;        // products in no other order than the text's, sums
+                            // after the products, and e + e not as 2*e
     bool fused;             // c + a*b in one rounding where sums of products
                             // are formed. Bits are the same on all machines; a
                             // processor without fma takes long
@@ -5261,9 +5261,9 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
 static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
                          const adx_tensor_term *only, adx_value_key *key)
 {
-    uint32_t width = 1;
+    uint32_t width = only != NULL ? only->set->width : 1;
     adx_key_writer w = { 0 };
-    for (uint32_t i = 0; i < v->terms; i++)
+    for (uint32_t i = 0; only == NULL && i < v->terms; i++)
         if (v->term[i].set->width > width)
             width = v->term[i].set->width;
     w.name = ADX_GET(&t->arena, width, uint32_t);

@@ -202,9 +202,9 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
 static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
                          const adx_tensor_term *only, adx_value_key *key)
 {
-    uint32_t width = 1;
+    uint32_t width = only != NULL ? only->set->width : 1;
     adx_key_writer w = { 0 };
-    for (uint32_t i = 0; i < v->terms; i++)
+    for (uint32_t i = 0; only == NULL && i < v->terms; i++)
         if (v->term[i].set->width > width)
             width = v->term[i].set->width;
     w.name = ADX_GET(&t->arena, width, uint32_t);
