@@ -280,8 +280,8 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
-static adx_matrix_strip adx_strip_of(const adx_matrix_side *s, int64_t k,
-                                     int64_t i)
+static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
+                                       int64_t i)
 {
     const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
     const adx_matrix_strip in_place = { s->from + i * s->step, s->step,
@@ -311,11 +311,11 @@ static void adx_run_part(const adx_matrix_product *p, const adx_matrix_side *a,
             int64_t n = b->count - j;
             ad_real *to = c + i * p->crs + j * p->ccs;
             if (p->ccs == 1 && m >= ADX_TILE_M && n >= ADX_TILE_N)
-                adx_run_tile(p->fused, k, adx_strip_of(a, k, i),
-                             adx_strip_of(b, k, j), to, p->crs);
+                adx_run_tile(p->fused, k, adx_side_strip(a, k, i),
+                             adx_side_strip(b, k, j), to, p->crs);
             else
-                adx_run_edge(p, m, n, k, adx_strip_of(a, k, i),
-                             adx_strip_of(b, k, j), to);
+                adx_run_edge(p, m, n, k, adx_side_strip(a, k, i),
+                             adx_side_strip(b, k, j), to);
         }
 }
 
@@ -399,6 +399,8 @@ typedef struct adx_matrices {
 // Below this, the loops of a nest are as fast: then dot products may be summed
 // in parts.
 enum { ADX_MATRIX_LEAST = 8, ADX_PRODUCT_LEAST = 2048 };
+
+ADX_SELDOM_BEGIN
 
 // Places as forms of the variables: what is written, and the factors.
 typedef struct adx_matrix_forms {
@@ -547,6 +549,8 @@ static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
     *nest = by;
     return adx_make_matrices(t, &f, by, var, term->k);
 }
+
+ADX_SELDOM_END
 
 /* --- evaluation ----------------------------------------------------------- */
 
