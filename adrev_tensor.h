@@ -5061,10 +5061,10 @@ ADX_SELDOM_END
 
 /* === tensor/sharing =========================================================
  * What is equal is computed once. A value has a key: a list of numbers which is
- * the same for values that are made of the same terms, whatever the variables of
- * their sets are called. A value whose key is known already is the earlier one;
- * a result of the caller's, which has an array of its own, becomes a copy of it.
- * Equal terms of one sum are counted: e + e is 2*e.
+ * the same for values that are made of the same terms, whatever the variables
+ * of their sets are called. A value whose key is known already is the earlier
+ * one; a result of the caller's, which has an array of its own, becomes a copy
+ * of it. Equal terms of one sum are counted: e + e is 2*e.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/programs
  *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
@@ -5294,7 +5294,8 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value);
 
 // Whether each point of a term writes a number that no other point writes:
 // every variable has an index of its own.
-static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
+static bool adx_writes_once(const adx_tensor_value *v,
+                            const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
     uint32_t own = 0;
@@ -5382,7 +5383,8 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
     for (uint32_t i = 0; i < n; i++) {
         if (!adx_make_value_key(t, v, &v->term[i], &key[i]))
             return;
-        first[i] = v->term[i].most != 0 ? i : adx_equal_term(key, slot, room, i);
+        first[i] = v->term[i].most != 0 ? i
+                 : adx_equal_term(key, slot, room, i);
         k[first[i]] += v->term[i].k;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -5398,7 +5400,7 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
             adx_scale_term(t, value, i, k[first[i]]);
 }
 
-/* --- equal values ---------------------------------------------------------- */
+/* --- equal values --------------------------------------------------------- */
 
 // Values by their keys.
 struct adx_shared_values {
@@ -5439,8 +5441,8 @@ static adx_shared_values *adx_widen_shared(adx_arena *a,
     return s;
 }
 
-// The value with the key of this one, which is noted if there is none yet. 0: no
-// memory.
+// The value with the key of this one, which is noted if there is none yet.
+// 0: no memory.
 static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
 {
     adx_value_key key;
@@ -6241,7 +6243,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 
 // The variables of the points at which two products are multiplied; in the end
 // also those that no factor has.
-static uint64_t adx_path_at(const adx_product_path *p, uint32_t one, uint32_t other)
+static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
+                            uint32_t other)
 {
     uint64_t none = p->live & ~adx_path_vars(p, adx_path_whole(p));
     return adx_path_after(p, one) | adx_path_after(p, other)
@@ -7644,8 +7647,8 @@ ADX_SELDOM_END
  *
  * or, `fused`, c = fma(k*a[0], b[0], c) and so on. The loops of the term's nest
  * do the same, for the variable that they have innermost is i or j. They run
- * where there is no memory for panels. So bits depend on the sizes alone, if the
- * compiler does not contract.
+ * where there is no memory for panels. So bits depend on the sizes alone, if
+ * the compiler does not contract.
  *
  *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs
@@ -7880,8 +7883,8 @@ static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
         adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
 }
 
-// A tile at the edge of C, or one whose numbers do not lie side by side: through
-// a tile that is full. What it has too much is not looked at.
+// A tile at the edge of C, or one whose numbers do not lie side by side, by way
+// of a tile that is full. What it has too much is not looked at.
 static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
                          int64_t k, adx_matrix_strip a, adx_matrix_strip b,
                          ad_real *c)
@@ -8010,7 +8013,7 @@ static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
         }
 }
 
-/* --- terms that are products of matrices ----------------------------------- */
+/* --- terms that are products of matrices ---------------------------------- */
 
 // A loop around the product; by how much places change: of what is written, and
 // of the two factors.
@@ -8060,8 +8063,8 @@ static int64_t adx_var_extent(const adx_set *s, uint32_t v)
     return s->high[v] - s->low[v] + 1;
 }
 
-// The variable of the largest extent that is written and is in factor `in` only.
-// UINT32_MAX: there is none.
+// The variable of the largest extent that is written and is in factor `in`
+// only. UINT32_MAX: there is none.
 static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
 {
     uint32_t best = UINT32_MAX;
@@ -8136,7 +8139,8 @@ static adx_matrices *adx_make_matrices(ad_tensor *t,
     if (to == NULL || !adx_add_matrix_loops(t, f, nest, var, to))
         return NULL;
     to->product = (adx_matrix_product){
-        .m = adx_var_extent(f->set, var[0]), .k = adx_var_extent(f->set, var[1]),
+        .m = adx_var_extent(f->set, var[0]),
+        .k = adx_var_extent(f->set, var[1]),
         .n = adx_var_extent(f->set, var[2]),
         .ars = form[1][1 + var[0]], .acs = form[1][1 + var[1]],
         .brs = form[2][1 + var[1]], .bcs = form[2][1 + var[2]],

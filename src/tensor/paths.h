@@ -65,7 +65,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 
 // The variables of the points at which two products are multiplied; in the end
 // also those that no factor has.
-static uint64_t adx_path_at(const adx_product_path *p, uint32_t one, uint32_t other)
+static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
+                            uint32_t other)
 {
     uint64_t none = p->live & ~adx_path_vars(p, adx_path_whole(p));
     return adx_path_after(p, one) | adx_path_after(p, other)
