@@ -119,8 +119,8 @@ typedef struct ad_tensor_error {
 // All-zero bytes are the defaults.
 typedef struct ad_tensor_options {
     const ad_allocator *allocator;  // NULL: the C library's
-    bool as_written;        // products in no other order than the text's;
-                            // sums after the products
+    bool as_written;        // products in no other order than the text's, sums
+                            // after the products, and e + e not as 2*e
     bool fused;             // c + a*b in one rounding where sums of products
                             // are formed. Bits are the same on all machines; a
                             // processor without fma takes long
@@ -5335,10 +5335,10 @@ ADX_SELDOM_END
 
 /* === tensor/sharing =========================================================
  * What is equal is computed once. A value has a key: a list of numbers which is
- * the same for values that are made of the same terms, whatever the variables of
- * their sets are called. A value whose key is known already is the earlier one;
- * a result of the caller's, which has an array of its own, becomes a copy of it.
- * Equal terms of one sum are counted: e + e is 2*e.
+ * the same for values that are made of the same terms, whatever the variables
+ * of their sets are called. A value whose key is known already is the earlier
+ * one; a result of the caller's, which has an array of its own, becomes a copy
+ * of it. Equal terms of one sum are counted: e + e is 2*e.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/programs
  *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
@@ -5539,9 +5539,9 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
 static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
                          const adx_tensor_term *only, adx_value_key *key)
 {
-    uint32_t width = 1;
+    uint32_t width = only != NULL ? only->set->width : 1;
     adx_key_writer w = { 0 };
-    for (uint32_t i = 0; i < v->terms; i++)
+    for (uint32_t i = 0; only == NULL && i < v->terms; i++)
         if (v->term[i].set->width > width)
             width = v->term[i].set->width;
     w.name = ADX_GET(&t->arena, width, uint32_t);
@@ -5572,7 +5572,8 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value);
 
 // Whether each point of a term writes a number that no other point writes:
 // every variable has an index of its own, but those that maps give.
-static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
+static bool adx_writes_once(const adx_tensor_value *v,
+                            const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
     bool *given = ADX_GET(s->arena, s->vars, bool);
@@ -5666,7 +5667,8 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
     for (uint32_t i = 0; i < n; i++) {
         if (!adx_make_value_key(t, v, &v->term[i], &key[i]))
             return;
-        first[i] = v->term[i].most != 0 ? i : adx_equal_term(key, slot, room, i);
+        first[i] = v->term[i].most != 0 ? i
+                 : adx_equal_term(key, slot, room, i);
         k[first[i]] += v->term[i].k;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -5682,7 +5684,7 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
             adx_scale_term(t, value, i, k[first[i]]);
 }
 
-/* --- equal values ---------------------------------------------------------- */
+/* --- equal values --------------------------------------------------------- */
 
 // Values by their keys.
 struct adx_shared_values {
@@ -5723,8 +5725,8 @@ static adx_shared_values *adx_widen_shared(adx_arena *a,
     return s;
 }
 
-// The value with the key of this one, which is noted if there is none yet. 0: no
-// memory.
+// The value with the key of this one, which is noted if there is none yet.
+// 0: no memory.
 static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
 {
     adx_value_key key;
@@ -6527,7 +6529,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 
 // The variables of the points at which two products are multiplied; in the end
 // also those that no factor has.
-static uint64_t adx_path_at(const adx_product_path *p, uint32_t one, uint32_t other)
+static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
+                            uint32_t other)
 {
     uint64_t none = p->live & ~adx_path_vars(p, adx_path_whole(p));
     return adx_path_after(p, one) | adx_path_after(p, other)
@@ -6577,9 +6580,15 @@ static double adx_written_cost(const adx_product_path *p)
     return all;
 }
 
-// Finds the cheapest order. False: the text's is as cheap, or no memory.
+// Finds the cheapest order. False: the text's is as cheap, as it is where all
+// factors have all variables; or no memory.
 static bool adx_find_path(adx_arena *a, adx_product_path *p)
 {
+    bool differ = false;
+    for (uint32_t i = 0; i < p->factors; i++)
+        differ = differ || p->has[i] != p->live;
+    if (!differ)
+        return false;
     p->step = ADX_GET(a, (size_t)1 << p->factors, adx_path_step);
     for (uint32_t s = 1; p->step != NULL && s <= adx_path_whole(p); s++)
         adx_find_step(p, s);
@@ -8677,8 +8686,8 @@ static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
  *
  * or, `fused`, c = fma(k*a[0], b[0], c) and so on. The loops of the term's nest
  * do the same, for the variable that they have innermost is i or j. They run
- * where there is no memory for panels. So bits depend on the sizes alone, if the
- * compiler does not contract.
+ * where there is no memory for panels. So bits depend on the sizes alone, if
+ * the compiler does not contract.
  *
  *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs
@@ -8914,8 +8923,8 @@ static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
         adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
 }
 
-// A tile at the edge of C, or one whose numbers do not lie side by side: through
-// a tile that is full. What it has too much is not looked at.
+// A tile at the edge of C, or one whose numbers do not lie side by side, by way
+// of a tile that is full. What it has too much is not looked at.
 static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
                          int64_t k, adx_matrix_strip a, adx_matrix_strip b,
                          ad_real *c)
@@ -8945,7 +8954,7 @@ typedef struct adx_matrix_side {
 } adx_matrix_side;
 
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
-                                     int64_t i)
+                                       int64_t i)
 {
     const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
     const adx_matrix_strip in_place = { s->from + i * s->step, s->step,
@@ -9044,7 +9053,7 @@ static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
         }
 }
 
-/* --- terms that are products of matrices ----------------------------------- */
+/* --- terms that are products of matrices ---------------------------------- */
 
 // A loop around the product; by how much places change: of what is written, and
 // of the two factors.
@@ -9066,6 +9075,8 @@ typedef struct adx_matrices {
 // Below this, the loops of a nest are as fast: then dot products may be summed
 // in parts.
 enum { ADX_MATRIX_LEAST = 8, ADX_PRODUCT_LEAST = 2048 };
+
+ADX_SELDOM_BEGIN
 
 // Places as forms of the variables: what is written, and the factors.
 typedef struct adx_matrix_forms {
@@ -9095,8 +9106,8 @@ static int64_t adx_var_extent(const adx_set *s, uint32_t v)
     return s->high[v] - s->low[v] + 1;
 }
 
-// The variable of the largest extent that is written and is in factor `in` only.
-// UINT32_MAX: there is none.
+// The variable of the largest extent that is written and is in factor `in`
+// only. UINT32_MAX: there is none.
 static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
 {
     uint32_t best = UINT32_MAX;
@@ -9175,7 +9186,8 @@ static adx_matrices *adx_make_matrices(ad_tensor *t,
     memcpy(to->var, var, sizeof to->var);
     to->low = f->set->low;
     to->product = (adx_matrix_product){
-        .m = adx_var_extent(f->set, var[0]), .k = adx_var_extent(f->set, var[1]),
+        .m = adx_var_extent(f->set, var[0]),
+        .k = adx_var_extent(f->set, var[1]),
         .n = adx_var_extent(f->set, var[2]),
         .ars = form[1][1 + var[0]], .acs = form[1][1 + var[1]],
         .brs = form[2][1 + var[1]], .bcs = form[2][1 + var[2]],
@@ -9220,6 +9232,8 @@ static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
     *nest = by;
     return adx_make_matrices(t, &f, by, var, term->k);
 }
+
+ADX_SELDOM_END
 
 /* --- evaluation ----------------------------------------------------------- */
 

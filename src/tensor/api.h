@@ -28,8 +28,8 @@ typedef struct ad_tensor_error {
 // All-zero bytes are the defaults.
 typedef struct ad_tensor_options {
     const ad_allocator *allocator;  // NULL: the C library's
-    bool as_written;        // products in no other order than the text's;
-                            // sums after the products
+    bool as_written;        // products in no other order than the text's, sums
+                            // after the products, and e + e not as 2*e
     bool fused;             // c + a*b in one rounding where sums of products
                             // are formed. Bits are the same on all machines; a
                             // processor without fma takes long

@@ -14,8 +14,8 @@
  *
  * or, `fused`, c = fma(k*a[0], b[0], c) and so on. The loops of the term's nest
  * do the same, for the variable that they have innermost is i or j. They run
- * where there is no memory for panels. So bits depend on the sizes alone, if the
- * compiler does not contract.
+ * where there is no memory for panels. So bits depend on the sizes alone, if
+ * the compiler does not contract.
  *
  *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs
@@ -251,8 +251,8 @@ static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
         adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
 }
 
-// A tile at the edge of C, or one whose numbers do not lie side by side: through
-// a tile that is full. What it has too much is not looked at.
+// A tile at the edge of C, or one whose numbers do not lie side by side, by way
+// of a tile that is full. What it has too much is not looked at.
 static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
                          int64_t k, adx_matrix_strip a, adx_matrix_strip b,
                          ad_real *c)
@@ -282,7 +282,7 @@ typedef struct adx_matrix_side {
 } adx_matrix_side;
 
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
-                                     int64_t i)
+                                       int64_t i)
 {
     const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
     const adx_matrix_strip in_place = { s->from + i * s->step, s->step,
@@ -381,7 +381,7 @@ static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
         }
 }
 
-/* --- terms that are products of matrices ----------------------------------- */
+/* --- terms that are products of matrices ---------------------------------- */
 
 // A loop around the product; by how much places change: of what is written, and
 // of the two factors.
@@ -403,6 +403,8 @@ typedef struct adx_matrices {
 // Below this, the loops of a nest are as fast: then dot products may be summed
 // in parts.
 enum { ADX_MATRIX_LEAST = 8, ADX_PRODUCT_LEAST = 2048 };
+
+ADX_SELDOM_BEGIN
 
 // Places as forms of the variables: what is written, and the factors.
 typedef struct adx_matrix_forms {
@@ -432,8 +434,8 @@ static int64_t adx_var_extent(const adx_set *s, uint32_t v)
     return s->high[v] - s->low[v] + 1;
 }
 
-// The variable of the largest extent that is written and is in factor `in` only.
-// UINT32_MAX: there is none.
+// The variable of the largest extent that is written and is in factor `in`
+// only. UINT32_MAX: there is none.
 static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
 {
     uint32_t best = UINT32_MAX;
@@ -512,7 +514,8 @@ static adx_matrices *adx_make_matrices(ad_tensor *t,
     memcpy(to->var, var, sizeof to->var);
     to->low = f->set->low;
     to->product = (adx_matrix_product){
-        .m = adx_var_extent(f->set, var[0]), .k = adx_var_extent(f->set, var[1]),
+        .m = adx_var_extent(f->set, var[0]),
+        .k = adx_var_extent(f->set, var[1]),
         .n = adx_var_extent(f->set, var[2]),
         .ars = form[1][1 + var[0]], .acs = form[1][1 + var[1]],
         .brs = form[2][1 + var[1]], .bcs = form[2][1 + var[2]],
@@ -557,6 +560,8 @@ static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
     *nest = by;
     return adx_make_matrices(t, &f, by, var, term->k);
 }
+
+ADX_SELDOM_END
 
 /* --- evaluation ----------------------------------------------------------- */
 

@@ -65,7 +65,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 
 // The variables of the points at which two products are multiplied; in the end
 // also those that no factor has.
-static uint64_t adx_path_at(const adx_product_path *p, uint32_t one, uint32_t other)
+static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
+                            uint32_t other)
 {
     uint64_t none = p->live & ~adx_path_vars(p, adx_path_whole(p));
     return adx_path_after(p, one) | adx_path_after(p, other)
@@ -115,9 +116,15 @@ static double adx_written_cost(const adx_product_path *p)
     return all;
 }
 
-// Finds the cheapest order. False: the text's is as cheap, or no memory.
+// Finds the cheapest order. False: the text's is as cheap, as it is where all
+// factors have all variables; or no memory.
 static bool adx_find_path(adx_arena *a, adx_product_path *p)
 {
+    bool differ = false;
+    for (uint32_t i = 0; i < p->factors; i++)
+        differ = differ || p->has[i] != p->live;
+    if (!differ)
+        return false;
     p->step = ADX_GET(a, (size_t)1 << p->factors, adx_path_step);
     for (uint32_t s = 1; p->step != NULL && s <= adx_path_whole(p); s++)
         adx_find_step(p, s);

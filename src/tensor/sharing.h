@@ -2,10 +2,10 @@
 
 /* === tensor/sharing =========================================================
  * What is equal is computed once. A value has a key: a list of numbers which is
- * the same for values that are made of the same terms, whatever the variables of
- * their sets are called. A value whose key is known already is the earlier one;
- * a result of the caller's, which has an array of its own, becomes a copy of it.
- * Equal terms of one sum are counted: e + e is 2*e.
+ * the same for values that are made of the same terms, whatever the variables
+ * of their sets are called. A value whose key is known already is the earlier
+ * one; a result of the caller's, which has an array of its own, becomes a copy
+ * of it. Equal terms of one sum are counted: e + e is 2*e.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/programs
  *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
@@ -206,9 +206,9 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
 static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
                          const adx_tensor_term *only, adx_value_key *key)
 {
-    uint32_t width = 1;
+    uint32_t width = only != NULL ? only->set->width : 1;
     adx_key_writer w = { 0 };
-    for (uint32_t i = 0; i < v->terms; i++)
+    for (uint32_t i = 0; only == NULL && i < v->terms; i++)
         if (v->term[i].set->width > width)
             width = v->term[i].set->width;
     w.name = ADX_GET(&t->arena, width, uint32_t);
@@ -239,7 +239,8 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value);
 
 // Whether each point of a term writes a number that no other point writes:
 // every variable has an index of its own, but those that maps give.
-static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
+static bool adx_writes_once(const adx_tensor_value *v,
+                            const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
     bool *given = ADX_GET(s->arena, s->vars, bool);
@@ -333,7 +334,8 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
     for (uint32_t i = 0; i < n; i++) {
         if (!adx_make_value_key(t, v, &v->term[i], &key[i]))
             return;
-        first[i] = v->term[i].most != 0 ? i : adx_equal_term(key, slot, room, i);
+        first[i] = v->term[i].most != 0 ? i
+                 : adx_equal_term(key, slot, room, i);
         k[first[i]] += v->term[i].k;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -349,7 +351,7 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
             adx_scale_term(t, value, i, k[first[i]]);
 }
 
-/* --- equal values ---------------------------------------------------------- */
+/* --- equal values --------------------------------------------------------- */
 
 // Values by their keys.
 struct adx_shared_values {
@@ -390,8 +392,8 @@ static adx_shared_values *adx_widen_shared(adx_arena *a,
     return s;
 }
 
-// The value with the key of this one, which is noted if there is none yet. 0: no
-// memory.
+// The value with the key of this one, which is noted if there is none yet.
+// 0: no memory.
 static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
 {
     adx_value_key key;
