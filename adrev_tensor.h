@@ -8673,6 +8673,7 @@ typedef struct adx_emission {
     adx_arena *a;
     const adx_fusion *f;
     adx_table_list *tables;
+    bool loaded;                // tables are parameters
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
@@ -8707,6 +8708,18 @@ static uint32_t adx_table_number(adx_emission *e, const void *data, uint64_t n,
     }
     l->table[i].read = true;
     return i;
+}
+
+// Tables are constants of the file, whose name is in front; or parameters.
+typedef struct adx_table_called { char text[128]; } adx_table_called;
+
+static adx_table_called adx_table_name(const adx_emission *e, uint32_t number)
+{
+    adx_table_called name;
+    snprintf(name.text, sizeof name.text, "%s%st%lu",
+             e->loaded ? "" : e->text.name, e->loaded ? "" : "_",
+             (unsigned long)number);
+    return name;
 }
 
 /* --- lines and forms ----------------------------------------------------- */
@@ -9306,8 +9319,8 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
         ADX_SAY_OPEN(e, "if (at%lu >= 0 && at%lu < %llu)", x, x,
                  (unsigned long long)l->table->n);
     adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s(t%lu[at%lu] - (", x,
-            l->k < 0 ? "-" : "", (unsigned long)table, x);
+    adx_say(&e->text, "const long x%lu = %s(%s[at%lu] - (", x,
+            l->k < 0 ? "-" : "", adx_table_name(e, table).text, x);
     adx_say_sparse(e, &l->form);
     adx_say(&e->text, "));\n");
     bool plain = l->k == 1 && l->form.n == 0 && l->form.c == 0;
@@ -9336,12 +9349,12 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
         || adx_sparse_extreme(k->nest, &l->form, true) > (double)t->high)
         ADX_SAY_OPEN(e, "if (value%lu >= 0 && value%lu <= %lld)", x, x,
                  (long long)(t->high - t->low));
-    ADX_SAY_OPEN(e, "for (unsigned long q%lu = t%lu[value%lu]; q%lu < "
-             "t%lu[value%lu + 1]; q%lu++)", x, (unsigned long)start, x, x,
-             (unsigned long)start, x, x);
+    const adx_table_called from = adx_table_name(e, start);
+    ADX_SAY_OPEN(e, "for (unsigned long q%lu = %s[value%lu]; q%lu < "
+             "%s[value%lu + 1]; q%lu++)", x, from.text, x, x, from.text, x, x);
     adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s((long)t%lu[q%lu] - (", x,
-            l->k < 0 ? "-" : "", (unsigned long)argument, x);
+    adx_say(&e->text, "const long x%lu = %s((long)%s[q%lu] - (", x,
+            l->k < 0 ? "-" : "", adx_table_name(e, argument).text, x);
     adx_say_sparse(e, &l->argument);
     adx_say_rest(e, -t->from, true);
     adx_say(&e->text, "));\n");
@@ -9369,17 +9382,19 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
         ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
     else if (bit)
         ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
-                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
-                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
-                 (unsigned long long)c->bits->n, (unsigned long)table);
+                 ? "if (is >= 0 && is < %llu && (%s[is / 64] >> is %% 64 & 1))"
+                 : "if (is < 0 || is >= %llu || !(%s[is / 64] >> is %% 64 & 1))",
+                 (unsigned long long)c->bits->n,
+                 adx_table_name(e, table).text);
     else {
         adx_say_indent(e);
         adx_say(&e->text, "const long at = ");
         adx_say_sparse(e, &c->argument);
         adx_say_rest(e, -c->table->from, true);
         adx_say(&e->text, ";\n");
-        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && t%lu[at] == is)",
-                 (unsigned long long)c->table->n, (unsigned long)table);
+        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && %s[at] == is)",
+                 (unsigned long long)c->table->n,
+                     adx_table_name(e, table).text);
     }
 }
 
@@ -9391,6 +9406,8 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
     }
+    if (l->kind != ADX_LEVEL_RANGE)         // nobody may read it
+        ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
 }
@@ -9549,10 +9566,12 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
     ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
     ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
+    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[j]");
     adx_close_to(e, inside);
     ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
     ADX_SAY_LINE(e, "const long x%lu = i;", x);
+    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[0]");
     adx_close_to(e, inside);
     adx_say_indent(e);
@@ -9808,6 +9827,8 @@ static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
     e->text.user = &body;
     head.user = &all;
     adx_say_step(e, value);
+    for (uint32_t i = 0; i < k->t->program->values; i++)
+        e->read[i] = e->read[i] && !e->written[i];
     adx_say_parameters(k, e, &head);
     adx_say(&head, "\n{\n");
     adx_put_text(&head, (const char *)body.v, body.n);
@@ -9831,7 +9852,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     const adx_tensor_program *p = k->t->program;
     adx_fusion *f = &k->part[part];
     adx_emission e = { .a = &k->a, .f = f, .tables = &k->tables,
-                       .helper = k->helper };
+                       .loaded = k->loaded, .helper = k->helper };
     const ad_c_options *o = k->options;
     e.text.write = adx_put_bytes;
     e.text.name = o->name == NULL ? "f" : o->name;
@@ -9909,8 +9930,8 @@ static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
                                uint32_t number)
 {
     const adx_table_data *d = &k->tables.table[number];
-    adx_say(t, "static const %s t%lu[%llu] = {", adx_table_type(k, d->kind),
-            (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
+    adx_say(t, "static const %s %s_t%lu[%llu] = {",
+            adx_table_type(k, d->kind), t->name, (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
     for (uint64_t i = 0; i < d->n; i++) {
         adx_say(t, i % 10 == 0 ? "\n    " : " ");
         if (d->kind == ADX_TABLE_WORDS)
@@ -9971,6 +9992,7 @@ typedef struct adx_part_result {
     uint32_t like;              // a value of its shape
     const char *array;
     uint32_t order;
+    bool used;                  // r... stands in the text
 } adx_part_result;
 
 typedef struct adx_part_writing {
@@ -9980,6 +10002,7 @@ typedef struct adx_part_writing {
     adx_part_result *result;
     uint32_t results;
     bool *needs;                // [values] what one result needs
+    bool given[3];              // x, v and w stand in the text
 } adx_part_writing;
 
 static void adx_list_results(adx_part_writing *w, const uint32_t value[],
@@ -9988,7 +10011,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
 {
     for (uint32_t i = 0; i < n; i++)
         w->result[w->results++] = (adx_part_result){ value[i], like[i], array,
-                                                     i };
+                                                     i, false };
 }
 
 // False: no memory.
@@ -10025,6 +10048,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
         if (w->result[i].value == 0 || !w->needs[value])
             continue;
         adx_say(w->t, "%sr%lu", before, (unsigned long)i);
+        w->result[i].used = true;
         before = " | ";
     }
 }
@@ -10057,6 +10081,7 @@ static void adx_say_given(adx_part_writing *w)
             continue;
         const char *array = adx_array_of_given(v->kind);
         unsigned long order = v->order;
+        w->given[array[0] == 'x' ? 0 : array[0] == 'v' ? 1 : 2] = true;
         adx_say(w->t, "    const %s *const b%lu = %s != 0 ? %s[%lu] : 0;\n",
                 w->t->real, (unsigned long)i, array, array, order);
         if (v->size == 0)
@@ -10067,12 +10092,34 @@ static void adx_say_given(adx_part_writing *w)
     }
 }
 
-static void adx_say_wanted(adx_part_writing *w)
+// Whether an array of arrays stands in the text.
+static bool adx_is_parameter_used(const adx_part_writing *w, const char *array)
 {
+    bool used = (strcmp(array, "x") == 0 && w->given[0])
+             || (strcmp(array, "v") == 0 && w->given[1])
+             || (strcmp(array, "w") == 0 && w->given[2]);
     for (uint32_t i = 0; i < w->results; i++)
-        adx_say(w->t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
-                (unsigned long)i, w->result[i].array, w->result[i].array,
-                (unsigned long)w->result[i].order);
+        used = used || (w->result[i].used
+                        && strcmp(w->result[i].array, array) == 0);
+    return used;
+}
+
+// Says which results are wanted, where that matters. Compilers warn of what is
+// not used.
+static void adx_say_wanted(const adx_part_writing *w, adx_text *t)
+{
+    static const char *const parameters[ADX_TENSOR_PARTS][5] = {
+        { "x", "y" }, { "x", "v", "y", "dy" }, { "x", "w", "y", "dx" },
+        { "x", "w", "v", "hv" }
+    };
+    for (uint32_t i = 0; i < 5 && parameters[w->part][i] != NULL; i++)
+        if (!adx_is_parameter_used(w, parameters[w->part][i]))
+            adx_say(t, "    (void)%s;\n", parameters[w->part][i]);
+    for (uint32_t i = 0; i < w->results; i++)
+        if (w->result[i].used)
+            adx_say(t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
+                    (unsigned long)i, w->result[i].array, w->result[i].array,
+                    (unsigned long)w->result[i].order);
 }
 
 // Declares where values are stored: in work, unless they are results that are
@@ -10089,9 +10136,11 @@ static uint64_t adx_say_stored(adx_part_writing *w)
         while (r < w->results && w->result[r].value != i)
             r++;
         adx_say(w->t, "    %s *const b%lu = ", w->t->real, (unsigned long)i);
-        if (r < w->results)
+        if (r < w->results) {
+            w->result[r].used = true;
             adx_say(w->t, "r%lu ? %s[%lu] : ", (unsigned long)r,
                     w->result[r].array, (unsigned long)w->result[r].order);
+        }
         adx_say(w->t, "work + %llu;\n",
                 (unsigned long long)(at + (uint64_t)v->first));
         at += v->span;
@@ -10145,10 +10194,11 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
-        const adx_part_result *r = &w->result[i];
+        adx_part_result *r = &w->result[i];
         const adx_tensor_value *v = adx_tensor_value_at(w->k->t, r->like);
         if (r->value != 0 || v->size == 0)
             continue;
+        r->used = true;
         adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
         for (uint32_t d = 0; d < v->dims; d++)
             adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
@@ -10188,7 +10238,6 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
     to.user = &body;
     to.bytes = 0;
     w.t = &to;
-    adx_say_wanted(&w);
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
     adx_say(&to, "    unsigned char *const done = (unsigned char *)"
@@ -10203,6 +10252,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
             (unsigned long long)(numbers == 0 ? 1 : numbers));
     adx_say_prototype(t, as->name, as->parameters);
     adx_say(t, "\n{\n");
+    adx_say_wanted(&w, t);
     adx_put_text(t, (const char *)body.v, body.n);
     adx_say(t, "    return 0;\n}\n\n");
     if (body.failed)

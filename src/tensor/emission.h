@@ -51,6 +51,7 @@ typedef struct adx_emission {
     adx_arena *a;
     const adx_fusion *f;
     adx_table_list *tables;
+    bool loaded;                // tables are parameters
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
@@ -85,6 +86,18 @@ static uint32_t adx_table_number(adx_emission *e, const void *data, uint64_t n,
     }
     l->table[i].read = true;
     return i;
+}
+
+// Tables are constants of the file, whose name is in front; or parameters.
+typedef struct adx_table_called { char text[128]; } adx_table_called;
+
+static adx_table_called adx_table_name(const adx_emission *e, uint32_t number)
+{
+    adx_table_called name;
+    snprintf(name.text, sizeof name.text, "%s%st%lu",
+             e->loaded ? "" : e->text.name, e->loaded ? "" : "_",
+             (unsigned long)number);
+    return name;
 }
 
 /* --- lines and forms ----------------------------------------------------- */
@@ -684,8 +697,8 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
         ADX_SAY_OPEN(e, "if (at%lu >= 0 && at%lu < %llu)", x, x,
                  (unsigned long long)l->table->n);
     adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s(t%lu[at%lu] - (", x,
-            l->k < 0 ? "-" : "", (unsigned long)table, x);
+    adx_say(&e->text, "const long x%lu = %s(%s[at%lu] - (", x,
+            l->k < 0 ? "-" : "", adx_table_name(e, table).text, x);
     adx_say_sparse(e, &l->form);
     adx_say(&e->text, "));\n");
     bool plain = l->k == 1 && l->form.n == 0 && l->form.c == 0;
@@ -714,12 +727,12 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
         || adx_sparse_extreme(k->nest, &l->form, true) > (double)t->high)
         ADX_SAY_OPEN(e, "if (value%lu >= 0 && value%lu <= %lld)", x, x,
                  (long long)(t->high - t->low));
-    ADX_SAY_OPEN(e, "for (unsigned long q%lu = t%lu[value%lu]; q%lu < "
-             "t%lu[value%lu + 1]; q%lu++)", x, (unsigned long)start, x, x,
-             (unsigned long)start, x, x);
+    const adx_table_called from = adx_table_name(e, start);
+    ADX_SAY_OPEN(e, "for (unsigned long q%lu = %s[value%lu]; q%lu < "
+             "%s[value%lu + 1]; q%lu++)", x, from.text, x, x, from.text, x, x);
     adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s((long)t%lu[q%lu] - (", x,
-            l->k < 0 ? "-" : "", (unsigned long)argument, x);
+    adx_say(&e->text, "const long x%lu = %s((long)%s[q%lu] - (", x,
+            l->k < 0 ? "-" : "", adx_table_name(e, argument).text, x);
     adx_say_sparse(e, &l->argument);
     adx_say_rest(e, -t->from, true);
     adx_say(&e->text, "));\n");
@@ -747,17 +760,19 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
         ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
     else if (bit)
         ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
-                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
-                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
-                 (unsigned long long)c->bits->n, (unsigned long)table);
+                 ? "if (is >= 0 && is < %llu && (%s[is / 64] >> is %% 64 & 1))"
+                 : "if (is < 0 || is >= %llu || !(%s[is / 64] >> is %% 64 & 1))",
+                 (unsigned long long)c->bits->n,
+                 adx_table_name(e, table).text);
     else {
         adx_say_indent(e);
         adx_say(&e->text, "const long at = ");
         adx_say_sparse(e, &c->argument);
         adx_say_rest(e, -c->table->from, true);
         adx_say(&e->text, ";\n");
-        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && t%lu[at] == is)",
-                 (unsigned long long)c->table->n, (unsigned long)table);
+        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && %s[at] == is)",
+                 (unsigned long long)c->table->n,
+                     adx_table_name(e, table).text);
     }
 }
 
@@ -769,6 +784,8 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
     }
+    if (l->kind != ADX_LEVEL_RANGE)         // nobody may read it
+        ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
 }
@@ -927,10 +944,12 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
     ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
     ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
+    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[j]");
     adx_close_to(e, inside);
     ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
     ADX_SAY_LINE(e, "const long x%lu = i;", x);
+    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[0]");
     adx_close_to(e, inside);
     adx_say_indent(e);

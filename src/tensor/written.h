@@ -142,6 +142,8 @@ static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
     e->text.user = &body;
     head.user = &all;
     adx_say_step(e, value);
+    for (uint32_t i = 0; i < k->t->program->values; i++)
+        e->read[i] = e->read[i] && !e->written[i];
     adx_say_parameters(k, e, &head);
     adx_say(&head, "\n{\n");
     adx_put_text(&head, (const char *)body.v, body.n);
@@ -165,7 +167,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     const adx_tensor_program *p = k->t->program;
     adx_fusion *f = &k->part[part];
     adx_emission e = { .a = &k->a, .f = f, .tables = &k->tables,
-                       .helper = k->helper };
+                       .loaded = k->loaded, .helper = k->helper };
     const ad_c_options *o = k->options;
     e.text.write = adx_put_bytes;
     e.text.name = o->name == NULL ? "f" : o->name;
@@ -243,8 +245,8 @@ static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
                                uint32_t number)
 {
     const adx_table_data *d = &k->tables.table[number];
-    adx_say(t, "static const %s t%lu[%llu] = {", adx_table_type(k, d->kind),
-            (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
+    adx_say(t, "static const %s %s_t%lu[%llu] = {",
+            adx_table_type(k, d->kind), t->name, (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
     for (uint64_t i = 0; i < d->n; i++) {
         adx_say(t, i % 10 == 0 ? "\n    " : " ");
         if (d->kind == ADX_TABLE_WORDS)
@@ -305,6 +307,7 @@ typedef struct adx_part_result {
     uint32_t like;              // a value of its shape
     const char *array;
     uint32_t order;
+    bool used;                  // r... stands in the text
 } adx_part_result;
 
 typedef struct adx_part_writing {
@@ -314,6 +317,7 @@ typedef struct adx_part_writing {
     adx_part_result *result;
     uint32_t results;
     bool *needs;                // [values] what one result needs
+    bool given[3];              // x, v and w stand in the text
 } adx_part_writing;
 
 static void adx_list_results(adx_part_writing *w, const uint32_t value[],
@@ -322,7 +326,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
 {
     for (uint32_t i = 0; i < n; i++)
         w->result[w->results++] = (adx_part_result){ value[i], like[i], array,
-                                                     i };
+                                                     i, false };
 }
 
 // False: no memory.
@@ -359,6 +363,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
         if (w->result[i].value == 0 || !w->needs[value])
             continue;
         adx_say(w->t, "%sr%lu", before, (unsigned long)i);
+        w->result[i].used = true;
         before = " | ";
     }
 }
@@ -391,6 +396,7 @@ static void adx_say_given(adx_part_writing *w)
             continue;
         const char *array = adx_array_of_given(v->kind);
         unsigned long order = v->order;
+        w->given[array[0] == 'x' ? 0 : array[0] == 'v' ? 1 : 2] = true;
         adx_say(w->t, "    const %s *const b%lu = %s != 0 ? %s[%lu] : 0;\n",
                 w->t->real, (unsigned long)i, array, array, order);
         if (v->size == 0)
@@ -401,12 +407,34 @@ static void adx_say_given(adx_part_writing *w)
     }
 }
 
-static void adx_say_wanted(adx_part_writing *w)
+// Whether an array of arrays stands in the text.
+static bool adx_is_parameter_used(const adx_part_writing *w, const char *array)
 {
+    bool used = (strcmp(array, "x") == 0 && w->given[0])
+             || (strcmp(array, "v") == 0 && w->given[1])
+             || (strcmp(array, "w") == 0 && w->given[2]);
     for (uint32_t i = 0; i < w->results; i++)
-        adx_say(w->t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
-                (unsigned long)i, w->result[i].array, w->result[i].array,
-                (unsigned long)w->result[i].order);
+        used = used || (w->result[i].used
+                        && strcmp(w->result[i].array, array) == 0);
+    return used;
+}
+
+// Says which results are wanted, where that matters. Compilers warn of what is
+// not used.
+static void adx_say_wanted(const adx_part_writing *w, adx_text *t)
+{
+    static const char *const parameters[ADX_TENSOR_PARTS][5] = {
+        { "x", "y" }, { "x", "v", "y", "dy" }, { "x", "w", "y", "dx" },
+        { "x", "w", "v", "hv" }
+    };
+    for (uint32_t i = 0; i < 5 && parameters[w->part][i] != NULL; i++)
+        if (!adx_is_parameter_used(w, parameters[w->part][i]))
+            adx_say(t, "    (void)%s;\n", parameters[w->part][i]);
+    for (uint32_t i = 0; i < w->results; i++)
+        if (w->result[i].used)
+            adx_say(t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
+                    (unsigned long)i, w->result[i].array, w->result[i].array,
+                    (unsigned long)w->result[i].order);
 }
 
 // Declares where values are stored: in work, unless they are results that are
@@ -423,9 +451,11 @@ static uint64_t adx_say_stored(adx_part_writing *w)
         while (r < w->results && w->result[r].value != i)
             r++;
         adx_say(w->t, "    %s *const b%lu = ", w->t->real, (unsigned long)i);
-        if (r < w->results)
+        if (r < w->results) {
+            w->result[r].used = true;
             adx_say(w->t, "r%lu ? %s[%lu] : ", (unsigned long)r,
                     w->result[r].array, (unsigned long)w->result[r].order);
+        }
         adx_say(w->t, "work + %llu;\n",
                 (unsigned long long)(at + (uint64_t)v->first));
         at += v->span;
@@ -479,10 +509,11 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
-        const adx_part_result *r = &w->result[i];
+        adx_part_result *r = &w->result[i];
         const adx_tensor_value *v = adx_tensor_value_at(w->k->t, r->like);
         if (r->value != 0 || v->size == 0)
             continue;
+        r->used = true;
         adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
         for (uint32_t d = 0; d < v->dims; d++)
             adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
@@ -522,7 +553,6 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
     to.user = &body;
     to.bytes = 0;
     w.t = &to;
-    adx_say_wanted(&w);
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
     adx_say(&to, "    unsigned char *const done = (unsigned char *)"
@@ -537,6 +567,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
             (unsigned long long)(numbers == 0 ? 1 : numbers));
     adx_say_prototype(t, as->name, as->parameters);
     adx_say(t, "\n{\n");
+    adx_say_wanted(&w, t);
     adx_put_text(t, (const char *)body.v, body.n);
     adx_say(t, "    return 0;\n}\n\n");
     if (body.failed)
