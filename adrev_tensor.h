@@ -7331,6 +7331,17 @@ static ad_real adx_row_partial(uint32_t op, uint32_t which, ad_real x,
     return 0;
 }
 
+// Comparisons are rows of texts, too: 1 or 0.
+static ad_real adx_row_value(uint32_t op, ad_real x, ad_real y, ad_real z)
+{
+    switch (op) {
+#define ADX_CASE(name, sign) case ADREV_OP_##name: return x sign y;
+    ADREV_COMPARISONS(ADX_CASE)
+#undef ADX_CASE
+    }
+    return adx_value_of((ad_opcode)op, x, y, z);
+}
+
 static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -7348,7 +7359,7 @@ static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
         ad_real a = from[0][i * step[0]];
         ad_real b = from[1][i * step[1]];
         ad_real c = from[2][i * step[2]];
-        ad_real v = adx_value_of((ad_opcode)e->value->op, a, b, c);
+        ad_real v = adx_row_value(e->value->op, a, b, c);
         out[loop ? i * l->out.step : 0] =
             partial ? adx_row_partial(e->value->op, e->value->which, a, b, c, v)
                     : v;
