@@ -54,7 +54,6 @@
  *   function/adjoints     derivation: adjoints
  *   function/matrices     programs of whole matrices
  *   function/record       records a function by the trace hook
- *   function/workspace    memory of one evaluation at a time
  *   function/places       which place a number has in a machine
  *   function/arrays       replays array nodes
  *   function/run          replays a machine at a point, or in lanes
@@ -4051,72 +4050,6 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
         adx_spoil(r->p, ADREV_ESHAPE);
 }
 
-/* === function/workspace =====================================================
- * Memory of one evaluation at a time. What an evaluation gives back is kept for
- * the next one, so that evaluations in a row allocate nothing; of two at a time
- * the second one allocates its own.
- *
- *   needs   tape/memory
- *   offers  ADX_LINE adx_align adx_workspace adx_spare adx_take_workspace
- *           adx_give_workspace adx_drop_spare
- * ========================================================================== */
-
-#define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
-
-// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
-// long (gmm, bench/).
-static ad_real *adx_align(ad_real *p)
-{
-    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
-}
-
-typedef struct adx_workspace {
-    size_t size;                // numbers
-    size_t lanes;               // of the replay whose constants are in it, or 0
-    ad_real *w;                 // in `memory`
-    ad_real memory[];
-} adx_workspace;
-
-typedef _Atomic(adx_workspace *) adx_spare;     // NULL: there is none
-
-// Takes the workspace that is kept, if it is large enough, or a new one; NULL:
-// no memory.
-static adx_workspace *adx_take_workspace(adx_spare *spare,
-                                         const ad_allocator *a, size_t size)
-{
-    // acquire: pairs with the release in adx_give_workspace, which makes the
-    // constants in it visible.
-    adx_workspace *work = atomic_exchange_explicit(spare, NULL,
-                                                   memory_order_acquire);
-    if (work != NULL && work->size >= size)
-        return work;
-    adx_drop(a, work);
-    if (size > SIZE_MAX / 16 / sizeof *work->w)
-        return NULL;
-    work = (adx_workspace *)adx_take(a, sizeof *work
-                                     + (size + ADX_LINE) * sizeof *work->w, 1);
-    if (work == NULL)
-        return NULL;
-    work->size = size;
-    work->lanes = 0;
-    work->w = adx_align(work->memory);
-    return work;
-}
-
-// Keeps a workspace, in place of one that is kept.
-static void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
-                               adx_workspace *work)
-{
-    // release: pairs with the acquire in adx_take_workspace.
-    adx_drop(a, atomic_exchange_explicit(spare, work, memory_order_acq_rel));
-}
-
-// relaxed: nobody else has the function any more.
-static void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
-{
-    adx_drop(a, atomic_exchange_explicit(spare, NULL, memory_order_relaxed));
-}
-
 /* === function/places ========================================================
  * A machine is a program made ready for replay. It is made in these steps:
  *
@@ -4131,8 +4064,8 @@ static void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
  *   5  A node that uses the result of the node before it is marked: it finds
  *      that result in a register.
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           function/matrices function/workspace
+ *   needs   tape/memory tape/workspace function/operations function/program
+ *           function/copy function/matrices
  *   offers  adx_machine adx_free_machine ADX_CODE ADX_AFTER_X ADX_AFTER_Y
  *           ADX_AFTER_Z ADX_CODES ADX_AFTER adx_make_machine
  * ========================================================================== */
@@ -4997,8 +4930,8 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   function/api function/operations function/program
- *           function/workspace function/places function/arrays
+ *   needs   tape/workspace function/api function/operations function/program
+ *           function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
  * ========================================================================== */
@@ -5274,10 +5207,10 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  * and made ready for replay (function/places); the derived program itself is
  * not kept.
  *
- *   needs   number/recording tape/memory sweep/session function/api
- *           function/operations function/program function/copy
+ *   needs   number/recording tape/memory tape/workspace sweep/session
+ *           function/api function/operations function/program function/copy
  *           function/tangents function/adjoints function/matrices
- *           function/record function/workspace function/places
+ *           function/record function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
@@ -5598,8 +5531,8 @@ static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
  * status. Nothing is written before all is known to be well, unless the caller
  * says that it may be.
  *
- *   needs   array/linear function/api function/operations function/program
- *           function/workspace function/places function/run function/functions
+ *   needs   tape/workspace array/linear function/api function/operations
+ *           function/program function/places function/run function/functions
  *   offers  adx_given adx_wanted adx_call_compiled adx_has_code adx_evaluation
  *           adx_end_evaluation adx_run_code adx_evaluate_fn
  *           adx_begin_evaluation adx_evaluate_next
@@ -6027,7 +5960,7 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  * own. All lanes are at the same point, so a guard fails either in every lane
  * or in none.
  *
- *   needs   tape/memory function/api function/workspace function/places
+ *   needs   tape/memory tape/workspace function/api function/places
  *           function/arrays function/run function/functions
  *           function/evaluation function/evaluate
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
@@ -6196,7 +6129,7 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
  * until all blocks of a batch are done. Then one thread adds them, block by
  * block.
  *
- *   needs   tape/memory parallel/api function/api function/workspace
+ *   needs   tape/memory tape/workspace parallel/api function/api
  *           function/places function/arrays function/run function/functions
  * ========================================================================== */
 
@@ -8832,8 +8765,8 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 /* === function/life ==========================================================
  * Recorded functions are made and freed.
  *
- *   needs   tape/memory function/api function/program function/record
- *           function/workspace function/places function/functions
+ *   needs   tape/memory tape/workspace function/api function/program
+ *           function/record function/places function/functions
  *           function/compare function/plans
  * ========================================================================== */
 

@@ -2651,7 +2651,8 @@ ADX_SELDOM_END
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           ADX_ROWS_MOST adx_combine_all adx_project
+ *           adx_find_given adx_free_points ADX_ROWS_MOST adx_combine_all
+ *           adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3119,6 +3120,86 @@ static uint64_t adx_box_points(const adx_set *s)
     return n;
 }
 
+/* --- variables that maps give -------------------------------------------- */
+
+// Whether a row is x[v] = sign*(table[argument] - c) for any value that the
+// table has, and all arguments are there; *v says which variable.
+static bool adx_is_definition(const adx_set *s, uint32_t r, uint32_t *v)
+{
+    const int64_t *form = adx_form_of(s, r);
+    const adx_int_table *t = s->row[r].table;
+    uint32_t count;
+    if (s->row[r].kind != ADX_ROW_VALUE)
+        return false;
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    adx_divisor_of(s, form, &count, v);
+    if (count != 1 || (form[1 + *v] != 1 && form[1 + *v] != -1)
+        || argument[1 + *v] != 0)
+        return false;
+    int64_t one = (t->low - form[0]) * form[1 + *v];
+    int64_t other = (t->high - form[0]) * form[1 + *v];
+    return (one < other ? one : other) >= s->low[*v]
+        && (one < other ? other : one) <= s->high[*v]
+        && adx_extreme(s, argument, false) >= t->from
+        && adx_extreme(s, argument, true) < t->from + (int64_t)t->n;
+}
+
+// Marks the variables that maps give from others: each row that does so comes
+// after those that give its argument; order [rows] has their numbers. Returns
+// how many there are. Whether they are all conditions, *all says.
+static uint32_t adx_find_given(const adx_set *s, bool given[], uint32_t order[],
+                               bool *all)
+{
+    uint32_t n = 0;
+    uint32_t conditions = 0;
+    uint32_t before = UINT32_MAX;
+    for (uint32_t v = 0; v < s->vars; v++)
+        given[v] = false;
+    for (uint32_t r = 0; r < s->rows; r++)
+        conditions += s->row[r].kind > ADX_ROW_FORM;
+    while (n != before) {
+        before = n;
+        for (uint32_t r = 0; r < s->rows; r++) {
+            uint32_t v = 0;
+            if (!adx_is_definition(s, r, &v) || given[v])
+                continue;
+            const int64_t *argument = adx_form_of(s, s->row[r].at);
+            bool known = true;
+            for (uint32_t q = 0; q < s->rows && known; q++) {
+                uint32_t u = 0;
+                known = !adx_is_definition(s, q, &u) || given[u]
+                     || argument[1 + u] == 0;
+            }
+            given[v] = known;
+            if (known)
+                order[n++] = r;
+        }
+    }
+    *all = n == conditions;
+    return n;
+}
+
+// Points, if conditions only say which map gives which variable; else
+// UINT64_MAX.
+static uint64_t adx_free_points(const adx_set *s)
+{
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    uint64_t n = s->empty ? 0 : 1;
+    bool all = false;
+    if (given == NULL || order == NULL)
+        return UINT64_MAX;
+    adx_find_given(s, given, order, &all);
+    for (uint32_t v = 0; v < s->vars && all; v++)
+        if (!s->gone[v] && !given[v]) {
+            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
+            if (n > UINT64_MAX / 2 / extent)
+                return UINT64_MAX;
+            n *= extent;
+        }
+    return all || s->empty ? n : UINT64_MAX;
+}
+
 /* --- projections ---------------------------------------------------------
  * The points of the kept variables alone. Where this is not exactly what
  * remains, it is left to bits (tensor/nests).                                */
@@ -3413,10 +3494,30 @@ typedef struct adx_next_level {
     uint32_t var;
     adx_level_kind kind;
     uint32_t row;               // that gives it
-    int rank;                   // 0: others give it; 1: it has a range; 2: it
-                                // should be the innermost one
+    int rank;                   // 0: others give it; 1: it has a range; 2: a
+                                // map will give it; 3: it should be the
+                                // innermost one
     double count;               // of its values
 } adx_next_level;
+
+// Whether a map gives most values of a variable, so that a loop over the map's
+// arguments takes the place of one over the variable.
+static bool adx_will_be_given(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows; r++) {
+        const int64_t *form = adx_form_of(s, r);
+        uint32_t count;
+        uint32_t some = 0;
+        if (s->row[r].kind != ADX_ROW_VALUE || !adx_is_unit(form[1 + v]))
+            continue;
+        adx_divisor_of(s, form, &count, &some);
+        const adx_int_table *t = s->row[r].table;
+        if (count == 1 && adx_form_of(s, s->row[r].at)[1 + v] == 0
+            && s->high[v] - s->low[v] >= (t->high - t->low) / 2)
+            return true;
+    }
+    return false;
+}
 
 // Given variables come first, those with the fewest values before others. Of
 // ranges, those with long strides are the outer ones, so that numbers that are
@@ -3445,7 +3546,8 @@ static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
         if (k->in_order)
             next.count = range ? 2 : next.count;
         else
-            next.rank = !range ? 0 : v == inner ? 2 : 1;
+            next.rank = !range ? 0 : v == inner ? 3
+                      : adx_will_be_given(k->s, v) ? 2 : 1;
         if (best.var == UINT32_MAX || adx_is_earlier(k, &next, &best))
             best = next;
     }
@@ -6967,7 +7069,7 @@ ADX_SELDOM_END
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs tensor/derive
- *   offers  adx_mark_results adx_need_all adx_prepare_program
+ *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
  *           adx_clear_results adx_evaluating adx_clear_from adx_one
  *           adx_clears_all adx_run_value
  * ========================================================================== */
@@ -7021,6 +7123,17 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
     return score;
 }
 
+// Whether a map is asked for what depends on a variable: other variables get
+// their values after this one.
+static bool adx_is_argument(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind == ADX_ROW_VALUE
+            && adx_form_of(s, s->row[r].at)[1 + v] != 0)
+            return true;
+    return false;
+}
+
 // The variable that should be the innermost one, and the strides along all.
 static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
                                  uint32_t value, int64_t stride[])
@@ -7031,7 +7144,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     int most = -1;
     for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
         int score = adx_score_inner(t, term, value, v, form, &stride[v]);
-        if (s->gone[v] || s->high[v] - s->low[v] < 3)
+        if (s->gone[v] || s->high[v] - s->low[v] < 3 || adx_is_argument(s, v))
             continue;
         if (score >= most) {
             most = score;
@@ -7075,19 +7188,25 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
 }
 
 // Whether each point of a term writes a number that no other point writes:
-// every variable has an index of its own.
+// every variable has an index of its own, but those that maps give.
 static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
     uint32_t own = 0;
     uint32_t live = 0;
+    bool all;
+    if (given == NULL || order == NULL)
+        return false;
+    adx_find_given(s, given, order, &all);
     for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i];
+        live += !s->gone[i] && !given[i];
     for (uint32_t i = 0; i < v->dims; i++) {
         uint32_t count;
         uint32_t var = 0;
         adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1;
+        bool again = count != 1 || given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
         own += !again;
@@ -8106,8 +8225,9 @@ ADX_SELDOM_END
  * the core, where all boxes overlap, no condition is left.
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
- *   offers  adx_box adx_term_piece adx_pointwise adx_make_box adx_box_size
- *           adx_is_inside adx_reduces adx_find_pieces
+ *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
+ *           adx_pointwise adx_make_box adx_box_size adx_is_inside adx_reduces
+ *           adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8118,17 +8238,31 @@ typedef struct adx_box {
     int64_t *high;
 } adx_box;
 
+// A number that a map gives: table[argument], a form of the value's indices and
+// of the numbers before this one.
+typedef struct adx_lookup {
+    const adx_int_table *table;
+    int64_t *argument;          // [1 + dims + ADX_LOOKUPS_MOST]
+} adx_lookup;
+
+#define ADX_LOOKUPS_MOST 6      // of a piece
+#define ADX_LOOKUPS_ALL  24     // of a value
+
 typedef struct adx_term_piece {
     const adx_tensor_term *term;
     const adx_set *set;         // of the term, for these values of variables
-    int64_t *form;              // [vars][1 + dims] the variables as forms of
-                                // the value's indices
+    int64_t *form;              // [vars][1 + dims + ADX_LOOKUPS_MOST] the
+                                // variables as forms of the value's indices,
+                                // and of numbers that maps give
+    adx_lookup lookup[ADX_LOOKUPS_MOST];
+    uint32_t lookups;
     adx_box box;
 } adx_term_piece;
 
 typedef struct adx_pointwise {
     adx_term_piece *piece;
     uint32_t n;
+    uint32_t lookups;           // of all of them
     adx_box core;
     adx_box domain;             // where there must be a number; 0 outside of
                                 // the pieces
@@ -8168,57 +8302,105 @@ typedef struct adx_finding {
     adx_arena *a;
     const adx_tensor_value *value;
     adx_pointwise *to;
+    uint32_t width;             // 1 + dims + ADX_LOOKUPS_MOST
+    uint32_t lookups;           // of all pieces
 } adx_finding;
 
 // Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of the
 // variable.
-static void adx_own_index(adx_term_piece *p, uint32_t d, uint32_t dims, uint32_t v,
-                          const int64_t row[])
+static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
+                          uint32_t v, const int64_t row[])
 {
     int64_t sign = row[1 + v];
     int64_t one = row[0] + sign * p->set->low[v];
     int64_t other = row[0] + sign * p->set->high[v];
-    p->form[v * (1 + dims)] = -sign * row[0];
-    p->form[v * (1 + dims) + 1 + d] = sign;
+    p->form[v * k->width] = -sign * row[0];
+    p->form[v * k->width + 1 + d] = sign;
     p->box.low[d] = one < other ? one : other;
     p->box.high[d] = one < other ? other : one;
 }
 
-// Adds a piece: every variable of its set is given by one index. False: one is
-// not, or there is a condition.
-static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
-                              const adx_set *s)
+// The indices of a piece give variables that no map gives, one each. Returns how
+// many they give; UINT32_MAX: an index is no such variable.
+static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
+                                const bool given[], bool own[])
 {
-    uint32_t dims = k->value->dims;
-    adx_term_piece *p = &k->to->piece[k->to->n];
+    const adx_set *s = p->set;
     uint32_t owned = 0;
-    uint32_t live = 0;
-    if (adx_box_points(s) == UINT64_MAX || k->to->n == ADX_PIECES_WRITTEN)
-        return false;
-    p->term = term;
-    p->set = s;
-    p->form = ADX_GET(k->a, (size_t)s->vars * (1 + dims), int64_t);
-    bool *own = ADX_GET(k->a, s->vars, bool);
-    if (p->form == NULL || own == NULL || !adx_make_box(k->a, dims, &p->box))
-        return false;
-    for (uint32_t v = 0; v < s->vars; v++)
-        live += !s->gone[v];
-    for (uint32_t d = 0; d < dims; d++) {
-        const int64_t *row = adx_form_of(s, term->out + d);
+    for (uint32_t d = 0; d < k->value->dims; d++) {
+        const int64_t *row = adx_form_of(s, p->term->out + d);
         uint32_t count;
         uint32_t v = 0;
         adx_divisor_of(s, row, &count, &v);
         p->box.low[d] = p->box.high[d] = row[0];
-        if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v])))
-            return false;
+        if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v]
+                                         || given[v])))
+            return UINT32_MAX;
         if (count == 0)
             continue;
         own[v] = true;
         owned++;
-        adx_own_index(p, d, dims, v, row);
+        adx_own_index(k, p, d, v, row);
     }
-    k->to->n += owned == live;
-    return owned == live;
+    return owned;
+}
+
+// Variables that maps give, by rows in their order.
+static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
+                            const uint32_t row[], uint32_t n)
+{
+    const adx_set *s = p->set;
+    k->lookups += n;
+    if (n > ADX_LOOKUPS_MOST || k->lookups > ADX_LOOKUPS_ALL)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t *form = adx_form_of(s, row[i]);
+        const int64_t *argument = adx_form_of(s, s->row[row[i]].at);
+        adx_lookup *l = &p->lookup[p->lookups++];
+        uint32_t count;
+        uint32_t v = 0;
+        adx_divisor_of(s, form, &count, &v);
+        l->table = s->row[row[i]].table;
+        l->argument = ADX_GET(k->a, k->width, int64_t);
+        if (l->argument == NULL)
+            return false;
+        l->argument[0] = argument[0];
+        for (uint32_t u = 0; u < s->vars; u++)
+            for (uint32_t j = 0; argument[1 + u] != 0 && j < k->width; j++)
+                l->argument[j] += argument[1 + u] * p->form[u * k->width + j];
+        p->form[v * k->width] = -form[1 + v] * form[0];
+        p->form[v * k->width + 1 + k->value->dims + i] = form[1 + v];
+    }
+    return true;
+}
+
+// Adds a piece: every variable of its set is given by one index, or by a map.
+// False: one is not, or there is a condition.
+static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
+                              const adx_set *s)
+{
+    adx_term_piece *p = &k->to->piece[k->to->n];
+    uint32_t live = 0;
+    bool all = false;
+    if (k->to->n == ADX_PIECES_WRITTEN)
+        return false;
+    p->term = term;
+    p->set = s;
+    p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
+    bool *own = ADX_GET(k->a, s->vars, bool);
+    bool *given = ADX_GET(k->a, s->vars, bool);
+    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
+    if (p->form == NULL || own == NULL || given == NULL || order == NULL
+        || !adx_make_box(k->a, k->value->dims, &p->box))
+        return false;
+    uint32_t n = adx_find_given(s, given, order, &all);
+    for (uint32_t v = 0; v < s->vars; v++)
+        live += !s->gone[v] && !given[v];
+    if (!all || adx_own_indices(k, p, given, own) != live
+        || !adx_add_lookups(k, p, order, n))
+        return false;
+    k->to->n++;
+    return true;
 }
 
 // A copy of the term's set in which the first variables of `level` have values,
@@ -8237,20 +8419,26 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// The variables that no index gives, in the order of the loops, and how many
+// The variables that no index and no map gives, in the order of the loops, and how many
 // values they have together; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *term,
                                 const adx_set *s, uint32_t var[], uint32_t *n)
 {
     const adx_nest *nest = term->loop->nest;
+    bool *given = ADX_GET(k->a, s->vars, bool);
+    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
     uint64_t values = 1;
+    bool all;
     *n = 0;
+    if (given == NULL || order == NULL)
+        return UINT64_MAX;
+    adx_find_given(s, given, order, &all);
     for (uint32_t l = 0; l < nest->levels; l++) {
         uint32_t v = nest->level[l].var;
         bool written = false;
         for (uint32_t d = 0; d < k->value->dims; d++)
             written = written || adx_form_of(s, term->out + d)[1 + v] != 0;
-        if (written || s->gone[v])
+        if (written || s->gone[v] || given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
             return UINT64_MAX;
@@ -8324,7 +8512,8 @@ static void adx_find_core(adx_finding *k)
 // NULL: it is not; or no memory, which a->status says.
 static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
 {
-    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise) };
+    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise),
+                      1 + v->dims + ADX_LOOKUPS_MOST, 0 };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0
         || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
@@ -8339,6 +8528,7 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
     if (k.to->n == 0 || (k.to->n > 1 && !sum))
         return NULL;
     adx_find_core(&k);
+    k.to->lookups = k.lookups;
     return adx_box_size(&k.to->core, v->dims) * 2
            < adx_box_size(&k.to->domain, v->dims) ? NULL : k.to;
 }
@@ -8384,6 +8574,7 @@ typedef struct adx_fusion {
     uint32_t *reader;           // the first one
     uint32_t *reads_there;      // how many of them are of the first one
     uint32_t *depth;            // of expressions in one another
+    uint32_t *lookups;          // in them
 } adx_fusion;
 
 #define ADX_INLINE_DEPTH  16
@@ -8468,11 +8659,17 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
     uint32_t own = 0;
     uint32_t live = 0;
+    bool all;
+    if (given == NULL || order == NULL)
+        return false;
+    adx_find_given(s, given, order, &all);
     for (uint32_t v = 0; v < s->vars; v++) {
         bool alone = false;
-        if (s->gone[v])
+        if (s->gone[v] || given[v])
             continue;
         live++;
         for (uint32_t d = 0; d < dims && !alone; d++) {
@@ -8508,7 +8705,7 @@ static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
     if (s->empty || !adx_rows_tell_points(s, at.row, dims)
         || !adx_reads_core(s, at.row, dims, &p->core))
         return ADX_FATE_ALONE;
-    uint64_t points = adx_box_points(s);
+    uint64_t points = adx_free_points(s);
     bool all = points != UINT64_MAX
             && (double)points == adx_box_size(&p->domain, dims)
             && adx_is_inside(&p->domain, &p->core, dims);
@@ -8551,8 +8748,10 @@ static void adx_decide_fate(adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
     f->depth[value]++;
-    if (p == NULL || p->n > ADX_INLINE_PIECES || f->reads[value] == 0
-        || f->fixed[value] || f->depth[value] > ADX_INLINE_DEPTH)
+    f->lookups[value] += p == NULL ? 0 : p->lookups;
+    if (p == NULL || f->lookups[value] > ADX_LOOKUPS_ALL
+        || p->n > ADX_INLINE_PIECES || f->reads[value] == 0 || f->fixed[value]
+        || f->depth[value] > ADX_INLINE_DEPTH)
         return;
     if (f->view[value])
         f->fate[value] = ADX_FATE_VIEW;
@@ -8562,6 +8761,11 @@ static void adx_decide_fate(adx_fusion *f, uint32_t value)
     uint32_t by = f->reader[value];
     if (f->fate[value] == ADX_FATE_ALONE)
         return;
+    if (f->lookups[by] + f->lookups[value] > ADX_LOOKUPS_ALL) {
+        f->fate[value] = ADX_FATE_ALONE;
+        return;
+    }
+    f->lookups[by] += f->lookups[value];
     f->host[value] = by;
     f->hosts[by] = f->hosts[by] || f->fate[value] == ADX_FATE_HOSTED
                 || f->hosts[value];
@@ -8602,6 +8806,7 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     f->reader = ADX_GET(a, n, uint32_t);
     f->reads_there = ADX_GET(a, n, uint32_t);
     f->depth = ADX_GET(a, n, uint32_t);
+    f->lookups = ADX_GET(a, n, uint32_t);
     return a->status == ADREV_OK;
 }
 
@@ -8671,25 +8876,31 @@ typedef struct adx_table_list {
     uint32_t n, room;
 } adx_table_list;
 
-// A number that the body of a loop has computed.
+// What the body of a loop has computed: number v`number`, or x`number`, which a
+// table gives.
 typedef struct adx_local_number {
     struct adx_local_number *next;
     uint32_t value;
-    const int64_t *index;       // [dims][width]
+    const adx_int_table *table; // or NULL
+    const int64_t *index;       // [dims][width] or, of a table, [1][width]
     uint32_t number;
 } adx_local_number;
+
+// Variables besides those of loops: numbers that tables give. A value with those
+// that are computed with it has at most twice ADX_LOOKUPS_ALL.
+#define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
 typedef struct adx_emission {
     adx_text text;
     adx_arena *a;
     const adx_fusion *f;
     adx_table_list *tables;
-    bool loaded;                // tables are parameters
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
     bool bounds;                // functions for bounds are called, by any step
-    uint32_t width;             // of forms: 1 + variables of loops
+    uint32_t width;             // of forms: 1 + variables
+    uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
     uint32_t numbers;           // v0 ... have been used
     adx_local_number *local;    // those in scope
@@ -8719,18 +8930,6 @@ static uint32_t adx_table_number(adx_emission *e, const void *data, uint64_t n,
     }
     l->table[i].read = true;
     return i;
-}
-
-// Tables are constants of the file, whose name is in front; or parameters.
-typedef struct adx_table_called { char text[128]; } adx_table_called;
-
-static adx_table_called adx_table_name(const adx_emission *e, uint32_t number)
-{
-    adx_table_called name;
-    snprintf(name.text, sizeof name.text, "%s%st%lu",
-             e->loaded ? "" : e->text.name, e->loaded ? "" : "_",
-             (unsigned long)number);
-    return name;
 }
 
 /* --- lines and forms ----------------------------------------------------- */
@@ -8780,6 +8979,19 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
+// Forms of so many variables of loops, and of numbers that tables give.
+static void adx_begin_variables(adx_emission *e, uint32_t loops)
+{
+    e->width = 1 + loops + ADX_VARIABLES_MORE;
+    e->variables = loops;
+}
+
+static void adx_begin_body(adx_emission *e, uint32_t loops)
+{
+    e->local = NULL;
+    e->variables = loops;
+}
+
 static void adx_say_affine(adx_emission *e, const int64_t form[])
 {
     bool any = false;
@@ -8827,7 +9039,7 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
         const int64_t *row = adx_form_of(at->set, from.row + d);
         int64_t *to = index + (size_t)d * e->width;
         if (at->map == NULL)
-            memcpy(to, row, e->width * sizeof *to);
+            memcpy(to, row, (1 + at->set->vars) * sizeof *to);
         else
             adx_compose(e, row, at->map, at->set->vars, to);
     }
@@ -8882,26 +9094,71 @@ static void adx_say_operand(adx_emission *e, const adx_number_read *x)
         adx_say_place(e, x->value, x->index, false);
 }
 
+// What is in scope: the number of a value, or of a table, at indices. NULL: it
+// is not there.
+static const adx_local_number *adx_find_local(const adx_emission *e,
+                                              uint32_t value,
+                                              const adx_int_table *table,
+                                              const int64_t *index, uint32_t n)
+{
+    const adx_local_number *l = e->local;
+    while (l != NULL && (l->value != value || l->table != table
+                         || (n > 0 && memcmp(l->index, index, (size_t)n
+                                             * e->width * sizeof *index) != 0)))
+        l = l->next;
+    return l;
+}
+
+static void adx_keep_local(adx_emission *e, uint32_t value,
+                           const adx_int_table *table, const int64_t *index,
+                           uint32_t number)
+{
+    adx_local_number *to = ADX_GET(e->a, 1, adx_local_number);
+    if (to == NULL)
+        return;
+    to->value = value;
+    to->table = table;
+    to->index = index;
+    to->number = number;
+    to->next = e->local;
+    e->local = to;
+}
+
 // The local number of a value that is computed here: it is written now, unless
 // it is there.
 static uint32_t adx_local_of(adx_emission *e, uint32_t value,
                              const int64_t *index)
 {
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    size_t bytes = (size_t)v->dims * e->width * sizeof *index;
-    for (adx_local_number *l = e->local; l != NULL; l = l->next)
-        if (l->value == value
-            && (bytes == 0 || memcmp(l->index, index, bytes) == 0))
-            return l->number;
-    adx_local_number *to = ADX_GET(e->a, 1, adx_local_number);
+    uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
+    const adx_local_number *l = adx_find_local(e, value, NULL, index, dims);
+    if (l != NULL)
+        return l->number;
     uint32_t number = adx_say_value_at(e, value, index, NULL);
-    if (to == NULL)
-        return number;
-    to->value = value;
-    to->index = index;
-    to->number = number;
-    to->next = e->local;
-    e->local = to;
+    adx_keep_local(e, value, NULL, index, number);
+    return number;
+}
+
+// The variable that a table gives for an argument.
+static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
+                                int64_t *argument)
+{
+    const adx_local_number *l = adx_find_local(e, 0, table, argument, 1);
+    if (l != NULL)
+        return l->number;
+    uint32_t number = e->variables++;
+    if (e->variables >= e->width) {
+        adx_arena_fail(e->a, ADREV_ELIMIT);
+        return 0;
+    }
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = t%lu[", (unsigned long)number,
+            (unsigned long)adx_table_number(e, table->value, table->n,
+                                            ADX_TABLE_INTS));
+    argument[0] -= table->from;
+    adx_say_affine(e, argument);
+    argument[0] += table->from;
+    adx_say(&e->text, "];\n");
+    adx_keep_local(e, 0, table, argument, number);
     return number;
 }
 
@@ -9022,14 +9279,53 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
+// Which numbers that maps give a piece needs: for its factors, or for others.
+static void adx_find_used_lookups(const adx_emission *e,
+                                  const adx_term_piece *p, uint32_t dims,
+                                  bool used[])
+{
+    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
+    memset(used, 0, ADX_LOOKUPS_MOST * sizeof *used);
+    for (uint32_t i = 0; i < p->term->factors; i++) {
+        const adx_access x = p->term->factor[i];
+        uint32_t n = adx_tensor_value_at(e->f->t, x.value)->dims;
+        for (uint32_t r = x.row; r < x.row + n; r++)
+            for (uint32_t v = 0; v < p->set->vars; v++)
+                for (uint32_t l = 0; l < p->lookups; l++)
+                    used[l] |= adx_form_of(p->set, r)[1 + v] != 0
+                            && p->form[(size_t)v * own + 1 + dims + l] != 0;
+    }
+    for (uint32_t l = p->lookups; l-- > 0;)
+        for (uint32_t i = 0; i < l && used[l]; i++)
+            used[i] |= p->lookup[l].argument[1 + dims + i] != 0;
+}
+
 // The variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
 {
+    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
     int64_t *map = ADX_GET(e->a, (size_t)p->set->vars * e->width, int64_t);
-    const adx_spot_of at = { p->set, map };
-    for (uint32_t v = 0; map != NULL && v < p->set->vars; v++)
-        adx_compose(e, p->form + (size_t)v * (1 + dims), index, dims,
+    int64_t *all = ADX_GET(e->a, (size_t)own * e->width, int64_t);
+    const adx_spot_of at = { p->set, all == NULL ? NULL : map };
+    bool used[ADX_LOOKUPS_MOST];
+    if (map == NULL || all == NULL)
+        return at;
+    if (dims > 0)
+        memcpy(all, index, (size_t)dims * e->width * sizeof *all);
+    adx_find_used_lookups(e, p, dims, used);
+    for (uint32_t i = 0; i < p->lookups; i++) {
+        int64_t *argument = ADX_GET(e->a, e->width, int64_t);
+        if (argument == NULL)
+            return at;
+        if (!used[i])
+            continue;
+        adx_compose(e, p->lookup[i].argument, all, dims + i, argument);
+        uint32_t x = adx_variable_of(e, p->lookup[i].table, argument);
+        all[(size_t)(dims + i) * e->width + 1 + x] = 1;
+    }
+    for (uint32_t v = 0; v < p->set->vars; v++)
+        adx_compose(e, p->form + (size_t)v * own, all, dims + p->lookups,
                     map + (size_t)v * e->width);
     return at;
 }
@@ -9130,8 +9426,8 @@ static double adx_stride_along(const adx_emission *e, uint32_t value, uint32_t d
             const adx_access from = p->piece[i].term->factor[j];
             const adx_tensor_value *x = adx_tensor_value_at(e->f->t, from.value);
             for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
-                for (uint32_t k = 0; k < x->dims
-                     && p->piece[i].form[v2 * (1 + v->dims) + 1 + d] != 0; k++)
+                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
+                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
                     far += fabs((double)x->stride[k]
                         * (double)adx_form_of(p->piece[i].set,
                                               from.row + k)[1 + v2]);
@@ -9175,7 +9471,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
-    e->local = NULL;
+    adx_begin_body(e, v->dims);
     uint32_t number = adx_say_value_at(e, value, index, region);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
@@ -9190,7 +9486,7 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
     const adx_pointwise *p = e->f->shape[value];
     const uint32_t *order = adx_order_indices(e, value);
     adx_box r;
-    e->width = 1 + v->dims;
+    adx_begin_variables(e, v->dims);
     if (order == NULL || !adx_make_box(e->a, v->dims, &r))
         return;
     adx_say_region(e, value, &p->core, order);
@@ -9250,6 +9546,36 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
         ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
 }
 
+// "if (form >= low && form <= high) {"
+static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
+                          int64_t low, int64_t high)
+{
+    adx_say_indent(e);
+    adx_say(&e->text, "if (");
+    adx_say_sparse(e, f);
+    adx_say(&e->text, " >= %lld && ", (long long)low);
+    adx_say_sparse(e, f);
+    adx_say(&e->text, " <= %lld) {\n", (long long)high);
+    e->open++;
+}
+
+// " - (form))", the end of what begins with a bracket. NULL: nothing.
+static void adx_say_less(adx_emission *e, const adx_sparse_form *f)
+{
+    if (f == NULL)
+        return;
+    adx_say(&e->text, " - (");
+    adx_say_sparse(e, f);
+    adx_say(&e->text, "))");
+}
+
+// Names that are declared next belong to a block.
+static void adx_say_scope(adx_emission *e)
+{
+    if (e->open == 0)
+        ADX_SAY_BLOCK(e);
+}
+
 // "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
@@ -9278,7 +9604,7 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
                  (long long)l->low, x, (long long)l->high, x);
         return;
     }
-    ADX_SAY_BLOCK(k->e);
+    adx_say_scope(k->e);
     adx_say_bounds(k, l);
     ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x, x,
              x, x);
@@ -9294,7 +9620,7 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
                / (double)-l->k;
     double high = adx_sparse_extreme(k->nest, &l->form, l->k < 0)
                 / (double)-l->k;
-    ADX_SAY_BLOCK(e);
+    adx_say_scope(e);
     adx_say_indent(e);
     adx_say(&e->text, "const long rest%lu = ", x);
     adx_say_sparse(e, &l->form);
@@ -9314,27 +9640,22 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
     unsigned long x = l->var;
+    adx_sparse_form argument = l->argument;
     uint32_t table = adx_table_number(e, l->table->value, l->table->n,
                                       ADX_TABLE_INTS);
-    ADX_SAY_BLOCK(e);
-    adx_say_indent(e);
-    adx_say(&e->text, "const long at%lu = ", x);
-    adx_say_sparse(e, &l->argument);
-    adx_say_rest(e, -l->table->from, true);
-    adx_say(&e->text, ";\n");
-    double low = adx_sparse_extreme(k->nest, &l->argument, false)
-               - (double)l->table->from;
-    double high = adx_sparse_extreme(k->nest, &l->argument, true)
-                - (double)l->table->from;
-    if (low < 0 || high >= (double)l->table->n)
-        ADX_SAY_OPEN(e, "if (at%lu >= 0 && at%lu < %llu)", x, x,
-                 (unsigned long long)l->table->n);
-    adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s(%s[at%lu] - (", x,
-            l->k < 0 ? "-" : "", adx_table_name(e, table).text, x);
-    adx_say_sparse(e, &l->form);
-    adx_say(&e->text, "));\n");
     bool plain = l->k == 1 && l->form.n == 0 && l->form.c == 0;
+    argument.c -= l->table->from;
+    if (adx_sparse_extreme(k->nest, &argument, false) < 0
+        || adx_sparse_extreme(k->nest, &argument, true) >= (double)l->table->n)
+        adx_say_asked(e, &argument, 0, (int64_t)l->table->n - 1);
+    adx_say_scope(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %st%lu[", x,
+            plain ? "" : l->k < 0 ? "-(" : "(", (unsigned long)table);
+    adx_say_sparse(e, &argument);
+    adx_say(&e->text, "]");
+    adx_say_less(e, plain ? NULL : &l->form);
+    adx_say(&e->text, ";\n");
     adx_say_within(e, l, !plain || l->table->low < l->low,
                    !plain || l->table->high > l->high);
 }
@@ -9345,34 +9666,34 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
     adx_emission *e = k->e;
     unsigned long x = l->var;
     const adx_int_table *t = l->table;
-    uint32_t start = adx_table_number(e, t->start,
-                                      (uint64_t)(t->high - t->low) + 2,
-                                      ADX_TABLE_COUNTS);
-    uint32_t argument = adx_table_number(e, t->argument, t->n,
-                                         ADX_TABLE_COUNTS);
-    ADX_SAY_BLOCK(e);
+    adx_sparse_form of = l->form;
+    adx_sparse_form less = l->argument;
+    unsigned long start = adx_table_number(e, t->start,
+                                           (uint64_t)(t->high - t->low) + 2,
+                                           ADX_TABLE_COUNTS);
+    unsigned long argument = adx_table_number(e, t->argument, t->n,
+                                              ADX_TABLE_COUNTS);
+    of.c -= t->low;
+    less.c -= t->from;
+    bool plain = l->k == 1 && less.n == 0 && less.c == 0;
+    bool inside = plain && l->low <= 0 && l->high >= (int64_t)t->n - 1;
+    if (adx_sparse_extreme(k->nest, &of, false) < 0
+        || adx_sparse_extreme(k->nest, &of, true) > (double)(t->high - t->low))
+        adx_say_asked(e, &of, 0, t->high - t->low);
     adx_say_indent(e);
-    adx_say(&e->text, "const long value%lu = ", x);
-    adx_say_sparse(e, &l->form);
-    adx_say_rest(e, -t->low, true);
+    adx_say(&e->text, "for (unsigned long q%lu = t%lu[", x, start);
+    adx_say_sparse(e, &of);
+    adx_say(&e->text, "]; q%lu < t%lu[", x, start);
+    of.c++;
+    adx_say_sparse(e, &of);
+    adx_say(&e->text, "]; q%lu++) {\n", x);
+    e->open++;
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %s(long)t%lu[q%lu]", x,
+            plain ? "" : l->k < 0 ? "-(" : "(", argument, x);
+    adx_say_less(e, plain ? NULL : &less);
     adx_say(&e->text, ";\n");
-    if (adx_sparse_extreme(k->nest, &l->form, false) < (double)t->low
-        || adx_sparse_extreme(k->nest, &l->form, true) > (double)t->high)
-        ADX_SAY_OPEN(e, "if (value%lu >= 0 && value%lu <= %lld)", x, x,
-                 (long long)(t->high - t->low));
-    const adx_table_called from = adx_table_name(e, start);
-    ADX_SAY_OPEN(e, "for (unsigned long q%lu = %s[value%lu]; q%lu < "
-             "%s[value%lu + 1]; q%lu++)", x, from.text, x, x, from.text, x, x);
-    adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s((long)%s[q%lu] - (", x,
-            l->k < 0 ? "-" : "", adx_table_name(e, argument).text, x);
-    adx_say_sparse(e, &l->argument);
-    adx_say_rest(e, -t->from, true);
-    adx_say(&e->text, "));\n");
-    bool plain = l->k == 1 && l->argument.n == 0
-              && l->argument.c == 0 && t->from == l->low
-              && t->from + (int64_t)t->n - 1 <= l->high;
-    adx_say_within(e, l, !plain, !plain);
+    adx_say_within(e, l, !inside, !inside);
 }
 
 // "if (...) {" for what is to be looked at once x has its value.
@@ -9393,32 +9714,77 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
         ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
     else if (bit)
         ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
-                 ? "if (is >= 0 && is < %llu && (%s[is / 64] >> is %% 64 & 1))"
-                 : "if (is < 0 || is >= %llu || !(%s[is / 64] >> is %% 64 & 1))",
-                 (unsigned long long)c->bits->n,
-                 adx_table_name(e, table).text);
+                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
+                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
+                 (unsigned long long)c->bits->n, (unsigned long)table);
     else {
         adx_say_indent(e);
         adx_say(&e->text, "const long at = ");
         adx_say_sparse(e, &c->argument);
         adx_say_rest(e, -c->table->from, true);
         adx_say(&e->text, ";\n");
-        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && %s[at] == is)",
-                 (unsigned long long)c->table->n,
-                     adx_table_name(e, table).text);
+        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && t%lu[at] == is)",
+                 (unsigned long long)c->table->n, (unsigned long)table);
     }
+}
+
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
+}
+
+// Whether what is read or written, or a level after this one, depends on its
+// variable.
+static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
+{
+    uint32_t v = l->var;
+    const adx_loop *loop = k->term->loop;
+    bool used = adx_form_has(&loop->out.place, v);
+    for (uint32_t i = 0; i < k->term->factors; i++) {
+        const adx_access x = k->term->factor[i];
+        uint32_t dims = adx_tensor_value_at(k->e->f->t, x.value)->dims;
+        for (uint32_t d = 0; d < dims; d++)
+            used |= adx_form_of(k->term->set, x.row + d)[1 + v] != 0;
+    }
+    for (const adx_nest_level *m = l;
+         m < k->nest->level + k->nest->levels; m++) {
+        used |= adx_form_has(&m->form, v) || adx_form_has(&m->argument, v);
+        for (uint32_t i = 0; i < m->bounds; i++)
+            used |= adx_form_has(&m->bound[i].form, v);
+        for (uint32_t i = 0; i < m->checks; i++)
+            used |= adx_form_has(&m->check[i].form, v)
+                 || adx_form_has(&m->check[i].argument, v);
+    }
+    return used || k->term->most != 0;
+}
+
+// Whether a level says nothing: a map gives a variable that nobody uses.
+static bool adx_is_level_idle(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_sparse_form at = l->argument;
+    if (l->kind != ADX_LEVEL_VALUE || l->checks > 0 || l->k != 1
+        || l->form.n > 0 || adx_is_level_used(k, l))
+        return false;
+    at.c -= l->table->from;
+    return l->table->low - l->form.c >= l->low
+        && l->table->high - l->form.c <= l->high
+        && adx_sparse_extreme(k->nest, &at, false) >= 0
+        && adx_sparse_extreme(k->nest, &at, true) < (double)l->table->n;
 }
 
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
+    if (adx_is_level_idle(k, l))
+        return;
     switch (l->kind) {
     case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
     case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
     }
-    if (l->kind != ADX_LEVEL_RANGE)         // nobody may read it
-        ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
 }
@@ -9530,7 +9896,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
 static void adx_say_at_point(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    e->local = NULL;
+    adx_begin_body(e, k->term->set->vars);
     if (k->doing == ADX_DOING_ZEROS) {
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
@@ -9553,7 +9919,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
 {
     const adx_spot_of at = { k->term->set, NULL };
     adx_numbers_read o = { .e = e };
-    e->local = NULL;
+    adx_begin_body(e, k->term->set->vars);
     adx_take_operands(e, k->value, &at, k->term, &o);
     adx_say_indent(e);
     adx_say(&e->text, "%s += ", sum);
@@ -9577,12 +9943,10 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
     ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
     ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
-    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[j]");
     adx_close_to(e, inside);
     ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
     ADX_SAY_LINE(e, "const long x%lu = i;", x);
-    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[0]");
     adx_close_to(e, inside);
     adx_say_indent(e);
@@ -9609,7 +9973,7 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
     bool reduces = doing == ADX_DOING_TERM && term->most == 0
                 && adx_reduces(v, term);
     uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
-    e->width = 1 + term->set->vars;
+    adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
     for (uint32_t l = 0; l < levels; l++)
@@ -9628,7 +9992,7 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    e->width = 1 + v->dims;
+    adx_begin_variables(e, v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++) {
@@ -9781,6 +10145,16 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
             e->picks ? before : *before == '(' ? "(void)" : ")");
 }
 
+// Tables are constants of the file, with its name in front.
+static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
+{
+    for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
+        if (k->tables.table[i].read)
+            adx_say(t, "    const %s *const t%lu = %s_t%lu;\n",
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i, t->name, (unsigned long)i);
+}
+
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -9842,6 +10216,7 @@ static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
         e->read[i] = e->read[i] && !e->written[i];
     adx_say_parameters(k, e, &head);
     adx_say(&head, "\n{\n");
+    adx_say_step_tables(k, &head);
     adx_put_text(&head, (const char *)body.v, body.n);
     adx_say(&head, "}\n\n");
     if (body.failed || all.failed)
@@ -9863,7 +10238,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     const adx_tensor_program *p = k->t->program;
     adx_fusion *f = &k->part[part];
     adx_emission e = { .a = &k->a, .f = f, .tables = &k->tables,
-                       .loaded = k->loaded, .helper = k->helper };
+                       .helper = k->helper };
     const ad_c_options *o = k->options;
     e.text.write = adx_put_bytes;
     e.text.name = o->name == NULL ? "f" : o->name;

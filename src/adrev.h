@@ -42,6 +42,7 @@
  *   number/fronts       what users write: ad_mul, ad_rec
  *   tape/layout         entries, blocks, jobs and failures of a tape
  *   tape/memory         blocks that are added, or fixed memory
+ *   tape/workspace      memory that is kept from one evaluation to the next
  *   tape/entries        entries that are not statements: inputs
  *   tape/hooks          values of other recordings; trace hooks
  *   tape/apart          statements that are unusual
@@ -109,6 +110,7 @@
 
 #include "tape/layout.h"
 #include "tape/memory.h"
+#include "tape/workspace.h"
 #include "tape/entries.h"
 #include "tape/hooks.h"
 #include "tape/apart.h"

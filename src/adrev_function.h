@@ -53,7 +53,6 @@
  *   function/adjoints     derivation: adjoints
  *   function/matrices     programs of whole matrices
  *   function/record       records a function by the trace hook
- *   function/workspace    memory of one evaluation at a time
  *   function/places       which place a number has in a machine
  *   function/arrays       replays array nodes
  *   function/run          replays a machine at a point, or in lanes
@@ -116,7 +115,6 @@
 #include "function/adjoints.h"
 #include "function/matrices.h"
 #include "function/record.h"
-#include "function/workspace.h"
 #include "function/places.h"
 #include "function/arrays.h"
 #include "function/run.h"

@@ -5,7 +5,7 @@
  * own. All lanes are at the same point, so a guard fails either in every lane
  * or in none.
  *
- *   needs   tape/memory function/api function/workspace function/places
+ *   needs   tape/memory tape/workspace function/api function/places
  *           function/arrays function/run function/functions
  *           function/evaluation function/evaluate
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense

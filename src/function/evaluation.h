@@ -8,8 +8,8 @@
  * status. Nothing is written before all is known to be well, unless the caller
  * says that it may be.
  *
- *   needs   array/linear function/api function/operations function/program
- *           function/workspace function/places function/run function/functions
+ *   needs   tape/workspace array/linear function/api function/operations
+ *           function/program function/places function/run function/functions
  *   offers  adx_given adx_wanted adx_call_compiled adx_has_code adx_evaluation
  *           adx_end_evaluation adx_run_code adx_evaluate_fn
  *           adx_begin_evaluation adx_evaluate_next

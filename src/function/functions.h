@@ -6,10 +6,10 @@
  * and made ready for replay (function/places); the derived program itself is
  * not kept.
  *
- *   needs   number/recording tape/memory sweep/session function/api
- *           function/operations function/program function/copy
+ *   needs   number/recording tape/memory tape/workspace sweep/session
+ *           function/api function/operations function/program function/copy
  *           function/tangents function/adjoints function/matrices
- *           function/record function/workspace function/places
+ *           function/record function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse

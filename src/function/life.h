@@ -3,8 +3,8 @@
 /* === function/life ==========================================================
  * Recorded functions are made and freed.
  *
- *   needs   tape/memory function/api function/program function/record
- *           function/workspace function/places function/functions
+ *   needs   tape/memory tape/workspace function/api function/program
+ *           function/record function/places function/functions
  *           function/compare function/plans
  * ========================================================================== */
 

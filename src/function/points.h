@@ -11,7 +11,7 @@
  * until all blocks of a batch are done. Then one thread adds them, block by
  * block.
  *
- *   needs   tape/memory parallel/api function/api function/workspace
+ *   needs   tape/memory tape/workspace parallel/api function/api
  *           function/places function/arrays function/run function/functions
  * ========================================================================== */
 

@@ -38,25 +38,31 @@ typedef struct adx_table_list {
     uint32_t n, room;
 } adx_table_list;
 
-// A number that the body of a loop has computed.
+// What the body of a loop has computed: number v`number`, or x`number`, which a
+// table gives.
 typedef struct adx_local_number {
     struct adx_local_number *next;
     uint32_t value;
-    const int64_t *index;       // [dims][width]
+    const adx_int_table *table; // or NULL
+    const int64_t *index;       // [dims][width] or, of a table, [1][width]
     uint32_t number;
 } adx_local_number;
+
+// Variables besides those of loops: numbers that tables give. A value with those
+// that are computed with it has at most twice ADX_LOOKUPS_ALL.
+#define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
 typedef struct adx_emission {
     adx_text text;
     adx_arena *a;
     const adx_fusion *f;
     adx_table_list *tables;
-    bool loaded;                // tables are parameters
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
     bool bounds;                // functions for bounds are called, by any step
-    uint32_t width;             // of forms: 1 + variables of loops
+    uint32_t width;             // of forms: 1 + variables
+    uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
     uint32_t numbers;           // v0 ... have been used
     adx_local_number *local;    // those in scope
@@ -86,18 +92,6 @@ static uint32_t adx_table_number(adx_emission *e, const void *data, uint64_t n,
     }
     l->table[i].read = true;
     return i;
-}
-
-// Tables are constants of the file, whose name is in front; or parameters.
-typedef struct adx_table_called { char text[128]; } adx_table_called;
-
-static adx_table_called adx_table_name(const adx_emission *e, uint32_t number)
-{
-    adx_table_called name;
-    snprintf(name.text, sizeof name.text, "%s%st%lu",
-             e->loaded ? "" : e->text.name, e->loaded ? "" : "_",
-             (unsigned long)number);
-    return name;
 }
 
 /* --- lines and forms ----------------------------------------------------- */
@@ -147,6 +141,19 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
+// Forms of so many variables of loops, and of numbers that tables give.
+static void adx_begin_variables(adx_emission *e, uint32_t loops)
+{
+    e->width = 1 + loops + ADX_VARIABLES_MORE;
+    e->variables = loops;
+}
+
+static void adx_begin_body(adx_emission *e, uint32_t loops)
+{
+    e->local = NULL;
+    e->variables = loops;
+}
+
 static void adx_say_affine(adx_emission *e, const int64_t form[])
 {
     bool any = false;
@@ -194,7 +201,7 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
         const int64_t *row = adx_form_of(at->set, from.row + d);
         int64_t *to = index + (size_t)d * e->width;
         if (at->map == NULL)
-            memcpy(to, row, e->width * sizeof *to);
+            memcpy(to, row, (1 + at->set->vars) * sizeof *to);
         else
             adx_compose(e, row, at->map, at->set->vars, to);
     }
@@ -249,26 +256,71 @@ static void adx_say_operand(adx_emission *e, const adx_number_read *x)
         adx_say_place(e, x->value, x->index, false);
 }
 
+// What is in scope: the number of a value, or of a table, at indices. NULL: it
+// is not there.
+static const adx_local_number *adx_find_local(const adx_emission *e,
+                                              uint32_t value,
+                                              const adx_int_table *table,
+                                              const int64_t *index, uint32_t n)
+{
+    const adx_local_number *l = e->local;
+    while (l != NULL && (l->value != value || l->table != table
+                         || (n > 0 && memcmp(l->index, index, (size_t)n
+                                             * e->width * sizeof *index) != 0)))
+        l = l->next;
+    return l;
+}
+
+static void adx_keep_local(adx_emission *e, uint32_t value,
+                           const adx_int_table *table, const int64_t *index,
+                           uint32_t number)
+{
+    adx_local_number *to = ADX_GET(e->a, 1, adx_local_number);
+    if (to == NULL)
+        return;
+    to->value = value;
+    to->table = table;
+    to->index = index;
+    to->number = number;
+    to->next = e->local;
+    e->local = to;
+}
+
 // The local number of a value that is computed here: it is written now, unless
 // it is there.
 static uint32_t adx_local_of(adx_emission *e, uint32_t value,
                              const int64_t *index)
 {
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    size_t bytes = (size_t)v->dims * e->width * sizeof *index;
-    for (adx_local_number *l = e->local; l != NULL; l = l->next)
-        if (l->value == value
-            && (bytes == 0 || memcmp(l->index, index, bytes) == 0))
-            return l->number;
-    adx_local_number *to = ADX_GET(e->a, 1, adx_local_number);
+    uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
+    const adx_local_number *l = adx_find_local(e, value, NULL, index, dims);
+    if (l != NULL)
+        return l->number;
     uint32_t number = adx_say_value_at(e, value, index, NULL);
-    if (to == NULL)
-        return number;
-    to->value = value;
-    to->index = index;
-    to->number = number;
-    to->next = e->local;
-    e->local = to;
+    adx_keep_local(e, value, NULL, index, number);
+    return number;
+}
+
+// The variable that a table gives for an argument.
+static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
+                                int64_t *argument)
+{
+    const adx_local_number *l = adx_find_local(e, 0, table, argument, 1);
+    if (l != NULL)
+        return l->number;
+    uint32_t number = e->variables++;
+    if (e->variables >= e->width) {
+        adx_arena_fail(e->a, ADREV_ELIMIT);
+        return 0;
+    }
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = t%lu[", (unsigned long)number,
+            (unsigned long)adx_table_number(e, table->value, table->n,
+                                            ADX_TABLE_INTS));
+    argument[0] -= table->from;
+    adx_say_affine(e, argument);
+    argument[0] += table->from;
+    adx_say(&e->text, "];\n");
+    adx_keep_local(e, 0, table, argument, number);
     return number;
 }
 
@@ -389,14 +441,53 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
+// Which numbers that maps give a piece needs: for its factors, or for others.
+static void adx_find_used_lookups(const adx_emission *e,
+                                  const adx_term_piece *p, uint32_t dims,
+                                  bool used[])
+{
+    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
+    memset(used, 0, ADX_LOOKUPS_MOST * sizeof *used);
+    for (uint32_t i = 0; i < p->term->factors; i++) {
+        const adx_access x = p->term->factor[i];
+        uint32_t n = adx_tensor_value_at(e->f->t, x.value)->dims;
+        for (uint32_t r = x.row; r < x.row + n; r++)
+            for (uint32_t v = 0; v < p->set->vars; v++)
+                for (uint32_t l = 0; l < p->lookups; l++)
+                    used[l] |= adx_form_of(p->set, r)[1 + v] != 0
+                            && p->form[(size_t)v * own + 1 + dims + l] != 0;
+    }
+    for (uint32_t l = p->lookups; l-- > 0;)
+        for (uint32_t i = 0; i < l && used[l]; i++)
+            used[i] |= p->lookup[l].argument[1 + dims + i] != 0;
+}
+
 // The variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
 {
+    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
     int64_t *map = ADX_GET(e->a, (size_t)p->set->vars * e->width, int64_t);
-    const adx_spot_of at = { p->set, map };
-    for (uint32_t v = 0; map != NULL && v < p->set->vars; v++)
-        adx_compose(e, p->form + (size_t)v * (1 + dims), index, dims,
+    int64_t *all = ADX_GET(e->a, (size_t)own * e->width, int64_t);
+    const adx_spot_of at = { p->set, all == NULL ? NULL : map };
+    bool used[ADX_LOOKUPS_MOST];
+    if (map == NULL || all == NULL)
+        return at;
+    if (dims > 0)
+        memcpy(all, index, (size_t)dims * e->width * sizeof *all);
+    adx_find_used_lookups(e, p, dims, used);
+    for (uint32_t i = 0; i < p->lookups; i++) {
+        int64_t *argument = ADX_GET(e->a, e->width, int64_t);
+        if (argument == NULL)
+            return at;
+        if (!used[i])
+            continue;
+        adx_compose(e, p->lookup[i].argument, all, dims + i, argument);
+        uint32_t x = adx_variable_of(e, p->lookup[i].table, argument);
+        all[(size_t)(dims + i) * e->width + 1 + x] = 1;
+    }
+    for (uint32_t v = 0; v < p->set->vars; v++)
+        adx_compose(e, p->form + (size_t)v * own, all, dims + p->lookups,
                     map + (size_t)v * e->width);
     return at;
 }
@@ -497,8 +588,8 @@ static double adx_stride_along(const adx_emission *e, uint32_t value, uint32_t d
             const adx_access from = p->piece[i].term->factor[j];
             const adx_tensor_value *x = adx_tensor_value_at(e->f->t, from.value);
             for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
-                for (uint32_t k = 0; k < x->dims
-                     && p->piece[i].form[v2 * (1 + v->dims) + 1 + d] != 0; k++)
+                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
+                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
                     far += fabs((double)x->stride[k]
                         * (double)adx_form_of(p->piece[i].set,
                                               from.row + k)[1 + v2]);
@@ -542,7 +633,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
-    e->local = NULL;
+    adx_begin_body(e, v->dims);
     uint32_t number = adx_say_value_at(e, value, index, region);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
@@ -557,7 +648,7 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
     const adx_pointwise *p = e->f->shape[value];
     const uint32_t *order = adx_order_indices(e, value);
     adx_box r;
-    e->width = 1 + v->dims;
+    adx_begin_variables(e, v->dims);
     if (order == NULL || !adx_make_box(e->a, v->dims, &r))
         return;
     adx_say_region(e, value, &p->core, order);
@@ -617,6 +708,36 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
         ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
 }
 
+// "if (form >= low && form <= high) {"
+static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
+                          int64_t low, int64_t high)
+{
+    adx_say_indent(e);
+    adx_say(&e->text, "if (");
+    adx_say_sparse(e, f);
+    adx_say(&e->text, " >= %lld && ", (long long)low);
+    adx_say_sparse(e, f);
+    adx_say(&e->text, " <= %lld) {\n", (long long)high);
+    e->open++;
+}
+
+// " - (form))", the end of what begins with a bracket. NULL: nothing.
+static void adx_say_less(adx_emission *e, const adx_sparse_form *f)
+{
+    if (f == NULL)
+        return;
+    adx_say(&e->text, " - (");
+    adx_say_sparse(e, f);
+    adx_say(&e->text, "))");
+}
+
+// Names that are declared next belong to a block.
+static void adx_say_scope(adx_emission *e)
+{
+    if (e->open == 0)
+        ADX_SAY_BLOCK(e);
+}
+
 // "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
@@ -645,7 +766,7 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
                  (long long)l->low, x, (long long)l->high, x);
         return;
     }
-    ADX_SAY_BLOCK(k->e);
+    adx_say_scope(k->e);
     adx_say_bounds(k, l);
     ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x, x,
              x, x);
@@ -661,7 +782,7 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
                / (double)-l->k;
     double high = adx_sparse_extreme(k->nest, &l->form, l->k < 0)
                 / (double)-l->k;
-    ADX_SAY_BLOCK(e);
+    adx_say_scope(e);
     adx_say_indent(e);
     adx_say(&e->text, "const long rest%lu = ", x);
     adx_say_sparse(e, &l->form);
@@ -681,27 +802,22 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
     unsigned long x = l->var;
+    adx_sparse_form argument = l->argument;
     uint32_t table = adx_table_number(e, l->table->value, l->table->n,
                                       ADX_TABLE_INTS);
-    ADX_SAY_BLOCK(e);
-    adx_say_indent(e);
-    adx_say(&e->text, "const long at%lu = ", x);
-    adx_say_sparse(e, &l->argument);
-    adx_say_rest(e, -l->table->from, true);
-    adx_say(&e->text, ";\n");
-    double low = adx_sparse_extreme(k->nest, &l->argument, false)
-               - (double)l->table->from;
-    double high = adx_sparse_extreme(k->nest, &l->argument, true)
-                - (double)l->table->from;
-    if (low < 0 || high >= (double)l->table->n)
-        ADX_SAY_OPEN(e, "if (at%lu >= 0 && at%lu < %llu)", x, x,
-                 (unsigned long long)l->table->n);
-    adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s(%s[at%lu] - (", x,
-            l->k < 0 ? "-" : "", adx_table_name(e, table).text, x);
-    adx_say_sparse(e, &l->form);
-    adx_say(&e->text, "));\n");
     bool plain = l->k == 1 && l->form.n == 0 && l->form.c == 0;
+    argument.c -= l->table->from;
+    if (adx_sparse_extreme(k->nest, &argument, false) < 0
+        || adx_sparse_extreme(k->nest, &argument, true) >= (double)l->table->n)
+        adx_say_asked(e, &argument, 0, (int64_t)l->table->n - 1);
+    adx_say_scope(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %st%lu[", x,
+            plain ? "" : l->k < 0 ? "-(" : "(", (unsigned long)table);
+    adx_say_sparse(e, &argument);
+    adx_say(&e->text, "]");
+    adx_say_less(e, plain ? NULL : &l->form);
+    adx_say(&e->text, ";\n");
     adx_say_within(e, l, !plain || l->table->low < l->low,
                    !plain || l->table->high > l->high);
 }
@@ -712,34 +828,34 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
     adx_emission *e = k->e;
     unsigned long x = l->var;
     const adx_int_table *t = l->table;
-    uint32_t start = adx_table_number(e, t->start,
-                                      (uint64_t)(t->high - t->low) + 2,
-                                      ADX_TABLE_COUNTS);
-    uint32_t argument = adx_table_number(e, t->argument, t->n,
-                                         ADX_TABLE_COUNTS);
-    ADX_SAY_BLOCK(e);
+    adx_sparse_form of = l->form;
+    adx_sparse_form less = l->argument;
+    unsigned long start = adx_table_number(e, t->start,
+                                           (uint64_t)(t->high - t->low) + 2,
+                                           ADX_TABLE_COUNTS);
+    unsigned long argument = adx_table_number(e, t->argument, t->n,
+                                              ADX_TABLE_COUNTS);
+    of.c -= t->low;
+    less.c -= t->from;
+    bool plain = l->k == 1 && less.n == 0 && less.c == 0;
+    bool inside = plain && l->low <= 0 && l->high >= (int64_t)t->n - 1;
+    if (adx_sparse_extreme(k->nest, &of, false) < 0
+        || adx_sparse_extreme(k->nest, &of, true) > (double)(t->high - t->low))
+        adx_say_asked(e, &of, 0, t->high - t->low);
     adx_say_indent(e);
-    adx_say(&e->text, "const long value%lu = ", x);
-    adx_say_sparse(e, &l->form);
-    adx_say_rest(e, -t->low, true);
+    adx_say(&e->text, "for (unsigned long q%lu = t%lu[", x, start);
+    adx_say_sparse(e, &of);
+    adx_say(&e->text, "]; q%lu < t%lu[", x, start);
+    of.c++;
+    adx_say_sparse(e, &of);
+    adx_say(&e->text, "]; q%lu++) {\n", x);
+    e->open++;
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %s(long)t%lu[q%lu]", x,
+            plain ? "" : l->k < 0 ? "-(" : "(", argument, x);
+    adx_say_less(e, plain ? NULL : &less);
     adx_say(&e->text, ";\n");
-    if (adx_sparse_extreme(k->nest, &l->form, false) < (double)t->low
-        || adx_sparse_extreme(k->nest, &l->form, true) > (double)t->high)
-        ADX_SAY_OPEN(e, "if (value%lu >= 0 && value%lu <= %lld)", x, x,
-                 (long long)(t->high - t->low));
-    const adx_table_called from = adx_table_name(e, start);
-    ADX_SAY_OPEN(e, "for (unsigned long q%lu = %s[value%lu]; q%lu < "
-             "%s[value%lu + 1]; q%lu++)", x, from.text, x, x, from.text, x, x);
-    adx_say_indent(e);
-    adx_say(&e->text, "const long x%lu = %s((long)%s[q%lu] - (", x,
-            l->k < 0 ? "-" : "", adx_table_name(e, argument).text, x);
-    adx_say_sparse(e, &l->argument);
-    adx_say_rest(e, -t->from, true);
-    adx_say(&e->text, "));\n");
-    bool plain = l->k == 1 && l->argument.n == 0
-              && l->argument.c == 0 && t->from == l->low
-              && t->from + (int64_t)t->n - 1 <= l->high;
-    adx_say_within(e, l, !plain, !plain);
+    adx_say_within(e, l, !inside, !inside);
 }
 
 // "if (...) {" for what is to be looked at once x has its value.
@@ -760,32 +876,77 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
         ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
     else if (bit)
         ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
-                 ? "if (is >= 0 && is < %llu && (%s[is / 64] >> is %% 64 & 1))"
-                 : "if (is < 0 || is >= %llu || !(%s[is / 64] >> is %% 64 & 1))",
-                 (unsigned long long)c->bits->n,
-                 adx_table_name(e, table).text);
+                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
+                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
+                 (unsigned long long)c->bits->n, (unsigned long)table);
     else {
         adx_say_indent(e);
         adx_say(&e->text, "const long at = ");
         adx_say_sparse(e, &c->argument);
         adx_say_rest(e, -c->table->from, true);
         adx_say(&e->text, ";\n");
-        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && %s[at] == is)",
-                 (unsigned long long)c->table->n,
-                     adx_table_name(e, table).text);
+        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && t%lu[at] == is)",
+                 (unsigned long long)c->table->n, (unsigned long)table);
     }
+}
+
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
+}
+
+// Whether what is read or written, or a level after this one, depends on its
+// variable.
+static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
+{
+    uint32_t v = l->var;
+    const adx_loop *loop = k->term->loop;
+    bool used = adx_form_has(&loop->out.place, v);
+    for (uint32_t i = 0; i < k->term->factors; i++) {
+        const adx_access x = k->term->factor[i];
+        uint32_t dims = adx_tensor_value_at(k->e->f->t, x.value)->dims;
+        for (uint32_t d = 0; d < dims; d++)
+            used |= adx_form_of(k->term->set, x.row + d)[1 + v] != 0;
+    }
+    for (const adx_nest_level *m = l;
+         m < k->nest->level + k->nest->levels; m++) {
+        used |= adx_form_has(&m->form, v) || adx_form_has(&m->argument, v);
+        for (uint32_t i = 0; i < m->bounds; i++)
+            used |= adx_form_has(&m->bound[i].form, v);
+        for (uint32_t i = 0; i < m->checks; i++)
+            used |= adx_form_has(&m->check[i].form, v)
+                 || adx_form_has(&m->check[i].argument, v);
+    }
+    return used || k->term->most != 0;
+}
+
+// Whether a level says nothing: a map gives a variable that nobody uses.
+static bool adx_is_level_idle(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_sparse_form at = l->argument;
+    if (l->kind != ADX_LEVEL_VALUE || l->checks > 0 || l->k != 1
+        || l->form.n > 0 || adx_is_level_used(k, l))
+        return false;
+    at.c -= l->table->from;
+    return l->table->low - l->form.c >= l->low
+        && l->table->high - l->form.c <= l->high
+        && adx_sparse_extreme(k->nest, &at, false) >= 0
+        && adx_sparse_extreme(k->nest, &at, true) < (double)l->table->n;
 }
 
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
+    if (adx_is_level_idle(k, l))
+        return;
     switch (l->kind) {
     case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
     case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
     }
-    if (l->kind != ADX_LEVEL_RANGE)         // nobody may read it
-        ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
 }
@@ -897,7 +1058,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
 static void adx_say_at_point(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    e->local = NULL;
+    adx_begin_body(e, k->term->set->vars);
     if (k->doing == ADX_DOING_ZEROS) {
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
@@ -920,7 +1081,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
 {
     const adx_spot_of at = { k->term->set, NULL };
     adx_numbers_read o = { .e = e };
-    e->local = NULL;
+    adx_begin_body(e, k->term->set->vars);
     adx_take_operands(e, k->value, &at, k->term, &o);
     adx_say_indent(e);
     adx_say(&e->text, "%s += ", sum);
@@ -944,12 +1105,10 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
     ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
     ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
-    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[j]");
     adx_close_to(e, inside);
     ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
     ADX_SAY_LINE(e, "const long x%lu = i;", x);
-    ADX_SAY_LINE(e, "(void)x%lu;", x);
     adx_say_eighth(e, k, "sum[0]");
     adx_close_to(e, inside);
     adx_say_indent(e);
@@ -976,7 +1135,7 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
     bool reduces = doing == ADX_DOING_TERM && term->most == 0
                 && adx_reduces(v, term);
     uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
-    e->width = 1 + term->set->vars;
+    adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
     for (uint32_t l = 0; l < levels; l++)
@@ -995,7 +1154,7 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    e->width = 1 + v->dims;
+    adx_begin_variables(e, v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++) {

@@ -39,6 +39,7 @@ typedef struct adx_fusion {
     uint32_t *reader;           // the first one
     uint32_t *reads_there;      // how many of them are of the first one
     uint32_t *depth;            // of expressions in one another
+    uint32_t *lookups;          // in them
 } adx_fusion;
 
 #define ADX_INLINE_DEPTH  16
@@ -123,11 +124,17 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
     uint32_t own = 0;
     uint32_t live = 0;
+    bool all;
+    if (given == NULL || order == NULL)
+        return false;
+    adx_find_given(s, given, order, &all);
     for (uint32_t v = 0; v < s->vars; v++) {
         bool alone = false;
-        if (s->gone[v])
+        if (s->gone[v] || given[v])
             continue;
         live++;
         for (uint32_t d = 0; d < dims && !alone; d++) {
@@ -163,7 +170,7 @@ static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
     if (s->empty || !adx_rows_tell_points(s, at.row, dims)
         || !adx_reads_core(s, at.row, dims, &p->core))
         return ADX_FATE_ALONE;
-    uint64_t points = adx_box_points(s);
+    uint64_t points = adx_free_points(s);
     bool all = points != UINT64_MAX
             && (double)points == adx_box_size(&p->domain, dims)
             && adx_is_inside(&p->domain, &p->core, dims);
@@ -206,8 +213,10 @@ static void adx_decide_fate(adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
     f->depth[value]++;
-    if (p == NULL || p->n > ADX_INLINE_PIECES || f->reads[value] == 0
-        || f->fixed[value] || f->depth[value] > ADX_INLINE_DEPTH)
+    f->lookups[value] += p == NULL ? 0 : p->lookups;
+    if (p == NULL || f->lookups[value] > ADX_LOOKUPS_ALL
+        || p->n > ADX_INLINE_PIECES || f->reads[value] == 0 || f->fixed[value]
+        || f->depth[value] > ADX_INLINE_DEPTH)
         return;
     if (f->view[value])
         f->fate[value] = ADX_FATE_VIEW;
@@ -217,6 +226,11 @@ static void adx_decide_fate(adx_fusion *f, uint32_t value)
     uint32_t by = f->reader[value];
     if (f->fate[value] == ADX_FATE_ALONE)
         return;
+    if (f->lookups[by] + f->lookups[value] > ADX_LOOKUPS_ALL) {
+        f->fate[value] = ADX_FATE_ALONE;
+        return;
+    }
+    f->lookups[by] += f->lookups[value];
     f->host[value] = by;
     f->hosts[by] = f->hosts[by] || f->fate[value] == ADX_FATE_HOSTED
                 || f->hosts[value];
@@ -257,6 +271,7 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     f->reader = ADX_GET(a, n, uint32_t);
     f->reads_there = ADX_GET(a, n, uint32_t);
     f->depth = ADX_GET(a, n, uint32_t);
+    f->lookups = ADX_GET(a, n, uint32_t);
     return a->status == ADREV_OK;
 }
 

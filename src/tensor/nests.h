@@ -161,10 +161,30 @@ typedef struct adx_next_level {
     uint32_t var;
     adx_level_kind kind;
     uint32_t row;               // that gives it
-    int rank;                   // 0: others give it; 1: it has a range; 2: it
-                                // should be the innermost one
+    int rank;                   // 0: others give it; 1: it has a range; 2: a
+                                // map will give it; 3: it should be the
+                                // innermost one
     double count;               // of its values
 } adx_next_level;
+
+// Whether a map gives most values of a variable, so that a loop over the map's
+// arguments takes the place of one over the variable.
+static bool adx_will_be_given(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows; r++) {
+        const int64_t *form = adx_form_of(s, r);
+        uint32_t count;
+        uint32_t some = 0;
+        if (s->row[r].kind != ADX_ROW_VALUE || !adx_is_unit(form[1 + v]))
+            continue;
+        adx_divisor_of(s, form, &count, &some);
+        const adx_int_table *t = s->row[r].table;
+        if (count == 1 && adx_form_of(s, s->row[r].at)[1 + v] == 0
+            && s->high[v] - s->low[v] >= (t->high - t->low) / 2)
+            return true;
+    }
+    return false;
+}
 
 // Given variables come first, those with the fewest values before others. Of
 // ranges, those with long strides are the outer ones, so that numbers that are
@@ -193,7 +213,8 @@ static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
         if (k->in_order)
             next.count = range ? 2 : next.count;
         else
-            next.rank = !range ? 0 : v == inner ? 2 : 1;
+            next.rank = !range ? 0 : v == inner ? 3
+                      : adx_will_be_given(k->s, v) ? 2 : 1;
         if (best.var == UINT32_MAX || adx_is_earlier(k, &next, &best))
             best = next;
     }

@@ -8,8 +8,9 @@
  * the core, where all boxes overlap, no condition is left.
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
- *   offers  adx_box adx_term_piece adx_pointwise adx_make_box adx_box_size
- *           adx_is_inside adx_reduces adx_find_pieces
+ *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
+ *           adx_pointwise adx_make_box adx_box_size adx_is_inside adx_reduces
+ *           adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -20,17 +21,31 @@ typedef struct adx_box {
     int64_t *high;
 } adx_box;
 
+// A number that a map gives: table[argument], a form of the value's indices and
+// of the numbers before this one.
+typedef struct adx_lookup {
+    const adx_int_table *table;
+    int64_t *argument;          // [1 + dims + ADX_LOOKUPS_MOST]
+} adx_lookup;
+
+#define ADX_LOOKUPS_MOST 6      // of a piece
+#define ADX_LOOKUPS_ALL  24     // of a value
+
 typedef struct adx_term_piece {
     const adx_tensor_term *term;
     const adx_set *set;         // of the term, for these values of variables
-    int64_t *form;              // [vars][1 + dims] the variables as forms of
-                                // the value's indices
+    int64_t *form;              // [vars][1 + dims + ADX_LOOKUPS_MOST] the
+                                // variables as forms of the value's indices,
+                                // and of numbers that maps give
+    adx_lookup lookup[ADX_LOOKUPS_MOST];
+    uint32_t lookups;
     adx_box box;
 } adx_term_piece;
 
 typedef struct adx_pointwise {
     adx_term_piece *piece;
     uint32_t n;
+    uint32_t lookups;           // of all of them
     adx_box core;
     adx_box domain;             // where there must be a number; 0 outside of
                                 // the pieces
@@ -70,57 +85,105 @@ typedef struct adx_finding {
     adx_arena *a;
     const adx_tensor_value *value;
     adx_pointwise *to;
+    uint32_t width;             // 1 + dims + ADX_LOOKUPS_MOST
+    uint32_t lookups;           // of all pieces
 } adx_finding;
 
 // Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of the
 // variable.
-static void adx_own_index(adx_term_piece *p, uint32_t d, uint32_t dims, uint32_t v,
-                          const int64_t row[])
+static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
+                          uint32_t v, const int64_t row[])
 {
     int64_t sign = row[1 + v];
     int64_t one = row[0] + sign * p->set->low[v];
     int64_t other = row[0] + sign * p->set->high[v];
-    p->form[v * (1 + dims)] = -sign * row[0];
-    p->form[v * (1 + dims) + 1 + d] = sign;
+    p->form[v * k->width] = -sign * row[0];
+    p->form[v * k->width + 1 + d] = sign;
     p->box.low[d] = one < other ? one : other;
     p->box.high[d] = one < other ? other : one;
 }
 
-// Adds a piece: every variable of its set is given by one index. False: one is
-// not, or there is a condition.
-static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
-                              const adx_set *s)
+// The indices of a piece give variables that no map gives, one each. Returns how
+// many they give; UINT32_MAX: an index is no such variable.
+static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
+                                const bool given[], bool own[])
 {
-    uint32_t dims = k->value->dims;
-    adx_term_piece *p = &k->to->piece[k->to->n];
+    const adx_set *s = p->set;
     uint32_t owned = 0;
-    uint32_t live = 0;
-    if (adx_box_points(s) == UINT64_MAX || k->to->n == ADX_PIECES_WRITTEN)
-        return false;
-    p->term = term;
-    p->set = s;
-    p->form = ADX_GET(k->a, (size_t)s->vars * (1 + dims), int64_t);
-    bool *own = ADX_GET(k->a, s->vars, bool);
-    if (p->form == NULL || own == NULL || !adx_make_box(k->a, dims, &p->box))
-        return false;
-    for (uint32_t v = 0; v < s->vars; v++)
-        live += !s->gone[v];
-    for (uint32_t d = 0; d < dims; d++) {
-        const int64_t *row = adx_form_of(s, term->out + d);
+    for (uint32_t d = 0; d < k->value->dims; d++) {
+        const int64_t *row = adx_form_of(s, p->term->out + d);
         uint32_t count;
         uint32_t v = 0;
         adx_divisor_of(s, row, &count, &v);
         p->box.low[d] = p->box.high[d] = row[0];
-        if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v])))
-            return false;
+        if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v]
+                                         || given[v])))
+            return UINT32_MAX;
         if (count == 0)
             continue;
         own[v] = true;
         owned++;
-        adx_own_index(p, d, dims, v, row);
+        adx_own_index(k, p, d, v, row);
     }
-    k->to->n += owned == live;
-    return owned == live;
+    return owned;
+}
+
+// Variables that maps give, by rows in their order.
+static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
+                            const uint32_t row[], uint32_t n)
+{
+    const adx_set *s = p->set;
+    k->lookups += n;
+    if (n > ADX_LOOKUPS_MOST || k->lookups > ADX_LOOKUPS_ALL)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t *form = adx_form_of(s, row[i]);
+        const int64_t *argument = adx_form_of(s, s->row[row[i]].at);
+        adx_lookup *l = &p->lookup[p->lookups++];
+        uint32_t count;
+        uint32_t v = 0;
+        adx_divisor_of(s, form, &count, &v);
+        l->table = s->row[row[i]].table;
+        l->argument = ADX_GET(k->a, k->width, int64_t);
+        if (l->argument == NULL)
+            return false;
+        l->argument[0] = argument[0];
+        for (uint32_t u = 0; u < s->vars; u++)
+            for (uint32_t j = 0; argument[1 + u] != 0 && j < k->width; j++)
+                l->argument[j] += argument[1 + u] * p->form[u * k->width + j];
+        p->form[v * k->width] = -form[1 + v] * form[0];
+        p->form[v * k->width + 1 + k->value->dims + i] = form[1 + v];
+    }
+    return true;
+}
+
+// Adds a piece: every variable of its set is given by one index, or by a map.
+// False: one is not, or there is a condition.
+static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
+                              const adx_set *s)
+{
+    adx_term_piece *p = &k->to->piece[k->to->n];
+    uint32_t live = 0;
+    bool all = false;
+    if (k->to->n == ADX_PIECES_WRITTEN)
+        return false;
+    p->term = term;
+    p->set = s;
+    p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
+    bool *own = ADX_GET(k->a, s->vars, bool);
+    bool *given = ADX_GET(k->a, s->vars, bool);
+    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
+    if (p->form == NULL || own == NULL || given == NULL || order == NULL
+        || !adx_make_box(k->a, k->value->dims, &p->box))
+        return false;
+    uint32_t n = adx_find_given(s, given, order, &all);
+    for (uint32_t v = 0; v < s->vars; v++)
+        live += !s->gone[v] && !given[v];
+    if (!all || adx_own_indices(k, p, given, own) != live
+        || !adx_add_lookups(k, p, order, n))
+        return false;
+    k->to->n++;
+    return true;
 }
 
 // A copy of the term's set in which the first variables of `level` have values,
@@ -139,20 +202,26 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// The variables that no index gives, in the order of the loops, and how many
+// The variables that no index and no map gives, in the order of the loops, and how many
 // values they have together; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *term,
                                 const adx_set *s, uint32_t var[], uint32_t *n)
 {
     const adx_nest *nest = term->loop->nest;
+    bool *given = ADX_GET(k->a, s->vars, bool);
+    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
     uint64_t values = 1;
+    bool all;
     *n = 0;
+    if (given == NULL || order == NULL)
+        return UINT64_MAX;
+    adx_find_given(s, given, order, &all);
     for (uint32_t l = 0; l < nest->levels; l++) {
         uint32_t v = nest->level[l].var;
         bool written = false;
         for (uint32_t d = 0; d < k->value->dims; d++)
             written = written || adx_form_of(s, term->out + d)[1 + v] != 0;
-        if (written || s->gone[v])
+        if (written || s->gone[v] || given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
             return UINT64_MAX;
@@ -226,7 +295,8 @@ static void adx_find_core(adx_finding *k)
 // NULL: it is not; or no memory, which a->status says.
 static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
 {
-    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise) };
+    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise),
+                      1 + v->dims + ADX_LOOKUPS_MOST, 0 };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0
         || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
@@ -241,6 +311,7 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
     if (k.to->n == 0 || (k.to->n > 1 && !sum))
         return NULL;
     adx_find_core(&k);
+    k.to->lookups = k.lookups;
     return adx_box_size(&k.to->core, v->dims) * 2
            < adx_box_size(&k.to->domain, v->dims) ? NULL : k.to;
 }

@@ -7,7 +7,7 @@
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs tensor/derive
- *   offers  adx_mark_results adx_need_all adx_prepare_program
+ *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
  *           adx_clear_results adx_evaluating adx_clear_from adx_one
  *           adx_clears_all adx_run_value
  * ========================================================================== */
@@ -61,6 +61,17 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
     return score;
 }
 
+// Whether a map is asked for what depends on a variable: other variables get
+// their values after this one.
+static bool adx_is_argument(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind == ADX_ROW_VALUE
+            && adx_form_of(s, s->row[r].at)[1 + v] != 0)
+            return true;
+    return false;
+}
+
 // The variable that should be the innermost one, and the strides along all.
 static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
                                  uint32_t value, int64_t stride[])
@@ -71,7 +82,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     int most = -1;
     for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
         int score = adx_score_inner(t, term, value, v, form, &stride[v]);
-        if (s->gone[v] || s->high[v] - s->low[v] < 3)
+        if (s->gone[v] || s->high[v] - s->low[v] < 3 || adx_is_argument(s, v))
             continue;
         if (score >= most) {
             most = score;
@@ -115,19 +126,25 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
 }
 
 // Whether each point of a term writes a number that no other point writes:
-// every variable has an index of its own.
+// every variable has an index of its own, but those that maps give.
 static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
     uint32_t own = 0;
     uint32_t live = 0;
+    bool all;
+    if (given == NULL || order == NULL)
+        return false;
+    adx_find_given(s, given, order, &all);
     for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i];
+        live += !s->gone[i] && !given[i];
     for (uint32_t i = 0; i < v->dims; i++) {
         uint32_t count;
         uint32_t var = 0;
         adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1;
+        bool again = count != 1 || given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
         own += !again;

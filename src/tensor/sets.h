@@ -18,7 +18,8 @@
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           ADX_ROWS_MOST adx_combine_all adx_project
+ *           adx_find_given adx_free_points ADX_ROWS_MOST adx_combine_all
+ *           adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -484,6 +485,86 @@ static uint64_t adx_box_points(const adx_set *s)
             n *= extent;
         }
     return n;
+}
+
+/* --- variables that maps give -------------------------------------------- */
+
+// Whether a row is x[v] = sign*(table[argument] - c) for any value that the
+// table has, and all arguments are there; *v says which variable.
+static bool adx_is_definition(const adx_set *s, uint32_t r, uint32_t *v)
+{
+    const int64_t *form = adx_form_of(s, r);
+    const adx_int_table *t = s->row[r].table;
+    uint32_t count;
+    if (s->row[r].kind != ADX_ROW_VALUE)
+        return false;
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    adx_divisor_of(s, form, &count, v);
+    if (count != 1 || (form[1 + *v] != 1 && form[1 + *v] != -1)
+        || argument[1 + *v] != 0)
+        return false;
+    int64_t one = (t->low - form[0]) * form[1 + *v];
+    int64_t other = (t->high - form[0]) * form[1 + *v];
+    return (one < other ? one : other) >= s->low[*v]
+        && (one < other ? other : one) <= s->high[*v]
+        && adx_extreme(s, argument, false) >= t->from
+        && adx_extreme(s, argument, true) < t->from + (int64_t)t->n;
+}
+
+// Marks the variables that maps give from others: each row that does so comes
+// after those that give its argument; order [rows] has their numbers. Returns
+// how many there are. Whether they are all conditions, *all says.
+static uint32_t adx_find_given(const adx_set *s, bool given[], uint32_t order[],
+                               bool *all)
+{
+    uint32_t n = 0;
+    uint32_t conditions = 0;
+    uint32_t before = UINT32_MAX;
+    for (uint32_t v = 0; v < s->vars; v++)
+        given[v] = false;
+    for (uint32_t r = 0; r < s->rows; r++)
+        conditions += s->row[r].kind > ADX_ROW_FORM;
+    while (n != before) {
+        before = n;
+        for (uint32_t r = 0; r < s->rows; r++) {
+            uint32_t v = 0;
+            if (!adx_is_definition(s, r, &v) || given[v])
+                continue;
+            const int64_t *argument = adx_form_of(s, s->row[r].at);
+            bool known = true;
+            for (uint32_t q = 0; q < s->rows && known; q++) {
+                uint32_t u = 0;
+                known = !adx_is_definition(s, q, &u) || given[u]
+                     || argument[1 + u] == 0;
+            }
+            given[v] = known;
+            if (known)
+                order[n++] = r;
+        }
+    }
+    *all = n == conditions;
+    return n;
+}
+
+// Points, if conditions only say which map gives which variable; else
+// UINT64_MAX.
+static uint64_t adx_free_points(const adx_set *s)
+{
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    uint64_t n = s->empty ? 0 : 1;
+    bool all = false;
+    if (given == NULL || order == NULL)
+        return UINT64_MAX;
+    adx_find_given(s, given, order, &all);
+    for (uint32_t v = 0; v < s->vars && all; v++)
+        if (!s->gone[v] && !given[v]) {
+            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
+            if (n > UINT64_MAX / 2 / extent)
+                return UINT64_MAX;
+            n *= extent;
+        }
+    return all || s->empty ? n : UINT64_MAX;
 }
 
 /* --- projections ---------------------------------------------------------

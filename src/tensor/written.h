@@ -85,6 +85,16 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
             e->picks ? before : *before == '(' ? "(void)" : ")");
 }
 
+// Tables are constants of the file, with its name in front.
+static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
+{
+    for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
+        if (k->tables.table[i].read)
+            adx_say(t, "    const %s *const t%lu = %s_t%lu;\n",
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i, t->name, (unsigned long)i);
+}
+
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -146,6 +156,7 @@ static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
         e->read[i] = e->read[i] && !e->written[i];
     adx_say_parameters(k, e, &head);
     adx_say(&head, "\n{\n");
+    adx_say_step_tables(k, &head);
     adx_put_text(&head, (const char *)body.v, body.n);
     adx_say(&head, "}\n\n");
     if (body.failed || all.failed)
@@ -167,7 +178,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     const adx_tensor_program *p = k->t->program;
     adx_fusion *f = &k->part[part];
     adx_emission e = { .a = &k->a, .f = f, .tables = &k->tables,
-                       .loaded = k->loaded, .helper = k->helper };
+                       .helper = k->helper };
     const ad_c_options *o = k->options;
     e.text.write = adx_put_bytes;
     e.text.name = o->name == NULL ? "f" : o->name;

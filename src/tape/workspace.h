@@ -1,6 +1,6 @@
 #pragma once
 
-/* === function/workspace =====================================================
+/* === tape/workspace =========================================================
  * Memory of one evaluation at a time. What an evaluation gives back is kept for
  * the next one, so that evaluations in a row allocate nothing; of two at a time
  * the second one allocates its own.
@@ -10,11 +10,14 @@
  *           adx_give_workspace adx_drop_spare
  * ========================================================================== */
 
+#ifndef __STDC_NO_ATOMICS__
+#include <stdatomic.h>
+
 #define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
 
 // Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
 // long (gmm, bench/).
-static ad_real *adx_align(ad_real *p)
+static ADX_UNUSED ad_real *adx_align(ad_real *p)
 {
     return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
 }
@@ -30,7 +33,7 @@ typedef _Atomic(adx_workspace *) adx_spare;     // NULL: there is none
 
 // Takes the workspace that is kept, if it is large enough, or a new one; NULL:
 // no memory.
-static adx_workspace *adx_take_workspace(adx_spare *spare,
+static ADX_UNUSED adx_workspace *adx_take_workspace(adx_spare *spare,
                                          const ad_allocator *a, size_t size)
 {
     // acquire: pairs with the release in adx_give_workspace, which makes the
@@ -53,7 +56,7 @@ static adx_workspace *adx_take_workspace(adx_spare *spare,
 }
 
 // Keeps a workspace, in place of one that is kept.
-static void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
+static ADX_UNUSED void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
                                adx_workspace *work)
 {
     // release: pairs with the acquire in adx_take_workspace.
@@ -61,7 +64,9 @@ static void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
 }
 
 // relaxed: nobody else has the function any more.
-static void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
+static ADX_UNUSED void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
 {
     adx_drop(a, atomic_exchange_explicit(spare, NULL, memory_order_relaxed));
 }
+
+#endif
