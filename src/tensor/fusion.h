@@ -251,6 +251,59 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
         || f->fate[value] == ADX_FATE_HOSTED;
 }
 
+/* --- who reads it too early ----------------------------------------------- */
+
+// The value whose loops compute a value.
+static uint32_t adx_computed_in(const adx_fusion *f, uint32_t value)
+{
+    while (f->fate[value] == ADX_FATE_INLINED
+           || f->fate[value] == ADX_FATE_HOSTED)
+        value = f->host[value];
+    return value;
+}
+
+static bool adx_is_read_by(const adx_fusion *f, uint32_t value, uint32_t by)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
+    for (uint32_t i = 0; i < v->terms; i++)
+        for (uint32_t j = 0; j < v->term[i].factors; j++)
+            if (v->term[i].factor[j].value == value)
+                return true;
+    return false;
+}
+
+// Whether another reader than its host is computed by the same loops, which
+// have not stored the number yet, or never will before it is read.
+static bool adx_is_read_early(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_program *p = f->t->program;
+    uint32_t in = adx_computed_in(f, value);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t by = p->order[i];
+        if (f->needed[by] && by != f->host[value]
+            && adx_computed_in(f, by) == in && adx_is_read_by(f, value, by))
+            return true;
+    }
+    return false;
+}
+
+static void adx_take_out_early_ones(adx_fusion *f)
+{
+    const adx_tensor_program *p = f->t->program;
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < p->steps; i++) {
+            uint32_t v = p->order[i];
+            if (f->fate[v] == ADX_FATE_HOSTED && adx_is_read_early(f, v)) {
+                f->fate[v] = ADX_FATE_ALONE;
+                f->host[v] = 0;
+                changed = true;
+            }
+        }
+    }
+}
+
 /* --- of a part ----------------------------------------------------------- */
 
 static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
@@ -298,6 +351,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
     for (uint32_t i = 0; i < p->steps; i++)
         if (f->needed[p->order[i]])
             adx_decide_fate(f, p->order[i]);
+    adx_take_out_early_ones(f);
     return a->status == ADREV_OK;
 }
 
