@@ -66,6 +66,7 @@
  *   tensor/splits        sets where a condition is true
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
+ *   tensor/parts         values are cut into parts, for threads
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *
@@ -223,6 +224,12 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
  * that it is not wanted; it is then not computed. Results overlap no argument
  * and no other result. Any number of threads may evaluate t once it is bound.
+ *
+ * If adrev_parallel.h is included before this header where both are
+ * implemented, an evaluation runs on the pool of its thread (ad_pool_use), with
+ * the same bits as without one. Sums that go through the entries of a relation,
+ * or the values of a map, in another order than their results do so only where
+ * a pool is in use in ad_tensor_bind, too: the text then has lists of points.
  *
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
@@ -2651,8 +2658,7 @@ ADX_SELDOM_END
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_find_given adx_free_points ADX_ROWS_MOST adx_combine_all
- *           adx_project
+ *           adx_find_given ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3179,27 +3185,6 @@ static uint32_t adx_find_given(const adx_set *s, bool given[], uint32_t order[],
     return n;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
-static uint64_t adx_free_points(const adx_set *s)
-{
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
-    uint64_t n = s->empty ? 0 : 1;
-    bool all = false;
-    if (given == NULL || order == NULL)
-        return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars && all; v++)
-        if (!s->gone[v] && !given[v]) {
-            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
-            if (n > UINT64_MAX / 2 / extent)
-                return UINT64_MAX;
-            n *= extent;
-        }
-    return all || s->empty ? n : UINT64_MAX;
-}
-
 /* --- projections ---------------------------------------------------------
  * The points of the kept variables alone. Where this is not exactly what
  * remains, it is left to bits (tensor/nests).                                */
@@ -3345,7 +3330,8 @@ ADX_SELDOM_END
  *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
  *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
  *           adx_nest_level adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit
- *           adx_make_nest adx_point_fn adx_walk_nest
+ *           adx_make_nest adx_point_fn adx_nest_walk adx_walk_from
+ *           adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]
@@ -4886,6 +4872,7 @@ typedef struct adx_tensor_value {
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
     const adx_bitmap *support;  // by adx_place_in; NULL: all
+    struct adx_value_cut *cut;  // tensor/parts; NULL: one part
     uint32_t array;             // of the tree, or 0
     uint32_t tangent;           // the values of its derivatives, or 0
     uint32_t adjoint;
@@ -4910,6 +4897,11 @@ struct adx_tensor_program {
     uint32_t *column_of;
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
+    const struct adx_part_list *lists;
+    uint32_t parts;             // most parts of a value
+    uint32_t bounds;            // most bounds of a level
+    uint64_t sums;              // numbers of sums of parts: of one part, and
+    uint64_t all_sums;          // of all parts of a value
 };
 
 /* --- values -------------------------------------------------------------- */
@@ -7062,15 +7054,706 @@ static void adx_derive_program(ad_tensor *t)
 
 ADX_SELDOM_END
 
+/* === tensor/parts ===========================================================
+ * How the computation of a value is cut into parts, which several threads can
+ * run at once. A cut is made when the text is bound, and by sizes only: bits do
+ * not depend on the threads.
+ *
+ *   results  a part has the results lo <= i < hi along one dimension. Each term
+ *            runs where its index along this dimension is one of them. So what
+ *            is added to a number is added by one part, in the order in which
+ *            one thread alone adds it.
+ *   points   each number is written by one point: a part has some of the values
+ *            of a variable.
+ *   sums     of many points, and few numbers: a part has some of the points of
+ *            a term, and sums of its own. These are added in the order of the
+ *            parts, also where one thread runs them all.
+ *
+ * In all three a part of a term has the points where lo <= f(x) < hi for an
+ * affine form f: a nest of which the bounds of the levels are narrower. Where
+ * others give the variables of f (a sum over the entries of a relation, by
+ * columns), that would leave each part all other levels to run through. Then
+ * the points are listed by parts; lists take memory, and are made only if a
+ * pool is in use when the text is bound.
+ *
+ * Who runs a term (tensor/run) asks for the nest, or the list; who has another
+ * way to run it needs the numbers lo and hi alone.
+ *
+ *   needs   tape/layout parallel/pool tensor/api tensor/arena tensor/sets
+ *           tensor/nests tensor/programs
+ *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_term_cut
+ *           adx_value_cut adx_shares_parts adx_part_from adx_cut_value
+ *           adx_part_memory adx_nest_of_part adx_walk_list adx_do_parts
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Least points of a part. Other numbers of points follow from it: of a value
+// that is worth a fork, of a part with sums of its own, for each number of such
+// sums (they are soon added then), and within one pass of the levels that each
+// part runs through.
+#ifndef ADX_PART_LEAST
+#define ADX_PART_LEAST 4096
+#endif
+#define ADX_FORK_LEAST ((uint64_t)ADX_PART_LEAST * 8)
+#define ADX_SUMS_LEAST ((uint64_t)ADX_PART_LEAST * 4)
+#define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2)
+#define ADX_PASS_LEAST ((uint64_t)ADX_PART_LEAST / 64 + 1)
+#define ADX_PARTS_MOST 64
+
+typedef enum adx_cut_kind {
+    ADX_CUT_RESULTS, ADX_CUT_POINTS, ADX_CUT_SUMS
+} adx_cut_kind;
+
+// The points of a term, sorted by parts: the values of the variables of the first
+// levels. The points of a part keep their order.
+typedef struct adx_part_list {
+    const adx_set *set;
+    const adx_nest *nest;
+    int64_t from, to;
+    uint32_t parts;
+    adx_sparse_form form;       // f
+    uint32_t levels;
+    int32_t *x;                 // [points][levels]
+    uint64_t *start;            // [parts + 1] points before those of a part
+    const struct adx_part_list *next;
+} adx_part_list;
+
+// f, and what a nest needs to keep lo <= f(x) < hi.
+typedef struct adx_term_cut {
+    adx_sparse_form form;
+    uint32_t *level;            // [form.n] of its variables
+    uint32_t last;              // the latest of these
+    adx_sparse_form rest;       // f without the variable of this level
+    adx_sparse_form less;       // -rest
+    int64_t k;                  // of that variable
+    int64_t from, to;           // of f
+    uint32_t parts;             // of a cut of sums: of this term
+    const adx_part_list *list;  // NULL: none
+} adx_term_cut;
+
+typedef struct adx_value_cut {
+    adx_cut_kind kind;
+    uint32_t dim;               // of results
+    int64_t from, to;           // of f
+    uint32_t parts;             // in all
+    adx_term_cut *term;
+} adx_value_cut;
+
+/* --- how many points ----------------------------------------------------- */
+
+static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
+{
+    return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
+}
+
+// Points of the levels `from` and later, for each of those before. More where
+// the bounds of one level depend on others.
+static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
+{
+    uint64_t n = 1;
+    for (uint32_t i = from; i < nest->levels; i++) {
+        const adx_nest_level *l = &nest->level[i];
+        const adx_int_table *t = l->table;
+        if (l->kind == ADX_LEVEL_RANGE)
+            n = adx_times_at_most(n, (uint64_t)(l->high - l->low + 1));
+        else if (l->kind == ADX_LEVEL_ARGUMENTS)
+            n = adx_times_at_most(n, t->n / (uint64_t)(t->high - t->low + 1)
+                                     + 1);
+    }
+    return nest->empty ? 0 : n;
+}
+
+// As many parts as a nest allows that is cut at a level: the levels before are
+// run through by each part, and where the level has no range, so is the level.
+static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
+{
+    if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
+        return ADX_PARTS_MOST;
+    uint64_t pass = adx_points_from(nest, level) / ADX_PASS_LEAST;
+    return nest->level[level].kind != ADX_LEVEL_RANGE || pass < 1 ? 1 : pass;
+}
+
+/* --- a cut --------------------------------------------------------------- */
+
+// False: no memory.
+static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
+                              const adx_nest *nest, adx_term_cut *to)
+{
+    uint32_t var = UINT32_MAX;
+    to->level = ADX_GET(s->arena, s->vars, uint32_t);
+    if (to->level == NULL
+        || !adx_make_sparse_form(s, form, UINT32_MAX, &to->form))
+        return false;
+    for (uint32_t i = 0; i < to->form.n; i++) {
+        uint32_t l = 0;
+        while (nest->level[l].var != to->form.var[i])
+            l++;
+        to->level[i] = l;
+        if (var == UINT32_MAX || l > to->last) {
+            to->last = l;
+            var = to->form.var[i];
+            to->k = to->form.k[i];
+        }
+    }
+    bool ok = adx_make_sparse_form(s, form, var, &to->rest)
+           && adx_make_sparse_form(s, form, var, &to->less);
+    for (uint32_t i = 0; ok && i < to->less.n; i++)
+        to->less.k[i] = -to->less.k[i];
+    to->less.c = -to->less.c;
+    return ok;
+}
+
+// The level at which most of a form is decided.
+static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
+{
+    uint32_t best = 0;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < c->form.n; i++) {
+        const adx_nest_level *l = &nest->level[c->level[i]];
+        int64_t k = c->form.k[i];
+        int64_t span = (k < 0 ? -k : k) * (l->high - l->low);
+        if (span > most) {
+            most = span;
+            best = c->level[i];
+        }
+    }
+    return best;
+}
+
+/* --- parts of results ---------------------------------------------------- */
+
+// Picks are of different numbers in different parts: the index is one of those
+// of the number that is picked from, too.
+static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
+                            uint32_t dim)
+{
+    const adx_set *s = term->set;
+    const int64_t *form = adx_form_of(s, term->out + dim);
+    uint32_t dims = term->most == 0 ? 0 : t->program->value[term->most].dims;
+    for (uint32_t i = 0; i < dims; i++)
+        if (memcmp(form + 1, adx_form_of(s, term->at + i) + 1,
+                   s->vars * sizeof *form) == 0)
+            return true;
+    return term->most == 0;
+}
+
+// Whether the variable that decides a form has a range; of several, the last one.
+static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
+{
+    uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
+    return c->form.n == 0 || nest->level[level].kind == ADX_LEVEL_RANGE;
+}
+
+// Whether a list of the points is no longer than a few times the numbers that a
+// term has to do with, and can hold the values of all variables.
+static bool adx_can_list(const ad_tensor *t, const adx_tensor_value *v,
+                         const adx_tensor_term *term, const adx_nest *nest,
+                         const adx_term_cut *c)
+{
+    adx_nest first = *nest;
+    uint64_t numbers = v->size;
+    first.levels = c->last + 1;
+    for (uint32_t f = 0; f < term->factors; f++)
+        numbers += t->program->value[term->factor[f].value].size;
+    bool ok = true;
+    for (uint32_t i = 0; i < first.levels; i++) {
+        const adx_nest_level *l = &nest->level[i];
+        numbers += l->table == NULL ? 0 : l->table->n;
+        ok = ok && l->low >= INT32_MIN && l->high <= INT32_MAX;
+    }
+    return ok && adx_points_from(&first, 0) <= 4 * numbers;
+}
+
+// How many parts a term allows along a dimension. 0: it cannot be cut.
+static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
+                                  const adx_tensor_term *term, uint32_t dim,
+                                  const adx_nest *nest, const adx_term_cut *c,
+                                  bool lists)
+{
+    if (!adx_picks_along(t, term, dim))
+        return 0;
+    if (!adx_has_range(nest, c))
+        return lists && adx_can_list(t, v, term, nest, c) ? ADX_PARTS_MOST
+             : c->form.n > 1 ? 0 : 1;
+    return c->form.n == 0 ? 1
+         : adx_parts_at_level(nest, adx_level_of_cut(nest, c));
+}
+
+// How many parts a value allows along a dimension. 0: no memory; 1: none.
+static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
+                                const adx_nest *const nest[], uint64_t points,
+                                bool lists, adx_value_cut *to)
+{
+    uint64_t parts = adx_least_of(points / ADX_PART_LEAST, ADX_PARTS_MOST);
+    parts = adx_least_of(parts, (uint64_t)v->extent[to->dim]);
+    to->from = v->low[to->dim];
+    to->to = to->from + v->extent[to->dim];
+    to->term = ADX_GET(&t->arena, v->terms, adx_term_cut);
+    for (uint32_t j = 0; to->term != NULL && j < v->terms && parts > 1; j++) {
+        const adx_tensor_term *term = &v->term[j];
+        const int64_t *form = adx_form_of(term->set, term->out + to->dim);
+        if (!adx_make_term_cut(term->set, form, nest[j], &to->term[j]))
+            return 0;
+        uint64_t most = adx_parts_of_term(t, v, term, to->dim, nest[j],
+                                          &to->term[j], lists);
+        // a term of few points may be in one part
+        if (most == 0 || adx_points_from(nest[j], 0) > points / 16)
+            parts = adx_least_of(parts, most);
+    }
+    return to->term == NULL ? 0 : parts < 1 ? 1 : (uint32_t)parts;
+}
+
+/* --- parts of points ----------------------------------------------------- */
+
+// The one variable of a form that is not known; UINT32_MAX: none, or several.
+static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
+                                 const bool known[])
+{
+    uint32_t some = UINT32_MAX;
+    for (uint32_t i = 0; i < s->vars; i++)
+        if (form[1 + i] != 0 && !known[i]) {
+            if (some != UINT32_MAX)
+                return UINT32_MAX;
+            some = i;
+        }
+    return some;
+}
+
+// The variable that a row gives, if it is known what is written.
+static uint32_t adx_given_by_row(const adx_set *s, uint32_t r, bool written,
+                                 const bool known[])
+{
+    const adx_set_row *row = &s->row[r];
+    if (row->kind == ADX_ROW_VALUE) {
+        const int64_t *at = adx_form_of(s, row->at);
+        for (uint32_t i = 0; i < s->vars; i++)
+            if (at[1 + i] != 0 && !known[i])
+                return UINT32_MAX;
+    } else if (row->kind != ADX_ROW_ZERO && !written)
+        return UINT32_MAX;
+    return adx_only_unknown(s, adx_form_of(s, r), known);
+}
+
+// Whether the indices of what is written give all variables, so that each point
+// has a number of its own. known [vars]: memory, all false.
+static bool adx_has_own_numbers(const adx_tensor_value *v,
+                                const adx_tensor_term *term, bool known[])
+{
+    const adx_set *s = term->set;
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t r = 0; r < s->rows; r++) {
+            bool written = r >= term->out && r < term->out + v->dims;
+            uint32_t var = adx_given_by_row(s, r, written, known);
+            if (var != UINT32_MAX)
+                known[var] = more = true;
+        }
+    }
+    for (uint32_t i = 0; i < s->vars; i++)
+        if (!s->gone[i] && !known[i])
+            return false;
+    return true;
+}
+
+// The first level whose range is long, or the one with the longest range.
+// UINT32_MAX: none has a range.
+static uint32_t adx_long_level(const adx_nest *nest)
+{
+    uint32_t best = UINT32_MAX;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < nest->levels && most < ADX_PARTS_MOST; i++) {
+        const adx_nest_level *l = &nest->level[i];
+        if (l->kind == ADX_LEVEL_RANGE && l->high - l->low > most) {
+            most = l->high - l->low;
+            best = i;
+        }
+    }
+    return best;
+}
+
+// Cuts a term along the variable of one level. Returns into how many parts of so
+// many points, at least 1. 0: no memory.
+static uint32_t adx_cut_points(const adx_set *s, const adx_nest *nest,
+                               uint64_t least, adx_term_cut *c)
+{
+    uint32_t level = adx_long_level(nest);
+    uint64_t parts = adx_least_of(adx_points_from(nest, 0) / least,
+                                  ADX_PARTS_MOST);
+    int64_t *form = ADX_GET(s->arena, s->width, int64_t);
+    if (form == NULL)
+        return 0;
+    c->to = 1;
+    if (level == UINT32_MAX)
+        parts = 1;
+    else {
+        const adx_nest_level *l = &nest->level[level];
+        form[1 + l->var] = 1;
+        c->from = l->low;
+        c->to = l->high + 1;
+        parts = adx_least_of(parts, (uint64_t)(c->to - c->from));
+        parts = adx_least_of(parts, adx_parts_at_level(nest, level));
+    }
+    return !adx_make_term_cut(s, form, nest, c) ? 0
+         : parts < 1 ? 1 : (uint32_t)parts;
+}
+
+// Whether there is another thread to share with: a pool, or an executor, as for
+// forks.
+static bool adx_shares_parts(void)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    return adx_mine_rows.statements == 0
+        && (adx_mine.execute != NULL
+            || (adx_mine.seat != NULL && adx_mine.pool->workers > 0));
+#else
+    return false;
+#endif
+}
+
+/* --- lists of points ----------------------------------------------------- */
+
+// Where part i of n begins.
+static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
+{
+    uint64_t span = (uint64_t)(to - from);
+    return from + (int64_t)(span / n * i + span % n * i / n);
+}
+
+// The part that a value of f belongs to.
+static uint32_t adx_part_with(const adx_part_list *l, int64_t f)
+{
+    uint64_t span = (uint64_t)(l->to - l->from);
+    uint32_t i = (uint32_t)((uint64_t)(f - l->from) * l->parts / span);
+    while (adx_part_from(l->from, l->to, i, l->parts) > f)
+        i--;
+    while (adx_part_from(l->from, l->to, i + 1, l->parts) <= f)
+        i++;
+    return i;
+}
+
+typedef struct adx_listing {
+    adx_part_list *list;
+    bool fills;                 // or else counts
+} adx_listing;
+
+static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
+                           int64_t count)
+{
+    const adx_listing *k = (const adx_listing *)user;
+    adx_part_list *l = k->list;
+    uint32_t part = adx_part_with(l, adx_sparse_at(&l->form, x));
+    (void)var;
+    (void)count;
+    if (k->fills) {
+        int32_t *to = l->x + l->start[part]++ * l->levels;
+        for (uint32_t i = 0; i < l->levels; i++)
+            to[i] = (int32_t)x[l->nest->level[i].var];
+    } else
+        l->start[part + 1]++;
+    return true;
+}
+
+static bool adx_same_sets(const adx_set *a, const adx_set *b)
+{
+    if (a->vars != b->vars || a->rows != b->rows)
+        return false;
+    for (uint32_t r = 0; r < a->rows; r++)
+        if (a->row[r].kind != b->row[r].kind || a->row[r].at != b->row[r].at
+            || a->row[r].table != b->row[r].table
+            || a->row[r].bits != b->row[r].bits
+            || memcmp(adx_form_of(a, r), adx_form_of(b, r),
+                      (1 + a->vars) * sizeof *a->k) != 0)
+            return false;
+    return true;
+}
+
+static bool adx_same_forms(const adx_sparse_form *a, const adx_sparse_form *b)
+{
+    return a->c == b->c && a->n == b->n
+        && memcmp(a->var, b->var, a->n * sizeof *a->var) == 0
+        && memcmp(a->k, b->k, a->n * sizeof *a->k) == 0;
+}
+
+static bool adx_same_lists(const adx_part_list *a, const adx_part_list *b)
+{
+    bool same = a->levels == b->levels && a->parts == b->parts
+             && a->from == b->from && a->to == b->to
+             && adx_same_forms(&a->form, &b->form)
+             && adx_same_sets(a->set, b->set);
+    for (uint32_t i = 0; i < a->levels && same; i++)
+        same = a->nest->level[i].var == b->nest->level[i].var;
+    return same;
+}
+
+// Counts the points of each part, and then writes them down. False: no memory.
+static bool adx_fill_list(ad_tensor *t, adx_part_list *l)
+{
+    adx_nest nest = *l->nest;
+    int64_t *x = ADX_GET(&t->arena, nest.vars, int64_t);
+    adx_listing k = { l, false };
+    l->start = ADX_GET(&t->arena, l->parts + 1, uint64_t);
+    if (x == NULL || l->start == NULL)
+        return false;
+    nest.levels = l->levels;
+    adx_walk_nest(&nest, x, adx_list_point, &k);
+    for (uint32_t i = 0; i < l->parts; i++)
+        l->start[i + 1] += l->start[i];
+    l->x = ADX_GET(&t->arena, l->start[l->parts] * l->levels, int32_t);
+    if (l->x == NULL)
+        return false;
+    k.fills = true;
+    adx_walk_nest(&nest, x, adx_list_point, &k);
+    memmove(l->start + 1, l->start, l->parts * sizeof *l->start);
+    l->start[0] = 0;
+    return true;
+}
+
+// Terms of a value and of its tangent have one list. False: no memory.
+static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
+                           const adx_value_cut *cut, adx_term_cut *c)
+{
+    adx_part_list *l = ADX_GET(&t->arena, 1, adx_part_list);
+    if (l == NULL)
+        return false;
+    l->set = s;
+    l->nest = nest;
+    l->from = cut->from;
+    l->to = cut->to;
+    l->parts = cut->parts;
+    l->levels = c->last + 1;
+    l->form = c->form;
+    for (const adx_part_list *i = t->program->lists; i != NULL; i = i->next)
+        if (adx_same_lists(i, l)) {
+            c->list = i;
+            return true;
+        }
+    l->next = t->program->lists;
+    c->list = t->program->lists = l;
+    return adx_fill_list(t, l);
+}
+
+/* --- the cut of a value -------------------------------------------------- */
+
+static bool adx_picks_any(const adx_tensor_value *v)
+{
+    bool any = false;
+    for (uint32_t j = 0; j < v->terms; j++)
+        any = any || v->term[j].most != 0;
+    return any;
+}
+
+// False: no memory.
+static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
+                           const adx_nest *const nest[], adx_value_cut *best)
+{
+    const adx_tensor_term *term = v->term;
+    adx_value_cut c = { .kind = ADX_CUT_POINTS };
+    if (v->terms != 1 || v->kind == ADX_VALUE_MOST || term->most != 0)
+        return true;
+    bool *known = ADX_GET(&t->arena, term->set->width, bool);
+    c.term = ADX_GET(&t->arena, 1, adx_term_cut);
+    if (known == NULL || c.term == NULL)
+        return false;
+    if (v->kind == ADX_VALUE_SUM && !adx_has_own_numbers(v, term, known))
+        return true;
+    c.parts = adx_cut_points(term->set, nest[0], ADX_PART_LEAST, c.term);
+    c.from = c.term->from;
+    c.to = c.term->to;
+    if (c.parts > best->parts)
+        *best = c;
+    return c.parts > 0;
+}
+
+// False: no memory.
+static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
+                         const adx_nest *const nest[], uint64_t points,
+                         adx_value_cut *best)
+{
+    adx_value_cut c = { .kind = ADX_CUT_SUMS };
+    if (v->kind != ADX_VALUE_SUM || adx_picks_any(v)
+        || best->parts >= ADX_PARTS_MOST / 4
+        || points < 2 * ADX_SUMS_LEAST
+        || points / ADX_SUMS_EACH < v->span)
+        return true;
+    c.term = ADX_GET(&t->arena, v->terms, adx_term_cut);
+    if (c.term == NULL)
+        return false;
+    for (uint32_t j = 0; j < v->terms; j++) {
+        c.term[j].parts = adx_cut_points(v->term[j].set, nest[j],
+                                         ADX_SUMS_LEAST, &c.term[j]);
+        if (c.term[j].parts == 0)
+            return false;
+        c.parts += c.term[j].parts;
+    }
+    if (c.parts > best->parts && c.parts > v->terms)
+        *best = c;
+    return true;
+}
+
+// The dimension of which the results are best cut. False: no memory.
+static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
+                            const adx_nest *const nest[], uint64_t points,
+                            bool lists, adx_value_cut *best)
+{
+    for (uint32_t d = 0; d < v->dims; d++) {
+        adx_value_cut c = { .dim = d };
+        c.parts = adx_cut_results(t, v, nest, points, lists, &c);
+        if (c.parts == 0)
+            return false;
+        if (c.parts > best->parts)
+            *best = c;
+    }
+    return true;
+}
+
+// Lists change no bits. What else is chosen must not depend on them.
+static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
+                             const adx_nest *const nest[], uint64_t points,
+                             adx_value_cut *best)
+{
+    if (!adx_try_results(t, v, nest, points, false, best)
+        || !adx_try_points(t, v, nest, best)
+        || !adx_try_sums(t, v, nest, points, best))
+        return false;
+    return best->kind == ADX_CUT_SUMS || best->parts >= ADX_PARTS_MOST / 4
+        || !adx_shares_parts()
+        || adx_try_results(t, v, nest, points, true, best);
+}
+
+// nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
+static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
+                          const adx_nest *const nest[], adx_value_cut **cut)
+{
+    uint64_t points = 0;
+    adx_value_cut best = { .parts = 1 };
+    for (uint32_t j = 0; j < v->terms; j++)
+        points += adx_points_from(nest[j], 0);
+    if (points < ADX_FORK_LEAST || v->size == 0)
+        return true;
+    if (!adx_try_all_cuts(t, v, nest, points, &best))
+        return false;
+    if (best.parts < 2)
+        return true;
+    for (uint32_t j = 0; j < v->terms && best.kind == ADX_CUT_RESULTS; j++)
+        if (!adx_has_range(nest[j], &best.term[j]) && adx_shares_parts()
+            && adx_can_list(t, v, &v->term[j], nest[j], &best.term[j])
+            && !adx_list_parts(t, v->term[j].set, nest[j], &best,
+                               &best.term[j]))
+            return false;
+    *cut = ADX_GET(&t->arena, 1, adx_value_cut);
+    if (*cut == NULL)
+        return false;
+    **cut = best;
+    return true;
+}
+
+ADX_SELDOM_END
+
+/* --- a part of a nest ---------------------------------------------------- */
+
+// Memory for the nest of a part.
+typedef struct adx_part_memory {
+    adx_nest_level *level;
+    adx_set_check *bound;
+} adx_part_memory;
+
+// Narrows the range of a variable of the form by what the others can be.
+static void adx_narrow_level(const adx_term_cut *c, uint32_t which, int64_t lo,
+                             int64_t hi, adx_nest *to)
+{
+    adx_nest_level *l = &to->level[c->level[which]];
+    int64_t k = c->form.k[which];
+    int64_t least = c->form.c;
+    int64_t most = c->form.c;
+    for (uint32_t i = 0; i < c->form.n; i++) {
+        const adx_nest_level *other = &to->level[c->level[i]];
+        int64_t a = c->form.k[i];
+        if (i == which)
+            continue;
+        least += a * (a > 0 ? other->low : other->high);
+        most += a * (a > 0 ? other->high : other->low);
+    }
+    int64_t first = k > 0 ? lo - most : hi - 1 - least;
+    int64_t last = k > 0 ? hi - 1 - least : lo - most;
+    first = adx_ceil_div(first, k);
+    last = adx_floor_div(last, k);
+    l->low = first > l->low ? first : l->low;
+    l->high = last < l->high ? last : l->high;
+    to->empty = to->empty || l->low > l->high;
+}
+
+// Bounds of the last level for what its variable is now.
+static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
+                           adx_nest_level *l, adx_set_check *bound)
+{
+    if (l->bounds > 0)
+        memcpy(bound, l->bound, l->bounds * sizeof *bound);
+    l->bound = bound;
+    for (int upper = 0; upper < 2; upper++) {
+        adx_set_check *b = &bound[l->bounds++];
+        memset(b, 0, sizeof *b);
+        b->kind = ADX_ROW_SIGN;
+        b->k = upper ? -c->k : c->k;
+        b->form = upper ? c->less : c->rest;
+        b->form.c += upper ? hi - 1 : -lo;
+    }
+}
+
+// The loops over the points where lo <= f(x) < hi.
+static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
+                                 int64_t lo, int64_t hi,
+                                 const adx_part_memory *m)
+{
+    adx_nest to = *nest;
+    if (nest->empty || c->form.n == 0) {
+        to.empty = nest->empty || c->form.c < lo || c->form.c >= hi;
+        return to;
+    }
+    memcpy(m->level, nest->level, nest->levels * sizeof *m->level);
+    to.level = m->level;
+    for (uint32_t i = 0; i < c->form.n && !to.empty; i++)
+        adx_narrow_level(c, i, lo, hi, &to);
+    if (c->form.n > 1)
+        adx_bound_part(c, lo, hi, &to.level[c->last], m->bound);
+    return to;
+}
+
+// Visits the points of a part that is listed.
+static void adx_walk_list(const adx_part_list *l, uint32_t part,
+                          const adx_nest_walk *w)
+{
+    for (uint64_t i = l->start[part]; i < l->start[part + 1]; i++) {
+        for (uint32_t k = 0; k < l->levels; k++)
+            w->x[w->nest->level[k].var] = l->x[i * l->levels + k];
+        adx_walk_from(w, l->levels);
+    }
+}
+
+/* --- on threads ---------------------------------------------------------- */
+
+// Makes n calls, in any order, on any threads.
+static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    adx_execute(adx_mine.execute, adx_mine.user, n, call, arg);
+#else
+    for (size_t i = 0; i < n; i++)
+        call(i, arg);
+#endif
+}
+
 /* === tensor/run =============================================================
  * Evaluates programs: the values that are needed, one after the other, by loops
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive
+ *           tensor/binding tensor/programs tensor/derive tensor/parts
  *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
- *           adx_clear_results adx_evaluating adx_clear_from adx_one
+ *           adx_clear_results adx_evaluating adx_clear_all adx_one
  *           adx_clears_all adx_run_value
  * ========================================================================== */
 
@@ -7244,6 +7927,30 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
+// How a value is cut into parts, and what memory that takes.
+static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
+{
+    adx_tensor_program *p = t->program;
+    const adx_nest **nest = ADX_GET(&t->arena, v->terms, const adx_nest *);
+    bool ok = nest != NULL;
+    for (uint32_t j = 0; ok && j < v->terms; j++) {
+        ok = v->term[j].loop != NULL;
+        nest[j] = ok ? v->term[j].loop->nest : NULL;
+    }
+    if (!ok || !adx_cut_value(t, v, nest, &v->cut) || v->cut == NULL)
+        return;
+    if (v->cut->parts > p->parts)
+        p->parts = v->cut->parts;
+    for (uint32_t j = 0; j < v->terms; j++)
+        for (uint32_t l = 0; l < nest[j]->levels; l++)
+            if (nest[j]->level[l].bounds > p->bounds)
+                p->bounds = nest[j]->level[l].bounds;
+    if (v->cut->kind == ADX_CUT_SUMS && v->span > p->sums)
+        p->sums = v->span;
+    if (v->cut->kind == ADX_CUT_SUMS && v->span * v->cut->parts > p->all_sums)
+        p->all_sums = v->span * v->cut->parts;
+}
+
 // Prepares all values that results need.
 static void adx_prepare_program(ad_tensor *t)
 {
@@ -7273,6 +7980,7 @@ static void adx_prepare_program(ad_tensor *t)
         }
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
+        adx_prepare_cut(t, v);
         v->once = v->terms == 1 && v->term[0].most == 0
                && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
     }
@@ -7302,6 +8010,12 @@ typedef struct adx_evaluating {
     const adx_loop *loop;
     ad_real *out;
     const ad_real *factor[3];
+    bool shares;                // parts, with other threads
+    const adx_value_cut *cut;   // of a part; NULL: of the whole
+    uint32_t index;             // of the part
+    int64_t lo, hi;
+    adx_part_memory part;
+    ad_real *sums;              // of parts
 } adx_evaluating;
 
 // Whether a term is a product with something that is all 0.
@@ -7313,18 +8027,35 @@ static bool adx_is_nothing(const adx_evaluating *e, const adx_tensor_term *term)
     return false;
 }
 
-static void adx_clear_from(const adx_tensor_value *v, uint32_t dim, ad_real *to)
+// Numbers whose index is lo <= i < hi in one dimension.
+typedef struct adx_result_range {
+    const adx_tensor_value *value;
+    uint32_t dim;
+    int64_t lo, hi;
+} adx_result_range;
+
+static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
+                                   ad_real *to)
 {
+    const adx_tensor_value *v = r->value;
     if (dim == v->dims) {
         *to = 0;
         return;
     }
+    int64_t lo = dim == r->dim ? r->lo - v->low[dim] : 0;
+    int64_t hi = dim == r->dim ? r->hi - v->low[dim] : v->extent[dim];
     if (dim + 1 == v->dims && v->stride[dim] == 1) {
-        memset(to, 0, (size_t)v->extent[dim] * sizeof *to);
+        memset(to + lo, 0, (size_t)(hi - lo) * sizeof *to);
         return;
     }
-    for (int64_t i = 0; i < v->extent[dim]; i++)
-        adx_clear_from(v, dim + 1, to + i * v->stride[dim]);
+    for (int64_t i = lo; i < hi; i++)
+        adx_clear_results_from(r, dim + 1, to + i * v->stride[dim]);
+}
+
+static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
+{
+    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
+    adx_clear_results_from(&all, 0, to);
 }
 
 static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
@@ -7549,7 +8280,31 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
     e->loop = term->loop;
     for (uint32_t f = 0; f < term->factors; f++)
         e->factor[f] = e->base[term->factor[f].value];
-    adx_walk_nest(term->loop->nest, e->x, visit, e);
+    if (e->cut == NULL) {
+        adx_walk_nest(term->loop->nest, e->x, visit, e);
+        return;
+    }
+    const adx_term_cut *c = &e->cut->term[term - e->value->term];
+    if (c->list != NULL) {
+        const adx_nest_walk w = { term->loop->nest, visit, e, e->x };
+        adx_walk_list(c->list, e->index, &w);
+        return;
+    }
+    const adx_nest nest = adx_nest_of_part(term->loop->nest, c, e->lo, e->hi,
+                                           &e->part);
+    adx_walk_nest(&nest, e->x, visit, e);
+}
+
+// What a part of a value clears; the whole, if it has no part.
+static void adx_clear_part(const adx_evaluating *e)
+{
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
+    if (e->cut != NULL) {
+        r.dim = e->cut->dim;
+        r.lo = e->lo;
+        r.hi = e->hi;
+    }
+    adx_clear_results_from(&r, 0, e->out);
 }
 
 // Whether all numbers of a value are made 0 first, not only those that are
@@ -7564,37 +8319,58 @@ static bool adx_clears_all(const adx_tensor_value *v)
 }
 
 // Makes 0 what is added to, or what is read without having been written.
-static void adx_clear_value(adx_evaluating *e, const adx_tensor_value *v)
+static void adx_clear_value(adx_evaluating *e)
 {
-    if (adx_clears_all(v))
-        adx_clear_from(v, 0, e->out);
+    const adx_tensor_value *v = e->value;
+    bool lacks = false;         // what is not added is still read
+    for (uint32_t j = 0; j < v->terms; j++)
+        lacks = lacks || adx_is_nothing(e, &v->term[j]);
+    if (lacks || adx_clears_all(v))
+        adx_clear_part(e);
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)
             adx_walk_term(e, &v->term[j], adx_clear_points);
 }
 
-// Memory of picks: a flag for each number.
-static void adx_forget_picks(adx_evaluating *e, const adx_tensor_term *term)
+static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
+                                int64_t n)
 {
-    const adx_tensor_value *most = adx_tensor_value_at(e->t, term->most);
-    memset(e->picked, 0, (size_t)most->span * sizeof *e->picked);
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_tensor_value *most = adx_tensor_value_at(e->t, e->term->most);
+    bool *done = e->picked + adx_sparse_at(&e->loop->at.place, x) + most->first;
+    int64_t step = var == UINT32_MAX ? 0 : e->loop->at.step;
+    for (int64_t i = 0; i < n; i++)
+        done[i * step] = false;
+    return true;
 }
 
-static void adx_run_value(adx_evaluating *e, uint32_t value)
+// Memory of picks: a flag for each number. A part forgets those of its own, of
+// all terms from `term` on that pick from the same value.
+static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {
-    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
-    uint32_t picking = 0;
-    bool lacks = false;
-    e->value = v;
-    e->out = e->base[value];
-    if (v->size == 0)
-        return;
-    for (uint32_t j = 0; j < v->terms; j++)
-        lacks = lacks || adx_is_nothing(e, &v->term[j]);
-    if (lacks)                  // what is not added is still read
-        adx_clear_from(v, 0, e->out);
+    const adx_tensor_value *v = e->value;
+    uint32_t most = v->term[term].most;
+    if (e->cut == NULL)
+        memset(e->picked, 0, (size_t)adx_tensor_value_at(e->t, most)->span
+                             * sizeof *e->picked);
     else
-        adx_clear_value(e, v);
+        for (uint32_t j = term; j < v->terms && v->term[j].most == most; j++)
+            adx_walk_term(e, &v->term[j], adx_forget_picks_at);
+}
+
+static void adx_run_term(adx_evaluating *e, const adx_tensor_term *term)
+{
+    adx_walk_term(e, term, term->most != 0 ? adx_run_pick
+                  : e->value->kind == ADX_VALUE_SUM ? adx_run_sum
+                  : e->value->kind == ADX_VALUE_MOST ? adx_run_most
+                                                     : adx_run_row);
+}
+
+// Adds the terms of a value, or of a part of it.
+static void adx_run_terms(adx_evaluating *e)
+{
+    const adx_tensor_value *v = e->value;
+    uint32_t picking = 0;
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
@@ -7602,12 +8378,120 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
         if (adx_is_nothing(e, term))
             continue;
         if (term->most != 0 && term->most != picking)
-            adx_forget_picks(e, term);
+            adx_forget_picks(e, j);
         picking = term->most;
-        adx_walk_term(e, term, term->most != 0 ? adx_run_pick
-                      : v->kind == ADX_VALUE_SUM ? adx_run_sum
-                      : v->kind == ADX_VALUE_MOST ? adx_run_most : adx_run_row);
+        adx_run_term(e, term);
     }
+}
+
+/* --- parts ---------------------------------------------------------------- */
+
+// The evaluation of a part: i is that of its memory.
+static adx_evaluating adx_part_of_value(const adx_evaluating *e, uint32_t i,
+                                        int64_t lo, int64_t hi)
+{
+    const adx_tensor_program *p = e->t->program;
+    adx_evaluating part = *e;
+    part.cut = e->value->cut;
+    part.index = i;
+    part.lo = lo;
+    part.hi = hi;
+    part.x += (size_t)i * p->vars;
+    part.part.level += (size_t)i * p->vars;
+    part.part.bound += (size_t)i * (p->bounds + 2);
+    return part;
+}
+
+// Computes the part lo <= i < hi of a value: of its results, or of its points.
+static void adx_run_part(const adx_evaluating *e, uint32_t memory, int64_t lo,
+                         int64_t hi)
+{
+    adx_evaluating part = adx_part_of_value(e, memory, lo, hi);
+    if (part.cut->kind == ADX_CUT_RESULTS)
+        adx_clear_value(&part);
+    adx_run_terms(&part);
+}
+
+static void adx_run_part_at(size_t i, void *user)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_value_cut *c = e->value->cut;
+    adx_run_part(e, (uint32_t)i,
+                 adx_part_from(c->from, c->to, (uint32_t)i, c->parts),
+                 adx_part_from(c->from, c->to, (uint32_t)i + 1, c->parts));
+}
+
+static void adx_add_sums(const adx_tensor_value *v, uint32_t dim,
+                         const ad_real *from, ad_real *to)
+{
+    if (dim == v->dims)
+        *to += *from;
+    else
+        for (int64_t i = 0; i < v->extent[dim]; i++)
+            adx_add_sums(v, dim + 1, from + i * v->stride[dim],
+                         to + i * v->stride[dim]);
+}
+
+// The sums of part i, in `to`.
+static void adx_sum_part(const adx_evaluating *e, uint32_t i, uint32_t memory,
+                         ad_real *to)
+{
+    const adx_value_cut *c = e->value->cut;
+    uint32_t j = 0;
+    uint32_t k = i;
+    while (k >= c->term[j].parts)
+        k -= c->term[j++].parts;
+    const adx_term_cut *of = &c->term[j];
+    adx_evaluating part =
+        adx_part_of_value(e, memory,
+                          adx_part_from(of->from, of->to, k, of->parts),
+                          adx_part_from(of->from, of->to, k + 1, of->parts));
+    part.out = to + e->value->first;
+    memset(to, 0, (size_t)e->value->span * sizeof *to);
+    if (!adx_is_nothing(e, &e->value->term[j]))
+        adx_run_term(&part, &e->value->term[j]);
+}
+
+static void adx_sum_part_at(size_t i, void *user)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    adx_sum_part(e, (uint32_t)i, (uint32_t)i,
+                 e->sums + i * (size_t)e->value->span);
+}
+
+// Sums of the parts, and of these the sum.
+static void adx_run_sums(adx_evaluating *e)
+{
+    const adx_tensor_value *v = e->value;
+    adx_clear_all(v, e->out);
+    if (e->shares)
+        adx_do_parts(v->cut->parts, adx_sum_part_at, e);
+    for (uint32_t i = 0; i < v->cut->parts; i++) {
+        ad_real *sums = e->sums + (e->shares ? i * (size_t)v->span : 0);
+        if (!e->shares)
+            adx_sum_part(e, i, 0, sums);
+        adx_add_sums(v, 0, sums + v->first, e->out);
+    }
+}
+
+static void adx_run_value(adx_evaluating *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
+    e->value = v;
+    e->out = e->base[value];
+    if (v->size == 0)
+        return;
+    if (v->cut != NULL && v->cut->kind == ADX_CUT_SUMS) {
+        adx_run_sums(e);
+        return;
+    }
+    bool parts = v->cut != NULL && e->shares;
+    if (!parts || v->cut->kind == ADX_CUT_POINTS)
+        adx_clear_value(e);
+    if (parts)
+        adx_do_parts(v->cut->parts, adx_run_part_at, e);
+    else
+        adx_run_terms(e);
 }
 
 /* === tensor/queries =========================================================
@@ -7615,7 +8499,7 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/lower tensor/formulas tensor/derive tensor/run
+ *           tensor/lower tensor/formulas tensor/derive tensor/parts tensor/run
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -7934,7 +8818,7 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
     for (uint32_t i = 0; to != NULL && i < n; i++)
         if (to[i] != NULL && value[i] == 0
             && adx_tensor_value_at(e->t, like[i])->size > 0)
-            adx_clear_from(adx_tensor_value_at(e->t, like[i]), 0, to[i]);
+            adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
 // Numbers of memory for what is needed and is no array of the caller's.
@@ -7959,6 +8843,25 @@ static void adx_place_values(adx_evaluating *e)
         e->base[p->order[i]] = at + v->first;
         at += v->span;
     }
+}
+
+// What loops need, once or for each part. False: no memory.
+static bool adx_take_part_memory(adx_evaluating *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    const ad_allocator *m = &e->t->memory;
+    size_t parts = e->shares ? p->parts : 1;
+    size_t cuts = e->shares || p->sums > 0 ? parts : 0;
+    e->x = (int64_t *)adx_take(m, parts * p->vars, sizeof *e->x);
+    e->part.level = (adx_nest_level *)adx_take(m, cuts * p->vars,
+                                               sizeof *e->part.level);
+    e->part.bound = (adx_set_check *)adx_take(m, cuts * (p->bounds + 2),
+                                              sizeof *e->part.bound);
+    e->sums = (ad_real *)adx_take(m, (size_t)(e->shares ? p->all_sums
+                                                        : p->sums),
+                                  sizeof *e->sums);
+    return e->x != NULL && e->part.level != NULL && e->part.bound != NULL
+        && e->sums != NULL;
 }
 
 // The code by which a part is evaluated; NULL: by loops. Code reads all arrays
@@ -8005,10 +8908,10 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     const ad_allocator *m = &e->t->memory;
     e->base = (ad_real **)adx_take(m, p->values, sizeof *e->base);
     e->needed = (bool *)adx_take(m, p->values, sizeof *e->needed);
-    e->x = (int64_t *)adx_take(m, p->vars, sizeof *e->x);
+    e->shares = p->parts > 0 && adx_shares_parts();
     e->picked = (bool *)adx_take(m, (size_t)p->picks, sizeof *e->picked);
-    if (e->base == NULL || e->needed == NULL || e->x == NULL
-        || e->picked == NULL)
+    if (e->base == NULL || e->needed == NULL || e->picked == NULL
+        || !adx_take_part_memory(e))
         return false;
     memset(e->base, 0, p->values * sizeof *e->base);
     memset(e->needed, 0, p->values * sizeof *e->needed);
@@ -8031,6 +8934,9 @@ static void adx_end_evaluating(adx_evaluating *e)
     adx_drop(m, e->needed);
     adx_drop(m, e->x);
     adx_drop(m, e->picked);
+    adx_drop(m, e->part.level);
+    adx_drop(m, e->part.bound);
+    adx_drop(m, e->sums);
     adx_drop(m, e->memory);
 }
 
@@ -8226,8 +9132,8 @@ ADX_SELDOM_END
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
- *           adx_pointwise adx_make_box adx_box_size adx_is_inside adx_reduces
- *           adx_find_pieces
+ *           adx_pointwise adx_make_box adx_box_size adx_is_inside
+ *           adx_free_points adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8294,6 +9200,27 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
         if (b->low[d] < other->low[d] || b->high[d] > other->high[d])
             return false;
     return true;
+}
+
+// Points, if conditions only say which map gives which variable; else
+// UINT64_MAX.
+static uint64_t adx_free_points(const adx_set *s)
+{
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    uint64_t n = s->empty ? 0 : 1;
+    bool all = false;
+    if (given == NULL || order == NULL)
+        return UINT64_MAX;
+    adx_find_given(s, given, order, &all);
+    for (uint32_t v = 0; v < s->vars && all; v++)
+        if (!s->gone[v] && !given[v]) {
+            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
+            if (n > UINT64_MAX / 2 / extent)
+                return UINT64_MAX;
+            n *= extent;
+        }
+    return all || s->empty ? n : UINT64_MAX;
 }
 
 /* --- pieces -------------------------------------------------------------- */

@@ -68,7 +68,8 @@
 #ifndef ADREV_PARALLEL_IMPLEMENTED
 #define ADREV_PARALLEL_IMPLEMENTED
 
-#if defined ADREV_FUNCTION_IMPLEMENTED || defined ADREV_BULK_IMPLEMENTED
+#if defined ADREV_FUNCTION_IMPLEMENTED || defined ADREV_BULK_IMPLEMENTED    \
+    || defined ADREV_TENSOR_IMPLEMENTED
 #error order: adrev_parallel.h before the other headers, which run on its pool
 #endif
 

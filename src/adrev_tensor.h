@@ -65,6 +65,7 @@
  *   tensor/splits        sets where a condition is true
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
+ *   tensor/parts         values are cut into parts, for threads
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *
@@ -111,6 +112,7 @@
 #include "tensor/splits.h"
 #include "tensor/formulas.h"
 #include "tensor/derive.h"
+#include "tensor/parts.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
 #ifdef ADREV_CODE_H

@@ -139,6 +139,12 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * that it is not wanted; it is then not computed. Results overlap no argument
  * and no other result. Any number of threads may evaluate t once it is bound.
  *
+ * If adrev_parallel.h is included before this header where both are
+ * implemented, an evaluation runs on the pool of its thread (ad_pool_use), with
+ * the same bits as without one. Sums that go through the entries of a relation,
+ * or the values of a map, in another order than their results do so only where
+ * a pool is in use in ad_tensor_bind, too: the text then has lists of points.
+ *
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
  *                untouched

@@ -12,7 +12,8 @@
  *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
  *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
  *           adx_nest_level adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit
- *           adx_make_nest adx_point_fn adx_walk_nest
+ *           adx_make_nest adx_point_fn adx_nest_walk adx_walk_from
+ *           adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]

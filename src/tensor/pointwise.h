@@ -9,8 +9,8 @@
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
- *           adx_pointwise adx_make_box adx_box_size adx_is_inside adx_reduces
- *           adx_find_pieces
+ *           adx_pointwise adx_make_box adx_box_size adx_is_inside
+ *           adx_free_points adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -77,6 +77,27 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
         if (b->low[d] < other->low[d] || b->high[d] > other->high[d])
             return false;
     return true;
+}
+
+// Points, if conditions only say which map gives which variable; else
+// UINT64_MAX.
+static uint64_t adx_free_points(const adx_set *s)
+{
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    uint64_t n = s->empty ? 0 : 1;
+    bool all = false;
+    if (given == NULL || order == NULL)
+        return UINT64_MAX;
+    adx_find_given(s, given, order, &all);
+    for (uint32_t v = 0; v < s->vars && all; v++)
+        if (!s->gone[v] && !given[v]) {
+            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
+            if (n > UINT64_MAX / 2 / extent)
+                return UINT64_MAX;
+            n *= extent;
+        }
+    return all || s->empty ? n : UINT64_MAX;
 }
 
 /* --- pieces -------------------------------------------------------------- */

@@ -73,6 +73,7 @@ typedef struct adx_tensor_value {
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
     const adx_bitmap *support;  // by adx_place_in; NULL: all
+    struct adx_value_cut *cut;  // tensor/parts; NULL: one part
     uint32_t array;             // of the tree, or 0
     uint32_t tangent;           // the values of its derivatives, or 0
     uint32_t adjoint;
@@ -97,6 +98,11 @@ struct adx_tensor_program {
     uint32_t *column_of;
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
+    const struct adx_part_list *lists;
+    uint32_t parts;             // most parts of a value
+    uint32_t bounds;            // most bounds of a level
+    uint64_t sums;              // numbers of sums of parts: of one part, and
+    uint64_t all_sums;          // of all parts of a value
 };
 
 /* --- values -------------------------------------------------------------- */

@@ -5,7 +5,7 @@
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/lower tensor/formulas tensor/derive tensor/run
+ *           tensor/lower tensor/formulas tensor/derive tensor/parts tensor/run
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -324,7 +324,7 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
     for (uint32_t i = 0; to != NULL && i < n; i++)
         if (to[i] != NULL && value[i] == 0
             && adx_tensor_value_at(e->t, like[i])->size > 0)
-            adx_clear_from(adx_tensor_value_at(e->t, like[i]), 0, to[i]);
+            adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
 // Numbers of memory for what is needed and is no array of the caller's.
@@ -349,6 +349,25 @@ static void adx_place_values(adx_evaluating *e)
         e->base[p->order[i]] = at + v->first;
         at += v->span;
     }
+}
+
+// What loops need, once or for each part. False: no memory.
+static bool adx_take_part_memory(adx_evaluating *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    const ad_allocator *m = &e->t->memory;
+    size_t parts = e->shares ? p->parts : 1;
+    size_t cuts = e->shares || p->sums > 0 ? parts : 0;
+    e->x = (int64_t *)adx_take(m, parts * p->vars, sizeof *e->x);
+    e->part.level = (adx_nest_level *)adx_take(m, cuts * p->vars,
+                                               sizeof *e->part.level);
+    e->part.bound = (adx_set_check *)adx_take(m, cuts * (p->bounds + 2),
+                                              sizeof *e->part.bound);
+    e->sums = (ad_real *)adx_take(m, (size_t)(e->shares ? p->all_sums
+                                                        : p->sums),
+                                  sizeof *e->sums);
+    return e->x != NULL && e->part.level != NULL && e->part.bound != NULL
+        && e->sums != NULL;
 }
 
 // The code by which a part is evaluated; NULL: by loops. Code reads all arrays
@@ -395,10 +414,10 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     const ad_allocator *m = &e->t->memory;
     e->base = (ad_real **)adx_take(m, p->values, sizeof *e->base);
     e->needed = (bool *)adx_take(m, p->values, sizeof *e->needed);
-    e->x = (int64_t *)adx_take(m, p->vars, sizeof *e->x);
+    e->shares = p->parts > 0 && adx_shares_parts();
     e->picked = (bool *)adx_take(m, (size_t)p->picks, sizeof *e->picked);
-    if (e->base == NULL || e->needed == NULL || e->x == NULL
-        || e->picked == NULL)
+    if (e->base == NULL || e->needed == NULL || e->picked == NULL
+        || !adx_take_part_memory(e))
         return false;
     memset(e->base, 0, p->values * sizeof *e->base);
     memset(e->needed, 0, p->values * sizeof *e->needed);
@@ -421,6 +440,9 @@ static void adx_end_evaluating(adx_evaluating *e)
     adx_drop(m, e->needed);
     adx_drop(m, e->x);
     adx_drop(m, e->picked);
+    adx_drop(m, e->part.level);
+    adx_drop(m, e->part.bound);
+    adx_drop(m, e->sums);
     adx_drop(m, e->memory);
 }
 

@@ -6,9 +6,9 @@
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
  *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive
+ *           tensor/binding tensor/programs tensor/derive tensor/parts
  *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
- *           adx_clear_results adx_evaluating adx_clear_from adx_one
+ *           adx_clear_results adx_evaluating adx_clear_all adx_one
  *           adx_clears_all adx_run_value
  * ========================================================================== */
 
@@ -182,6 +182,30 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
+// How a value is cut into parts, and what memory that takes.
+static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
+{
+    adx_tensor_program *p = t->program;
+    const adx_nest **nest = ADX_GET(&t->arena, v->terms, const adx_nest *);
+    bool ok = nest != NULL;
+    for (uint32_t j = 0; ok && j < v->terms; j++) {
+        ok = v->term[j].loop != NULL;
+        nest[j] = ok ? v->term[j].loop->nest : NULL;
+    }
+    if (!ok || !adx_cut_value(t, v, nest, &v->cut) || v->cut == NULL)
+        return;
+    if (v->cut->parts > p->parts)
+        p->parts = v->cut->parts;
+    for (uint32_t j = 0; j < v->terms; j++)
+        for (uint32_t l = 0; l < nest[j]->levels; l++)
+            if (nest[j]->level[l].bounds > p->bounds)
+                p->bounds = nest[j]->level[l].bounds;
+    if (v->cut->kind == ADX_CUT_SUMS && v->span > p->sums)
+        p->sums = v->span;
+    if (v->cut->kind == ADX_CUT_SUMS && v->span * v->cut->parts > p->all_sums)
+        p->all_sums = v->span * v->cut->parts;
+}
+
 // Prepares all values that results need.
 static void adx_prepare_program(ad_tensor *t)
 {
@@ -211,6 +235,7 @@ static void adx_prepare_program(ad_tensor *t)
         }
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
+        adx_prepare_cut(t, v);
         v->once = v->terms == 1 && v->term[0].most == 0
                && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
     }
@@ -240,6 +265,12 @@ typedef struct adx_evaluating {
     const adx_loop *loop;
     ad_real *out;
     const ad_real *factor[3];
+    bool shares;                // parts, with other threads
+    const adx_value_cut *cut;   // of a part; NULL: of the whole
+    uint32_t index;             // of the part
+    int64_t lo, hi;
+    adx_part_memory part;
+    ad_real *sums;              // of parts
 } adx_evaluating;
 
 // Whether a term is a product with something that is all 0.
@@ -251,18 +282,35 @@ static bool adx_is_nothing(const adx_evaluating *e, const adx_tensor_term *term)
     return false;
 }
 
-static void adx_clear_from(const adx_tensor_value *v, uint32_t dim, ad_real *to)
+// Numbers whose index is lo <= i < hi in one dimension.
+typedef struct adx_result_range {
+    const adx_tensor_value *value;
+    uint32_t dim;
+    int64_t lo, hi;
+} adx_result_range;
+
+static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
+                                   ad_real *to)
 {
+    const adx_tensor_value *v = r->value;
     if (dim == v->dims) {
         *to = 0;
         return;
     }
+    int64_t lo = dim == r->dim ? r->lo - v->low[dim] : 0;
+    int64_t hi = dim == r->dim ? r->hi - v->low[dim] : v->extent[dim];
     if (dim + 1 == v->dims && v->stride[dim] == 1) {
-        memset(to, 0, (size_t)v->extent[dim] * sizeof *to);
+        memset(to + lo, 0, (size_t)(hi - lo) * sizeof *to);
         return;
     }
-    for (int64_t i = 0; i < v->extent[dim]; i++)
-        adx_clear_from(v, dim + 1, to + i * v->stride[dim]);
+    for (int64_t i = lo; i < hi; i++)
+        adx_clear_results_from(r, dim + 1, to + i * v->stride[dim]);
+}
+
+static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
+{
+    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
+    adx_clear_results_from(&all, 0, to);
 }
 
 static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
@@ -487,7 +535,31 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
     e->loop = term->loop;
     for (uint32_t f = 0; f < term->factors; f++)
         e->factor[f] = e->base[term->factor[f].value];
-    adx_walk_nest(term->loop->nest, e->x, visit, e);
+    if (e->cut == NULL) {
+        adx_walk_nest(term->loop->nest, e->x, visit, e);
+        return;
+    }
+    const adx_term_cut *c = &e->cut->term[term - e->value->term];
+    if (c->list != NULL) {
+        const adx_nest_walk w = { term->loop->nest, visit, e, e->x };
+        adx_walk_list(c->list, e->index, &w);
+        return;
+    }
+    const adx_nest nest = adx_nest_of_part(term->loop->nest, c, e->lo, e->hi,
+                                           &e->part);
+    adx_walk_nest(&nest, e->x, visit, e);
+}
+
+// What a part of a value clears; the whole, if it has no part.
+static void adx_clear_part(const adx_evaluating *e)
+{
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
+    if (e->cut != NULL) {
+        r.dim = e->cut->dim;
+        r.lo = e->lo;
+        r.hi = e->hi;
+    }
+    adx_clear_results_from(&r, 0, e->out);
 }
 
 // Whether all numbers of a value are made 0 first, not only those that are
@@ -502,37 +574,58 @@ static bool adx_clears_all(const adx_tensor_value *v)
 }
 
 // Makes 0 what is added to, or what is read without having been written.
-static void adx_clear_value(adx_evaluating *e, const adx_tensor_value *v)
+static void adx_clear_value(adx_evaluating *e)
 {
-    if (adx_clears_all(v))
-        adx_clear_from(v, 0, e->out);
+    const adx_tensor_value *v = e->value;
+    bool lacks = false;         // what is not added is still read
+    for (uint32_t j = 0; j < v->terms; j++)
+        lacks = lacks || adx_is_nothing(e, &v->term[j]);
+    if (lacks || adx_clears_all(v))
+        adx_clear_part(e);
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)
             adx_walk_term(e, &v->term[j], adx_clear_points);
 }
 
-// Memory of picks: a flag for each number.
-static void adx_forget_picks(adx_evaluating *e, const adx_tensor_term *term)
+static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
+                                int64_t n)
 {
-    const adx_tensor_value *most = adx_tensor_value_at(e->t, term->most);
-    memset(e->picked, 0, (size_t)most->span * sizeof *e->picked);
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_tensor_value *most = adx_tensor_value_at(e->t, e->term->most);
+    bool *done = e->picked + adx_sparse_at(&e->loop->at.place, x) + most->first;
+    int64_t step = var == UINT32_MAX ? 0 : e->loop->at.step;
+    for (int64_t i = 0; i < n; i++)
+        done[i * step] = false;
+    return true;
 }
 
-static void adx_run_value(adx_evaluating *e, uint32_t value)
+// Memory of picks: a flag for each number. A part forgets those of its own, of
+// all terms from `term` on that pick from the same value.
+static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {
-    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
-    uint32_t picking = 0;
-    bool lacks = false;
-    e->value = v;
-    e->out = e->base[value];
-    if (v->size == 0)
-        return;
-    for (uint32_t j = 0; j < v->terms; j++)
-        lacks = lacks || adx_is_nothing(e, &v->term[j]);
-    if (lacks)                  // what is not added is still read
-        adx_clear_from(v, 0, e->out);
+    const adx_tensor_value *v = e->value;
+    uint32_t most = v->term[term].most;
+    if (e->cut == NULL)
+        memset(e->picked, 0, (size_t)adx_tensor_value_at(e->t, most)->span
+                             * sizeof *e->picked);
     else
-        adx_clear_value(e, v);
+        for (uint32_t j = term; j < v->terms && v->term[j].most == most; j++)
+            adx_walk_term(e, &v->term[j], adx_forget_picks_at);
+}
+
+static void adx_run_term(adx_evaluating *e, const adx_tensor_term *term)
+{
+    adx_walk_term(e, term, term->most != 0 ? adx_run_pick
+                  : e->value->kind == ADX_VALUE_SUM ? adx_run_sum
+                  : e->value->kind == ADX_VALUE_MOST ? adx_run_most
+                                                     : adx_run_row);
+}
+
+// Adds the terms of a value, or of a part of it.
+static void adx_run_terms(adx_evaluating *e)
+{
+    const adx_tensor_value *v = e->value;
+    uint32_t picking = 0;
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
@@ -540,10 +633,118 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
         if (adx_is_nothing(e, term))
             continue;
         if (term->most != 0 && term->most != picking)
-            adx_forget_picks(e, term);
+            adx_forget_picks(e, j);
         picking = term->most;
-        adx_walk_term(e, term, term->most != 0 ? adx_run_pick
-                      : v->kind == ADX_VALUE_SUM ? adx_run_sum
-                      : v->kind == ADX_VALUE_MOST ? adx_run_most : adx_run_row);
+        adx_run_term(e, term);
     }
+}
+
+/* --- parts ---------------------------------------------------------------- */
+
+// The evaluation of a part: i is that of its memory.
+static adx_evaluating adx_part_of_value(const adx_evaluating *e, uint32_t i,
+                                        int64_t lo, int64_t hi)
+{
+    const adx_tensor_program *p = e->t->program;
+    adx_evaluating part = *e;
+    part.cut = e->value->cut;
+    part.index = i;
+    part.lo = lo;
+    part.hi = hi;
+    part.x += (size_t)i * p->vars;
+    part.part.level += (size_t)i * p->vars;
+    part.part.bound += (size_t)i * (p->bounds + 2);
+    return part;
+}
+
+// Computes the part lo <= i < hi of a value: of its results, or of its points.
+static void adx_run_part(const adx_evaluating *e, uint32_t memory, int64_t lo,
+                         int64_t hi)
+{
+    adx_evaluating part = adx_part_of_value(e, memory, lo, hi);
+    if (part.cut->kind == ADX_CUT_RESULTS)
+        adx_clear_value(&part);
+    adx_run_terms(&part);
+}
+
+static void adx_run_part_at(size_t i, void *user)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_value_cut *c = e->value->cut;
+    adx_run_part(e, (uint32_t)i,
+                 adx_part_from(c->from, c->to, (uint32_t)i, c->parts),
+                 adx_part_from(c->from, c->to, (uint32_t)i + 1, c->parts));
+}
+
+static void adx_add_sums(const adx_tensor_value *v, uint32_t dim,
+                         const ad_real *from, ad_real *to)
+{
+    if (dim == v->dims)
+        *to += *from;
+    else
+        for (int64_t i = 0; i < v->extent[dim]; i++)
+            adx_add_sums(v, dim + 1, from + i * v->stride[dim],
+                         to + i * v->stride[dim]);
+}
+
+// The sums of part i, in `to`.
+static void adx_sum_part(const adx_evaluating *e, uint32_t i, uint32_t memory,
+                         ad_real *to)
+{
+    const adx_value_cut *c = e->value->cut;
+    uint32_t j = 0;
+    uint32_t k = i;
+    while (k >= c->term[j].parts)
+        k -= c->term[j++].parts;
+    const adx_term_cut *of = &c->term[j];
+    adx_evaluating part =
+        adx_part_of_value(e, memory,
+                          adx_part_from(of->from, of->to, k, of->parts),
+                          adx_part_from(of->from, of->to, k + 1, of->parts));
+    part.out = to + e->value->first;
+    memset(to, 0, (size_t)e->value->span * sizeof *to);
+    if (!adx_is_nothing(e, &e->value->term[j]))
+        adx_run_term(&part, &e->value->term[j]);
+}
+
+static void adx_sum_part_at(size_t i, void *user)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    adx_sum_part(e, (uint32_t)i, (uint32_t)i,
+                 e->sums + i * (size_t)e->value->span);
+}
+
+// Sums of the parts, and of these the sum.
+static void adx_run_sums(adx_evaluating *e)
+{
+    const adx_tensor_value *v = e->value;
+    adx_clear_all(v, e->out);
+    if (e->shares)
+        adx_do_parts(v->cut->parts, adx_sum_part_at, e);
+    for (uint32_t i = 0; i < v->cut->parts; i++) {
+        ad_real *sums = e->sums + (e->shares ? i * (size_t)v->span : 0);
+        if (!e->shares)
+            adx_sum_part(e, i, 0, sums);
+        adx_add_sums(v, 0, sums + v->first, e->out);
+    }
+}
+
+static void adx_run_value(adx_evaluating *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
+    e->value = v;
+    e->out = e->base[value];
+    if (v->size == 0)
+        return;
+    if (v->cut != NULL && v->cut->kind == ADX_CUT_SUMS) {
+        adx_run_sums(e);
+        return;
+    }
+    bool parts = v->cut != NULL && e->shares;
+    if (!parts || v->cut->kind == ADX_CUT_POINTS)
+        adx_clear_value(e);
+    if (parts)
+        adx_do_parts(v->cut->parts, adx_run_part_at, e);
+    else
+        adx_run_terms(e);
 }

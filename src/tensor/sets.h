@@ -18,8 +18,7 @@
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_find_given adx_free_points ADX_ROWS_MOST adx_combine_all
- *           adx_project
+ *           adx_find_given ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -544,27 +543,6 @@ static uint32_t adx_find_given(const adx_set *s, bool given[], uint32_t order[],
     }
     *all = n == conditions;
     return n;
-}
-
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
-static uint64_t adx_free_points(const adx_set *s)
-{
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
-    uint64_t n = s->empty ? 0 : 1;
-    bool all = false;
-    if (given == NULL || order == NULL)
-        return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars && all; v++)
-        if (!s->gone[v] && !given[v]) {
-            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
-            if (n > UINT64_MAX / 2 / extent)
-                return UINT64_MAX;
-            n *= extent;
-        }
-    return all || s->empty ? n : UINT64_MAX;
 }
 
 /* --- projections ---------------------------------------------------------

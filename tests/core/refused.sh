@@ -73,10 +73,12 @@ parallel bulk parallel
 parallel loop parallel
 parallel function parallel
 parallel function loop parallel
+parallel tensor parallel
 - parallel function bulk loop struct
 - struct function loop
 - parallel loop
 - function loop function
+- parallel tensor
 END
 
 # --- older standards -------------------------------------------------------
