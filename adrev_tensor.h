@@ -11076,8 +11076,7 @@ ADX_SELDOM_END
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
- *           adx_check_text_options
+ *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -11875,7 +11874,9 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     unsigned asked = o->functions == 0
         ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
           | (t->program->curved ? 0u : (unsigned)ADREV_C_HVP)
-        : adx_parts_asked(t, o->functions);
+        : o->functions & ADREV_C_GRADIENT
+        ? (o->functions & ~(unsigned)ADREV_C_GRADIENT) | ADREV_C_VJP
+        : o->functions;
     adx_tensor_file k;
     ad_status status = adx_check_text_options(t, &c, asked);
     if (status != ADREV_OK)
@@ -11887,6 +11888,8 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     if (library != NULL && !adx_take_code_of(t, &k, library)) {
         adx_blame_hidden(&cache, library);
         cache.no_memory = t->arena.status != ADREV_OK;
+        if (cache.no_memory)
+            adx_take_back_blame(report);
         t->arena.status = ADREV_OK;
         library = NULL;
     }
