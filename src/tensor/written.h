@@ -256,7 +256,8 @@ static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
 {
     const adx_table_data *d = &k->tables.table[number];
     adx_say(t, "static const %s %s_t%lu[%llu] = {",
-            adx_table_type(k, d->kind), t->name, (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
+            adx_table_type(k, d->kind), t->name, (unsigned long)number,
+            (unsigned long long)(d->n > 0 ? d->n : 1));
     for (uint64_t i = 0; i < d->n; i++) {
         adx_say(t, i % 10 == 0 ? "\n    " : " ");
         if (d->kind == ADX_TABLE_WORDS)

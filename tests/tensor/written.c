@@ -334,6 +334,203 @@ static void close_all(void)
     free(subjects);
 }
 
+/* --- options -------------------------------------------------------------- */
+
+static struct { char *s; size_t n, room, calls; } got;
+
+static void gather(const char *text, size_t n, void *user)
+{
+    (void)user;
+    if (got.n + n + 1 > got.room) {
+        got.room = 2 * (got.n + n) + 1000;
+        got.s = realloc(got.s, got.room);
+    }
+    memcpy(got.s + got.n, text, n);
+    got.n += n;
+    got.s[got.n] = '\0';
+    got.calls++;
+}
+
+// The text in got.s; counting alone gives its length.
+static ad_status text_of(ad_tensor *t, const ad_c_options *o)
+{
+    size_t bytes = 1;
+    size_t counted = 2;
+    got.n = got.calls = 0;
+    ad_status s = ad_tensor_write_c(t, o, gather, NULL, &bytes);
+    ad_status again = ad_tensor_write_c(t, o, NULL, NULL, &counted);
+    CHECK(s == again, "%s, to count %s", ad_message(s), ad_message(again));
+    CHECK(s == ADREV_OK ? bytes == got.n && counted == got.n : got.calls == 0,
+          "%s: %zu bytes, %zu, %zu counted", ad_message(s), got.n, bytes,
+          counted);
+    CHECK(ad_tensor_write_c(t, o, NULL, NULL, NULL) == s, "without bytes");
+    return s;
+}
+
+static bool has(const char *format, const char *name)
+{
+    char what[200];
+    snprintf(what, sizeof what, format, name);
+    return strstr(got.s, what) != NULL;
+}
+
+static void check_functions(ad_tensor *t, bool number)
+{
+    for (unsigned i = 0; i < 1u << CODE_PARTS; i++) {
+        ad_c_options o = { .functions = 0 };
+        unsigned want = 0;
+        for (int k = 0; k < CODE_PARTS; k++)
+            if (i >> k & 1)
+                o.functions |= code_bits[k];
+        want = i != 0 ? o.functions
+             : ADREV_C_VALUE | ADREV_C_VJP | (number ? ADREV_C_GRADIENT : 0u);
+        ad_status s = text_of(t, &o);
+        bool refused = !number && i >> CODE_GRADIENT & 1;
+        CHECK(s == (refused ? ADREV_ESHAPE : ADREV_OK), "functions %u: %s", i,
+              ad_message(s));
+        // a gradient calls f_vjp
+        if (want & ADREV_C_GRADIENT)
+            want |= ADREV_C_VJP;
+        for (int k = 0; k < CODE_PARTS && s == ADREV_OK; k++) {
+            bool asked = (want & code_bits[k]) != 0;
+            CHECK(has("static int f_%s(const double *const x[]",
+                      code_names[k]) == asked
+                      && has("#define f_%s_WORK ", code_names[k]) == asked,
+                  "functions %u: %s", i, code_names[k]);
+        }
+    }
+}
+
+static void check_names(ad_tensor *t)
+{
+    static const char *const wrong[] = {
+        "", "1f", "a-b", "a b", "for", "double", "restrict", "sin", "sinf",
+        "f\n"
+    };
+    char name[102];
+    ad_c_options o = { .name = name };
+    memset(name, 'a', sizeof name);
+    name[101] = '\0';
+    CHECK(text_of(t, &o) == ADREV_ESHAPE, "a name of 101 letters");
+    name[100] = '\0';
+    CHECK(text_of(t, &o) == ADREV_OK && has("static int %s_value(", name),
+          "a name of 100 letters");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        o.name = wrong[i];
+        CHECK(text_of(t, &o) == ADREV_ESHAPE, "the name '%s'", wrong[i]);
+    }
+}
+
+static void check_headers(ad_tensor *t)
+{
+    char name[202];
+    ad_c_options o = { .exported = true, .header = "my.h" };
+    CHECK(text_of(t, &o) == ADREV_OK && has("#include \"%s\"\n", "my.h")
+              && has("\n%sint f_value(", "") && !has("static int f_%s", "v"),
+          "exported, with a header");
+    const char *first = strstr(got.s, "#include");
+    CHECK(first != NULL && strncmp(first, "#include \"my.h\"", 15) == 0,
+          "it is not the first");
+    o.exported = false;
+    CHECK(text_of(t, &o) == ADREV_ESHAPE, "a header without exported");
+    o.exported = true;
+    o.header = "a\"b.h";
+    CHECK(text_of(t, &o) == ADREV_ESHAPE, "a quote in a header");
+    o.header = "a\nb.h";
+    CHECK(text_of(t, &o) == ADREV_ESHAPE, "a line break in a header");
+    memset(name, 'h', sizeof name);
+    name[201] = '\0';
+    o.header = name;
+    CHECK(text_of(t, &o) == ADREV_ESHAPE, "a header of 201 letters");
+    name[200] = '\0';
+    CHECK(text_of(t, &o) == ADREV_OK && has("#include \"%s\"\n", name),
+          "a header of 200 letters");
+}
+
+static ad_tensor *simple(const char *text)
+{
+    uint64_t seed = 5;
+    return code_bind(text, 3, &seed, NULL);
+}
+
+static void check_refused(void)
+{
+    ad_c_options o = { .functions = ADREV_C_HVP };
+    ad_tensor *t = simple("in x[n]; out f = sum(i) sin(x[i])*x[i];");
+    CHECK(text_of(t, &o) == ADREV_EEXTERNAL, "second derivative of sin");
+    o.functions = ADREV_C_JACOBIAN;
+    CHECK(text_of(t, &o) == ADREV_ESHAPE, "a Jacobian");
+    o.functions = 1u << ADREV_C_COUNT;
+    CHECK(text_of(t, &o) == ADREV_ESHAPE, "no such function");
+    CHECK(ad_tensor_write_c(t, NULL, NULL, NULL, NULL) == ADREV_OK, "NULL");
+    ad_tensor_free(t);
+}
+
+static void check_options(void)
+{
+    ad_c_options o = { .single = true };
+    ad_tensor *t = simple("in A[n,n], x[n]; y[i] = sum(j) A[i,j]*x[j];"
+                          "out f = sum(i) y[i]^2;");
+    check_functions(t, true);
+    check_names(t);
+    check_headers(t);
+    CHECK(text_of(t, &o) == ADREV_OK && has("%s", "float")
+              && !has("%s", "double"), "single");
+    ad_tensor_free(t);
+    t = simple("in x[n]; out y[i] = x[i]^2;");
+    check_functions(t, false);
+    ad_tensor_free(t);
+    check_refused();
+    free(got.s);
+}
+
+// Static code, which another file includes and calls, of three texts in one
+// file: for each compiler, and of both kinds of numbers.
+static void write_static(const char *file, bool of_floats)
+{
+    static const char *const texts[] = {
+        "rel R[n,n]; in A[R], x[n]; out f = sum(i,j) A[i,j]*x[j];",
+        "map s[n]->n; in x[n]; out y[i<n] = maximum(j<n: s[j] <= i) x[s[j]];",
+        "in x[n]; out f = sum(i) fma(x[i], 2, 1)*sqr(x[i]); out g = pow(x[0],"
+        " 2);"
+    };
+    FILE *f = opened(file);
+    for (int i = 0; i < 3; i++) {
+        char name[4] = { 'k', (char)('0' + i), '\0', '\0' };
+        const ad_c_options o = { .name = name, .single = of_floats,
+                                 .functions = ADREV_C_VALUE | ADREV_C_JVP
+                                              | ADREV_C_VJP };
+        ad_tensor *t = simple(texts[i]);
+        CHECK(ad_tensor_write_c(t, &o, put, f, NULL) == ADREV_OK, "%s",
+              texts[i]);
+        ad_tensor_free(t);
+    }
+    fprintf(f, "int main(void)\n{\n    %s work[1000];\n    return 0",
+            of_floats ? "float" : "double");
+    for (int i = 0; i < 3; i++)
+        fprintf(f, "\n        + k%d_value(0, 0, work) + k%d_jvp(0, 0, 0, 0, "
+                "work)\n        + k%d_vjp(0, 0, 0, 0, work)", i, i, i);
+    fprintf(f, ";\n}\n");
+    fclose(f);
+}
+
+// Nothing is wanted: nothing is needed, and all return 0.
+static void check_compilers(void)
+{
+    static const char *const compilers[] = { "gcc -O2", "clang -O1", "tcc" };
+    write_static("static.c", false);
+    write_static("static1.c", true);
+    for (int i = 0; i < 6; i++) {
+        const char *compiler = compilers[i / 2];
+        if (!run("command -v %.*s > /dev/null 2>&1",
+                 (int)strcspn(compiler, " "), compiler))
+            continue;
+        CHECK(run("cd %s && %s %s static%s.c -o static -lm && ./static", top,
+                  compiler, i < 4 ? WARNINGS " -Wshadow" : "-Wall -Werror",
+                  i % 2 ? "1" : ""), "%s", compiler);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int n = argc > 1 ? atoi(argv[1]) : RANDOM;
@@ -343,6 +540,8 @@ int main(int argc, char **argv)
     if (!CHECK(mkdtemp(top) != NULL, "no directory"))
         return check_done("written");
     if (argc < 3) {
+        check_options();
+        check_compilers();
         add_texts();
         add_programs();
         add_functions();
