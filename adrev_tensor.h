@@ -3848,10 +3848,10 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
-// A step of a program as machine code: the values, tables of whole numbers, and
-// flags for picks.
+// A step of a program as machine code: the values, tables of whole numbers, flags
+// for picks, and memory for the sums of a part.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
-                                unsigned char *done);
+                                unsigned char *done, ad_real *sums);
 
 // By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
 typedef struct adx_tensor_code {
@@ -8895,7 +8895,8 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
         if (!e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table, (unsigned char *)e->picked);
+            c->step[part][v](e->base, c->table, (unsigned char *)e->picked,
+                             e->sums);
         else
             adx_run_value(e, v);
     }
@@ -9130,10 +9131,10 @@ ADX_SELDOM_END
  * over, if these have few values. It adds in a box of the value's indices. In
  * the core, where all boxes overlap, no condition is left.
  *
- *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_reduces adx_find_pieces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -9377,6 +9378,12 @@ static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *ter
     return values;
 }
 
+// Whether a value is the sum of sums of parts (tensor/parts).
+static bool adx_has_sums(const adx_tensor_value *v)
+{
+    return v->cut != NULL && v->cut->kind == ADX_CUT_SUMS;
+}
+
 // Whether the innermost loop of a term adds up one number, in eight sums.
 static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
 {
@@ -9442,7 +9449,7 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
     adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise),
                       1 + v->dims + ADX_LOOKUPS_MOST, 0 };
     bool sum = v->kind == ADX_VALUE_SUM;
-    if (k.to == NULL || v->size == 0
+    if (k.to == NULL || v->size == 0 || adx_has_sums(v)
         || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
         return NULL;
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
@@ -9843,8 +9850,8 @@ ADX_SELDOM_END
  * a number.
  *
  *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/derive tensor/run tensor/pointwise
- *           tensor/fusion
+ *           tensor/programs tensor/derive tensor/parts tensor/run
+ *           tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
  * ========================================================================== */
@@ -9893,6 +9900,8 @@ typedef struct adx_emission {
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
+    bool sums;                  // of parts, in memory of its own
+    bool into_sums;             // what the value writes goes there
     bool bounds;                // functions for bounds are called, by any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -10054,6 +10063,13 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
             place[j] = adx_whole_add(e->a, place[j], v->stride[d],
                                      index[(size_t)d * e->width + j]);
         place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
+    }
+    if (write && e->into_sums) {
+        place[0] += v->first;
+        adx_say(&e->text, "sums[");
+        adx_say_affine(e, place);
+        adx_say(&e->text, "]");
+        return;
     }
     *(write ? &e->written[value] : &e->read[value]) = true;
     adx_say_index(&e->text, "b", value, "[");
@@ -10512,6 +10528,8 @@ typedef struct adx_looping {
     const adx_tensor_term *term;
     const adx_nest *nest;
     adx_doing doing;
+    const adx_nest_level *cut;  // its variable is that of a part: from lo to
+                                // hi - 1; or NULL
 } adx_looping;
 
 // The least, or largest, that a form can be.
@@ -10577,8 +10595,11 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_emission *e = k->e;
     unsigned long x = l->var;
     e->bounds = e->bounds || l->bounds > 0;
-    ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x, (long long)l->low, x,
-             (long long)l->high);
+    if (l == k->cut)
+        ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
+    else
+        ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x,
+                     (long long)l->low, x, (long long)l->high);
     for (uint32_t i = 0; i < l->bounds; i++) {
         int64_t by = l->bound[i].k;
         bool lower = by > 0;
@@ -10594,7 +10615,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
-    if (l->bounds == 0) {
+    if (l->bounds == 0 && l != k->cut) {
         ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
                  (long long)l->low, x, (long long)l->high, x);
         return;
@@ -10969,12 +10990,24 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
-/* --- a value by loops ---------------------------------------------------- */
+// A loop over index d of a value.
+static void adx_say_index_loop(adx_emission *e, const adx_tensor_value *v,
+                               uint32_t d, int64_t index[])
+{
+    unsigned long x = d;
+    index[(size_t)d * e->width + 1 + d] = 1;
+    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
+                 (long long)v->low[d], x,
+                 (long long)(v->low[d] + v->extent[d]), x);
+}
+
+/* --- loops of a value ---------------------------------------------------- */
 
 static void adx_say_loops(adx_emission *e, uint32_t value,
-                          const adx_tensor_term *term, adx_doing doing)
+                          const adx_tensor_term *term, adx_doing doing,
+                          const adx_nest_level *cut)
 {
-    const adx_looping k = { e, value, term, term->loop->nest, doing };
+    const adx_looping k = { e, value, term, term->loop->nest, doing, cut };
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t open = e->open;
     bool reduces = doing == ADX_DOING_TERM && term->most == 0
@@ -10995,6 +11028,54 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
     adx_close_to(e, open);
 }
 
+/* --- sums of parts (tensor/parts) ---------------------------------------- */
+
+// Adds the sums of a part to the value.
+static void adx_say_added_sums(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t open = e->open;
+    adx_begin_variables(e, v->dims);
+    int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
+    for (uint32_t d = 0; index != NULL && d < v->dims; d++)
+        adx_say_index_loop(e, v, d, index);
+    adx_say_indent(e);
+    adx_say_place(e, value, index, true);
+    adx_say(&e->text, " += ");
+    e->into_sums = true;
+    adx_say_place(e, value, index, true);
+    e->into_sums = false;
+    adx_say(&e->text, ";\n");
+    adx_close_to(e, open);
+}
+
+// The parts of one term, one after the other.
+static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_term_cut *c = &v->cut->term[term];
+    const adx_nest *nest = v->term[term].loop->nest;
+    unsigned long parts = c->parts;
+    uint64_t span = (uint64_t)(c->to - c->from);
+    uint32_t open = e->open;
+    ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    ADX_SAY_LINE(e, "for (long i = 0; i < %llu; i++) sums[i] = 0;",
+                 (unsigned long long)v->span);
+    for (int next = 0; c->form.n > 0 && next < 2; next++)
+        ADX_SAY_LINE(e, "const long %s = %lld + %llu*(part + %d)"
+                     " + %llu*(part + %d)/%lu;", next ? "hi" : "lo",
+                     (long long)c->from, (unsigned long long)(span / parts),
+                     next, (unsigned long long)(span % parts), next, parts);
+    e->sums = e->into_sums = true;
+    adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
+                  c->form.n > 0 ? &nest->level[c->last] : NULL);
+    e->into_sums = false;
+    adx_say_added_sums(e, value);
+    adx_close_to(e, open);
+}
+
+/* --- a value by loops ---------------------------------------------------- */
+
 // 0 for all numbers of a value.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
@@ -11002,13 +11083,8 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
     adx_begin_variables(e, v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
-    for (uint32_t d = 0; index != NULL && d < v->dims; d++) {
-        unsigned long x = d;
-        index[(size_t)d * e->width + 1 + d] = 1;
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
-    }
+    for (uint32_t d = 0; index != NULL && d < v->dims; d++)
+        adx_say_index_loop(e, v, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " = 0;\n");
@@ -11022,7 +11098,7 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
         adx_say_all_zeros(e, value);
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)
-            adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS);
+            adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
 static void adx_say_looped(adx_emission *e, uint32_t value)
@@ -11031,7 +11107,7 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     uint32_t picking = 0;
     adx_say_zeros_of(e, value);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN);
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
@@ -11040,7 +11116,7 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
                          adx_tensor_value_at(e->f->t, most)->span);
         picking = most;
         e->picks = e->picks || most != 0;
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM);
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
     }
 }
 
@@ -11054,14 +11130,18 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->written, 0, values * sizeof *e->written);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = false;
+    e->picks = e->sums = e->into_sums = false;
     e->open = e->numbers = 0;
     e->local = NULL;
     if (v->size == 0)
         return;
     if (e->f->shape[value] != NULL)
         adx_say_pointwise(e, value);
-    else
+    else if (adx_has_sums(v)) {
+        adx_say_all_zeros(e, value);
+        for (uint32_t j = 0; j < v->terms; j++)
+            adx_say_parts_of(e, value, j);
+    } else
         adx_say_looped(e, value);
 }
 
@@ -11092,7 +11172,7 @@ typedef struct adx_step_text {
     size_t n;
     uint32_t number;
     bool *written, *read;       // [values] parameters
-    bool picks;
+    bool picks, sums;           // parameters `done` and `sums`
     bool *table;                // [tables]
     uint32_t tables;
 } adx_step_text;
@@ -11147,8 +11227,15 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
                     (unsigned long)i);
             before = ", ";
         }
-    adx_say(t, e->picks ? "%sunsigned char *restrict done)" : "%s",
-            e->picks ? before : *before == '(' ? "(void)" : ")");
+    if (e->picks) {
+        adx_say(t, "%sunsigned char *restrict done", before);
+        before = ", ";
+    }
+    if (e->sums) {
+        adx_say(t, "%s%s *restrict sums", before, t->real);
+        before = ", ";
+    }
+    adx_say(t, *before == '(' ? "(void)" : ")");
 }
 
 // Tables are constants of the file, with its name in front.
@@ -11197,6 +11284,7 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
     s->written = written;
     s->read = read;
     s->picks = e->picks;
+    s->sums = e->sums;
     s->table = table;
     s->tables = k->tables.n;
     k->step = s;
@@ -11463,6 +11551,17 @@ static bool adx_is_parameter(const adx_part_writing *w, uint32_t value)
     return false;
 }
 
+// Whether a step of the part needs flags for picks, or memory for sums.
+static bool adx_part_uses(const adx_part_writing *w, bool picks)
+{
+    for (uint32_t i = 0; i < w->k->t->program->values; i++) {
+        const adx_step_text *s = w->k->of[w->part][i];
+        if (s != NULL && (picks ? s->picks : s->sums))
+            return true;
+    }
+    return false;
+}
+
 // Declares the arrays of the part that steps read. An empty one needs no
 // number.
 static void adx_say_given(adx_part_writing *w)
@@ -11561,9 +11660,15 @@ static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
                     (unsigned long)i);
             before = ", ";
         }
-    if (s->picks)
+    if (s->picks) {
         adx_say(t, "%sdone", before);
-    adx_say(t, s->picks || *before != '(' ? ");\n" : "();\n");
+        before = ", ";
+    }
+    if (s->sums) {
+        adx_say(t, "%ssums", before);
+        before = ", ";
+    }
+    adx_say(t, *before == '(' ? "();\n" : ");\n");
 }
 
 // Calls a step if its value is needed and nothing hosts it.
@@ -11633,10 +11738,16 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
     w.t = &to;
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
-    adx_say(&to, "    unsigned char *const done = (unsigned char *)"
-            "(work + %llu);\n", (unsigned long long)numbers);
-    numbers += (p->picks + 3) / 4;      // of at least four bytes each
-    adx_say(&to, "    (void)done;\n");
+    if (adx_part_uses(&w, true))
+        adx_say(&to, "    unsigned char *const done = (unsigned char *)"
+                "(work + %llu);\n", (unsigned long long)numbers);
+    numbers += adx_part_uses(&w, true) ? (p->picks + 3) / 4 : 0;  // of four bytes
+    if (adx_part_uses(&w, false))
+        adx_say(&to, "    %s *const sums = work + %llu;\n", to.real,
+                (unsigned long long)numbers);
+    numbers += adx_part_uses(&w, false) ? p->sums : 0;
+    if (numbers == 0)
+        adx_say(&to, "    (void)work;\n");
     for (uint32_t i = 0; i < p->steps; i++)
         if (k->of[part][p->order[i]] != NULL)
             adx_say_guarded(&w, p->order[i]);
@@ -11779,8 +11890,8 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         if (s == NULL)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
-                "unsigned char *done)\n{\n    ", t->name, part,
-                (unsigned long)i, t->real);
+                "unsigned char *done, %s *sums)\n{\n    ", t->name, part,
+                (unsigned long)i, t->real, t->real);
         adx_say_call(t, s, "b[", "]", true, k);
         adx_say(t, "}\n\n");
     }

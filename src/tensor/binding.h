@@ -30,10 +30,10 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
-// A step of a program as machine code: the values, tables of whole numbers, and
-// flags for picks.
+// A step of a program as machine code: the values, tables of whole numbers, flags
+// for picks, and memory for the sums of a part.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
-                                unsigned char *done);
+                                unsigned char *done, ad_real *sums);
 
 // By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
 typedef struct adx_tensor_code {

@@ -33,8 +33,8 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         if (s == NULL)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
-                "unsigned char *done)\n{\n    ", t->name, part,
-                (unsigned long)i, t->real);
+                "unsigned char *done, %s *sums)\n{\n    ", t->name, part,
+                (unsigned long)i, t->real, t->real);
         adx_say_call(t, s, "b[", "]", true, k);
         adx_say(t, "}\n\n");
     }

@@ -10,8 +10,8 @@
  * a number.
  *
  *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/derive tensor/run tensor/pointwise
- *           tensor/fusion
+ *           tensor/programs tensor/derive tensor/parts tensor/run
+ *           tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
  * ========================================================================== */
@@ -60,6 +60,8 @@ typedef struct adx_emission {
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
+    bool sums;                  // of parts, in memory of its own
+    bool into_sums;             // what the value writes goes there
     bool bounds;                // functions for bounds are called, by any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -221,6 +223,13 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
             place[j] = adx_whole_add(e->a, place[j], v->stride[d],
                                      index[(size_t)d * e->width + j]);
         place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
+    }
+    if (write && e->into_sums) {
+        place[0] += v->first;
+        adx_say(&e->text, "sums[");
+        adx_say_affine(e, place);
+        adx_say(&e->text, "]");
+        return;
     }
     *(write ? &e->written[value] : &e->read[value]) = true;
     adx_say_index(&e->text, "b", value, "[");
@@ -679,6 +688,8 @@ typedef struct adx_looping {
     const adx_tensor_term *term;
     const adx_nest *nest;
     adx_doing doing;
+    const adx_nest_level *cut;  // its variable is that of a part: from lo to
+                                // hi - 1; or NULL
 } adx_looping;
 
 // The least, or largest, that a form can be.
@@ -744,8 +755,11 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_emission *e = k->e;
     unsigned long x = l->var;
     e->bounds = e->bounds || l->bounds > 0;
-    ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x, (long long)l->low, x,
-             (long long)l->high);
+    if (l == k->cut)
+        ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
+    else
+        ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x,
+                     (long long)l->low, x, (long long)l->high);
     for (uint32_t i = 0; i < l->bounds; i++) {
         int64_t by = l->bound[i].k;
         bool lower = by > 0;
@@ -761,7 +775,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
-    if (l->bounds == 0) {
+    if (l->bounds == 0 && l != k->cut) {
         ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
                  (long long)l->low, x, (long long)l->high, x);
         return;
@@ -1136,12 +1150,24 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
-/* --- a value by loops ---------------------------------------------------- */
+// A loop over index d of a value.
+static void adx_say_index_loop(adx_emission *e, const adx_tensor_value *v,
+                               uint32_t d, int64_t index[])
+{
+    unsigned long x = d;
+    index[(size_t)d * e->width + 1 + d] = 1;
+    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
+                 (long long)v->low[d], x,
+                 (long long)(v->low[d] + v->extent[d]), x);
+}
+
+/* --- loops of a value ---------------------------------------------------- */
 
 static void adx_say_loops(adx_emission *e, uint32_t value,
-                          const adx_tensor_term *term, adx_doing doing)
+                          const adx_tensor_term *term, adx_doing doing,
+                          const adx_nest_level *cut)
 {
-    const adx_looping k = { e, value, term, term->loop->nest, doing };
+    const adx_looping k = { e, value, term, term->loop->nest, doing, cut };
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t open = e->open;
     bool reduces = doing == ADX_DOING_TERM && term->most == 0
@@ -1162,6 +1188,54 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
     adx_close_to(e, open);
 }
 
+/* --- sums of parts (tensor/parts) ---------------------------------------- */
+
+// Adds the sums of a part to the value.
+static void adx_say_added_sums(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t open = e->open;
+    adx_begin_variables(e, v->dims);
+    int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
+    for (uint32_t d = 0; index != NULL && d < v->dims; d++)
+        adx_say_index_loop(e, v, d, index);
+    adx_say_indent(e);
+    adx_say_place(e, value, index, true);
+    adx_say(&e->text, " += ");
+    e->into_sums = true;
+    adx_say_place(e, value, index, true);
+    e->into_sums = false;
+    adx_say(&e->text, ";\n");
+    adx_close_to(e, open);
+}
+
+// The parts of one term, one after the other.
+static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_term_cut *c = &v->cut->term[term];
+    const adx_nest *nest = v->term[term].loop->nest;
+    unsigned long parts = c->parts;
+    uint64_t span = (uint64_t)(c->to - c->from);
+    uint32_t open = e->open;
+    ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    ADX_SAY_LINE(e, "for (long i = 0; i < %llu; i++) sums[i] = 0;",
+                 (unsigned long long)v->span);
+    for (int next = 0; c->form.n > 0 && next < 2; next++)
+        ADX_SAY_LINE(e, "const long %s = %lld + %llu*(part + %d)"
+                     " + %llu*(part + %d)/%lu;", next ? "hi" : "lo",
+                     (long long)c->from, (unsigned long long)(span / parts),
+                     next, (unsigned long long)(span % parts), next, parts);
+    e->sums = e->into_sums = true;
+    adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
+                  c->form.n > 0 ? &nest->level[c->last] : NULL);
+    e->into_sums = false;
+    adx_say_added_sums(e, value);
+    adx_close_to(e, open);
+}
+
+/* --- a value by loops ---------------------------------------------------- */
+
 // 0 for all numbers of a value.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
@@ -1169,13 +1243,8 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
     adx_begin_variables(e, v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
-    for (uint32_t d = 0; index != NULL && d < v->dims; d++) {
-        unsigned long x = d;
-        index[(size_t)d * e->width + 1 + d] = 1;
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
-    }
+    for (uint32_t d = 0; index != NULL && d < v->dims; d++)
+        adx_say_index_loop(e, v, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " = 0;\n");
@@ -1189,7 +1258,7 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
         adx_say_all_zeros(e, value);
     else if (!v->once)
         for (uint32_t j = 0; j < v->terms; j++)
-            adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS);
+            adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
 static void adx_say_looped(adx_emission *e, uint32_t value)
@@ -1198,7 +1267,7 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     uint32_t picking = 0;
     adx_say_zeros_of(e, value);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN);
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
@@ -1207,7 +1276,7 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
                          adx_tensor_value_at(e->f->t, most)->span);
         picking = most;
         e->picks = e->picks || most != 0;
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM);
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
     }
 }
 
@@ -1221,14 +1290,18 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->written, 0, values * sizeof *e->written);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = false;
+    e->picks = e->sums = e->into_sums = false;
     e->open = e->numbers = 0;
     e->local = NULL;
     if (v->size == 0)
         return;
     if (e->f->shape[value] != NULL)
         adx_say_pointwise(e, value);
-    else
+    else if (adx_has_sums(v)) {
+        adx_say_all_zeros(e, value);
+        for (uint32_t j = 0; j < v->terms; j++)
+            adx_say_parts_of(e, value, j);
+    } else
         adx_say_looped(e, value);
 }
 

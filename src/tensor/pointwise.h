@@ -7,10 +7,10 @@
  * over, if these have few values. It adds in a box of the value's indices. In
  * the core, where all boxes overlap, no condition is left.
  *
- *   needs   tensor/arena tensor/sets tensor/nests tensor/programs
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_reduces adx_find_pieces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -254,6 +254,12 @@ static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *ter
     return values;
 }
 
+// Whether a value is the sum of sums of parts (tensor/parts).
+static bool adx_has_sums(const adx_tensor_value *v)
+{
+    return v->cut != NULL && v->cut->kind == ADX_CUT_SUMS;
+}
+
 // Whether the innermost loop of a term adds up one number, in eight sums.
 static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
 {
@@ -319,7 +325,7 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
     adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise),
                       1 + v->dims + ADX_LOOKUPS_MOST, 0 };
     bool sum = v->kind == ADX_VALUE_SUM;
-    if (k.to == NULL || v->size == 0
+    if (k.to == NULL || v->size == 0 || adx_has_sums(v)
         || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
         return NULL;
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);

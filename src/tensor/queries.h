@@ -401,7 +401,8 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
         if (!e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table, (unsigned char *)e->picked);
+            c->step[part][v](e->base, c->table, (unsigned char *)e->picked,
+                             e->sums);
         else
             adx_run_value(e, v);
     }

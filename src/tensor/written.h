@@ -25,7 +25,7 @@ typedef struct adx_step_text {
     size_t n;
     uint32_t number;
     bool *written, *read;       // [values] parameters
-    bool picks;
+    bool picks, sums;           // parameters `done` and `sums`
     bool *table;                // [tables]
     uint32_t tables;
 } adx_step_text;
@@ -80,8 +80,15 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
                     (unsigned long)i);
             before = ", ";
         }
-    adx_say(t, e->picks ? "%sunsigned char *restrict done)" : "%s",
-            e->picks ? before : *before == '(' ? "(void)" : ")");
+    if (e->picks) {
+        adx_say(t, "%sunsigned char *restrict done", before);
+        before = ", ";
+    }
+    if (e->sums) {
+        adx_say(t, "%s%s *restrict sums", before, t->real);
+        before = ", ";
+    }
+    adx_say(t, *before == '(' ? "(void)" : ")");
 }
 
 // Tables are constants of the file, with its name in front.
@@ -130,6 +137,7 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
     s->written = written;
     s->read = read;
     s->picks = e->picks;
+    s->sums = e->sums;
     s->table = table;
     s->tables = k->tables.n;
     k->step = s;
@@ -396,6 +404,17 @@ static bool adx_is_parameter(const adx_part_writing *w, uint32_t value)
     return false;
 }
 
+// Whether a step of the part needs flags for picks, or memory for sums.
+static bool adx_part_uses(const adx_part_writing *w, bool picks)
+{
+    for (uint32_t i = 0; i < w->k->t->program->values; i++) {
+        const adx_step_text *s = w->k->of[w->part][i];
+        if (s != NULL && (picks ? s->picks : s->sums))
+            return true;
+    }
+    return false;
+}
+
 // Declares the arrays of the part that steps read. An empty one needs no
 // number.
 static void adx_say_given(adx_part_writing *w)
@@ -494,9 +513,15 @@ static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
                     (unsigned long)i);
             before = ", ";
         }
-    if (s->picks)
+    if (s->picks) {
         adx_say(t, "%sdone", before);
-    adx_say(t, s->picks || *before != '(' ? ");\n" : "();\n");
+        before = ", ";
+    }
+    if (s->sums) {
+        adx_say(t, "%ssums", before);
+        before = ", ";
+    }
+    adx_say(t, *before == '(' ? "();\n" : ");\n");
 }
 
 // Calls a step if its value is needed and nothing hosts it.
@@ -566,10 +591,16 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
     w.t = &to;
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
-    adx_say(&to, "    unsigned char *const done = (unsigned char *)"
-            "(work + %llu);\n", (unsigned long long)numbers);
-    numbers += (p->picks + 3) / 4;      // of at least four bytes each
-    adx_say(&to, "    (void)done;\n");
+    if (adx_part_uses(&w, true))
+        adx_say(&to, "    unsigned char *const done = (unsigned char *)"
+                "(work + %llu);\n", (unsigned long long)numbers);
+    numbers += adx_part_uses(&w, true) ? (p->picks + 3) / 4 : 0;  // of four bytes
+    if (adx_part_uses(&w, false))
+        adx_say(&to, "    %s *const sums = work + %llu;\n", to.real,
+                (unsigned long long)numbers);
+    numbers += adx_part_uses(&w, false) ? p->sums : 0;
+    if (numbers == 0)
+        adx_say(&to, "    (void)work;\n");
     for (uint32_t i = 0; i < p->steps; i++)
         if (k->of[part][p->order[i]] != NULL)
             adx_say_guarded(&w, p->order[i]);
