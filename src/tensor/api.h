@@ -138,6 +138,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
  * that it is not wanted; it is then not computed. Results overlap no argument
  * and no other result. Any number of threads may evaluate t once it is bound.
+ * Memory for what is between inputs and results is kept for the next evaluation,
+ * for some eight threads, until something is bound anew or t is freed.
  *
  * If adrev_parallel.h is included before this header where both are
  * implemented, an evaluation runs on the pool of its thread (ad_pool_use), with

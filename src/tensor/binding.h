@@ -4,11 +4,11 @@
  * What a text is bound to: sizes, the entries of relations, the values of maps,
  * and how arrays lie in memory. All of it is copied.
  *
- *   needs   tape/memory tensor/api tensor/tree tensor/names tensor/arena
- *           tensor/sets
+ *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
+ *           tensor/arena tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
- *           adx_tensor_code adx_size_form adx_dim_range adx_begin_given
- *           adx_unbind_tensor adx_free_given adx_places_of
+ *           adx_tensor_code ADX_TENSOR_SPARES adx_size_form adx_dim_range
+ *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -46,6 +46,8 @@ typedef struct adx_tensor_code {
     bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
 } adx_tensor_code;
 
+#define ADX_TENSOR_SPARES 8     // threads whose memory is kept, at most
+
 struct ad_tensor {
     ad_allocator memory;
     ad_tensor_options options;
@@ -54,6 +56,8 @@ struct ad_tensor {
     adx_arena arena;            // of the program
     adx_tensor_program *program;        // NULL: not bound
     adx_tensor_code *code;      // machine code of the program, or NULL
+    adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
+    adx_spare numbers[ADX_TENSOR_SPARES];
 };
 
 /* --- forms in sizes ------------------------------------------------------ */
@@ -128,6 +132,10 @@ static void adx_unbind_tensor(ad_tensor *t)
     if (t->code != NULL)
         t->code->unload(t->code->library);
     t->code = NULL;
+    for (int i = 0; i < ADX_TENSOR_SPARES; i++) {
+        adx_drop_spare(&t->lists[i], &t->memory);
+        adx_drop_spare(&t->numbers[i], &t->memory);
+    }
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
     t->program = NULL;

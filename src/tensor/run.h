@@ -5,8 +5,9 @@
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive tensor/parts
+ *   needs   tape/workspace array/sums tensor/api tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/programs tensor/derive
+ *           tensor/parts
  *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
  *           adx_clear_results adx_evaluating adx_clear_all adx_one
  *           adx_clears_all adx_run_value
@@ -257,7 +258,8 @@ typedef struct adx_evaluating {
     ad_real **base;
     bool *needed;
     int64_t *x;
-    ad_real *memory;
+    adx_workspace *lists;       // all of these but the numbers of values
+    adx_workspace *numbers;
     bool *picked;               // of one value that is a most
     const adx_tensor_code *code;
     const adx_tensor_value *value;
