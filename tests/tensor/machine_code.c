@@ -8,7 +8,7 @@
  * another; what fails leaves the text as it was; every failing allocation, also
  * of ad_tensor_write_c; several threads.
  *
- *     machine_code             some texts, and eight random ones
+ *     machine_code             some texts, and six random ones
  *     machine_code 100 12345   as many random texts, from a seed on           */
 
 #define _POSIX_C_SOURCE 200809L     // mkdtemp
@@ -23,7 +23,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { CALLS = 8, RANDOM = 8, EACH = 3 };
+enum { CALLS = 8, RANDOM = 6, EACH = 4 };
 
 static char top[] = "/tmp/adrev-machine-XXXXXX";
 static ad_compile_report report;
