@@ -62,11 +62,14 @@
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/sharing       equal values and equal terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
+ *   tensor/paths         in which order factors are multiplied
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/parts         values are cut into parts, for threads
+ *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *
@@ -114,14 +117,19 @@ typedef struct ad_tensor_error {
 // All-zero bytes are the defaults.
 typedef struct ad_tensor_options {
     const ad_allocator *allocator;  // NULL: the C library's
-    // For later versions, which do not look at them yet:
-    bool as_written;        // sums and products in no other order than the
-                            // text's
-    bool fused;             // a*b + c in one rounding where the processor can
+    bool as_written;        // products in no other order than the text's;
+                            // sums after the products
+    bool fused;             // c + a*b in one rounding where sums of products
+                            // are formed. Bits are the same on all machines; a
+                            // processor without fma takes long
+    // Adds A*B to C in place of the header's own loops, if not NULL: A is
+    // m x k, B is k x n; numbers are `..rs` apart from row to row, `..cs` from
+    // column to column. C overlaps neither A nor B. Called for the larger
+    // products of matrices that are in a text or its derivatives; from several
+    // threads if several evaluate. Bits are then those of this function.
     void (*gemm)(size_t m, size_t k, size_t n, const ad_real *A, ptrdiff_t ars,
                  ptrdiff_t acs, const ad_real *B, ptrdiff_t brs, ptrdiff_t bcs,
                  ad_real *C, ptrdiff_t crs, ptrdiff_t ccs);
-                            // NULL: the header's own
 } ad_tensor_options;
 
 // What an evaluation takes: exactly its additions, multiplications and
@@ -4829,8 +4837,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_constant_value adx_place_form adx_all_written adx_mark_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_place_form adx_all_written adx_mark_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4880,6 +4888,7 @@ typedef struct adx_tensor_value {
     adx_tensor_term *term;
     uint32_t terms, room;
     bool fixed;                 // has no derivative
+    bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
@@ -4890,6 +4899,8 @@ typedef struct adx_tensor_value {
     uint32_t tangent;           // the values of its derivatives, or 0
     uint32_t adjoint;
 } adx_tensor_value;
+
+typedef struct adx_shared_values adx_shared_values;     // tensor/sharing
 
 struct adx_tensor_program {
     adx_tensor_value *value;           // from 1 on
@@ -4904,6 +4915,7 @@ struct adx_tensor_program {
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
+    adx_shared_values *shared;
     bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
@@ -5022,19 +5034,6 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
         term->factor[term->factors++] = from;
-}
-
-// A value of one number, which is a constant. 0: no memory.
-static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
-{
-    adx_set *s = adx_new_set(&t->arena);
-    uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
-    if (value == 0)
-        return 0;
-    adx_lay_out(t, &t->program->value[value], NULL);
-    adx_new_tensor_term(t, value, s, 0, k);
-    adx_finish_value(t, value);
-    return value;
 }
 
 /* --- where numbers are --------------------------------------------------- */
@@ -5272,6 +5271,456 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
     s->row[r].bits = v->support;
     adx_place_form(s, v, to.row, false, adx_form_of(s, r));
     return true;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/sharing =========================================================
+ * What is equal is computed once. A value has a key: a list of numbers which is
+ * the same for values that are made of the same terms, whatever the variables of
+ * their sets are called. A value whose key is known already is the earlier one;
+ * a result of the caller's, which has an array of its own, becomes a copy of it.
+ * Equal terms of one sum are counted: e + e is 2*e.
+ *
+ *   needs   tensor/api tensor/arena tensor/sets tensor/programs
+ *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
+ *           adx_complete_value adx_constant_value
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A value with the indices of another.
+static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
+{
+    uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
+    if (i == 0)
+        return 0;
+    adx_tensor_value *v = &t->program->value[i];
+    const adx_tensor_value *of = &t->program->value[like];
+    for (uint32_t d = 0; d < v->dims; d++) {
+        v->low[d] = of->low[d];
+        v->extent[d] = of->extent[d];
+        v->stride[d] = of->stride[d];
+    }
+    v->size = of->size;
+    v->span = of->span;
+    v->first = of->first;
+    return i;
+}
+
+static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
+{
+    return &t->program->value[value];
+}
+
+// The set of all indices of a value; rows are its indices.
+static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
+        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[1 + i] = 1;
+    }
+    if (s != NULL)
+        adx_simplify_set(s);
+    return s;
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+// A list of numbers that grows. to NULL: they are only counted.
+typedef struct adx_key_writer {
+    int64_t *to;
+    size_t n;
+    const adx_set *set;
+    uint32_t *name;             // of each variable in the key, from 1 on
+    uint32_t names;
+} adx_key_writer;
+
+static void adx_put_key(adx_key_writer *w, int64_t x)
+{
+    if (w->to != NULL)
+        w->to[w->n] = x;
+    w->n++;
+}
+
+static void adx_put_key_pointer(adx_key_writer *w, const void *p)
+{
+    adx_put_key(w, (int64_t)(uintptr_t)p);
+}
+
+static void adx_put_key_real(adx_key_writer *w, ad_real k)
+{
+    int64_t bits = 0;
+    memcpy(&bits, &k, sizeof k);
+    adx_put_key(w, bits);
+}
+
+// A form: its variables get names in the order in which they are met.
+static void adx_put_key_form(adx_key_writer *w, uint32_t row)
+{
+    const int64_t *form = adx_form_of(w->set, row);
+    adx_put_key(w, form[0]);
+    for (uint32_t v = 0; v < w->set->vars; v++) {
+        if (form[1 + v] == 0 || w->set->gone[v])
+            continue;
+        if (w->name[v] == 0)
+            w->name[v] = ++w->names;
+        adx_put_key(w, w->name[v]);
+        adx_put_key(w, form[1 + v]);
+    }
+    adx_put_key(w, 0);
+}
+
+static void adx_put_key_access(adx_key_writer *w, const ad_tensor *t,
+                               adx_access from)
+{
+    adx_put_key(w, from.value);
+    for (uint32_t d = 0; d < t->program->value[from.value].dims; d++)
+        adx_put_key_form(w, from.row + d);
+}
+
+static void adx_put_key_set(adx_key_writer *w)
+{
+    const adx_set *s = w->set;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        if (s->row[r].kind <= ADX_ROW_FORM)
+            continue;
+        adx_put_key(w, (int64_t)s->row[r].kind);
+        adx_put_key_pointer(w, s->row[r].table);
+        adx_put_key_pointer(w, s->row[r].bits);
+        adx_put_key_form(w, r);
+        if (s->row[r].kind == ADX_ROW_VALUE)
+            adx_put_key_form(w, s->row[r].at);
+    }
+    for (uint32_t v = 0; v < s->vars; v++) {
+        if (s->gone[v])
+            continue;
+        adx_put_key(w, w->name[v]);
+        adx_put_key(w, s->low[v]);
+        adx_put_key(w, s->high[v]);
+    }
+}
+
+// A term without its constant. Two factors of a product have an order.
+static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
+                             const adx_tensor_value *v,
+                             const adx_tensor_term *term)
+{
+    bool turn = v->kind == ADX_VALUE_SUM && term->factors == 2
+             && term->factor[0].value > term->factor[1].value;
+    adx_put_key(w, term->factors);
+    for (uint32_t d = 0; d < v->dims; d++)
+        adx_put_key_form(w, term->out + d);
+    for (uint32_t f = 0; f < term->factors; f++)
+        adx_put_key_access(w, t, term->factor[turn ? 1 - f : f]);
+    adx_put_key(w, term->most);
+    if (term->most != 0) {
+        const adx_access at = { term->most, term->at };
+        adx_put_key_access(w, t, at);
+        adx_put_key_access(w, t, term->picked);
+    }
+    adx_put_key_set(w);
+}
+
+static void adx_put_key_value(adx_key_writer *w, const adx_tensor_value *v)
+{
+    adx_put_key(w, v->kind);
+    adx_put_key(w, v->op);
+    adx_put_key(w, v->which);
+    adx_put_key(w, v->fixed);
+    adx_put_key(w, v->dims);
+    for (uint32_t d = 0; d < v->dims; d++) {
+        adx_put_key(w, v->low[d]);
+        adx_put_key(w, v->extent[d]);
+    }
+}
+
+typedef struct adx_value_key {
+    int64_t *number;
+    size_t n;
+    uint64_t hash;
+} adx_value_key;
+
+static void adx_hash_key(adx_value_key *k)
+{
+    k->hash = 14695981039346656037u;
+    for (size_t i = 0; i < k->n; i++) {
+        k->hash = (k->hash ^ (uint64_t)k->number[i]) * 1099511628211u;
+        k->hash ^= k->hash >> 29;
+    }
+}
+
+static bool adx_same_key(const adx_value_key *a, const adx_value_key *b)
+{
+    return a->hash == b->hash && a->n == b->n
+        && memcmp(a->number, b->number, a->n * sizeof *a->number) == 0;
+}
+
+// A term's part of a key; its constant too, if `whole`.
+static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
+                           const adx_tensor_value *v,
+                           const adx_tensor_term *term, bool whole)
+{
+    w->set = term->set;
+    w->names = 0;
+    memset(w->name, 0, term->set->width * sizeof *w->name);
+    adx_put_key_term(w, t, v, term);
+    if (whole)
+        adx_put_key_real(w, term->k);
+}
+
+// The key of a value, or that of one of its terms. False: no memory.
+static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
+                         const adx_tensor_term *only, adx_value_key *key)
+{
+    uint32_t width = 1;
+    adx_key_writer w = { 0 };
+    for (uint32_t i = 0; i < v->terms; i++)
+        if (v->term[i].set->width > width)
+            width = v->term[i].set->width;
+    w.name = ADX_GET(&t->arena, width, uint32_t);
+    if (w.name == NULL)
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        w.n = 0;
+        if (only != NULL)
+            adx_write_term(&w, t, v, only, false);
+        else
+            adx_put_key_value(&w, v);
+        for (uint32_t i = 0; only == NULL && i < v->terms; i++)
+            adx_write_term(&w, t, v, &v->term[i], true);
+        if (pass == 0)
+            w.to = ADX_GET(&t->arena, w.n, int64_t);
+        if (w.to == NULL)
+            return false;
+    }
+    key->number = w.to;
+    key->n = w.n;
+    adx_hash_key(key);
+    return true;
+}
+
+/* --- equal terms ---------------------------------------------------------- */
+
+static uint32_t adx_complete_value(ad_tensor *t, uint32_t value);
+
+// Whether each point of a term writes a number that no other point writes:
+// every variable has an index of its own, but those that maps give.
+static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    const adx_set *s = term->set;
+    bool *given = ADX_GET(s->arena, s->vars, bool);
+    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    uint32_t own = 0;
+    uint32_t live = 0;
+    bool all;
+    if (given == NULL || order == NULL)
+        return false;
+    adx_find_given(s, given, order, &all);
+    for (uint32_t i = 0; i < s->vars; i++)
+        live += !s->gone[i] && !given[i];
+    for (uint32_t i = 0; i < v->dims; i++) {
+        uint32_t count;
+        uint32_t var = 0;
+        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
+        bool again = count != 1 || given[var];
+        for (uint32_t j = 0; j < i && !again; j++)
+            again = adx_form_of(s, term->out + j)[1 + var] != 0;
+        own += !again;
+    }
+    return own == live;
+}
+
+// All numbers of another value with the same indices, times k, as a term.
+static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
+{
+    const adx_access all = { from, 0 };
+    adx_set *s = adx_all_indices(t, adx_tensor_value_at(t, from));
+    if (s != NULL && adx_restrict(t, &s, all) && !s->empty)
+        adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
+}
+
+// Term i stands for all that are equal to it; k: the sum of their constants. A
+// sum over points is multiplied when it is complete.
+static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
+{
+    adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];
+    if (term->factors == 0
+        || adx_writes_once(adx_tensor_value_at(t, value), term)) {
+        term->k = k;
+        return;
+    }
+    adx_tensor_term once = *term;
+    uint32_t sum = adx_value_like(t, value, ADX_VALUE_SUM);
+    if (sum == 0)
+        return;
+    adx_lay_out(t, adx_tensor_value_at(t, sum), NULL);
+    once.k = 1;
+    adx_tensor_term *to = adx_new_tensor_term(t, sum, once.set, once.out, 1);
+    if (to == NULL)
+        return;
+    once.set = to->set;
+    *to = once;
+    adx_tensor_value_at(t, sum)->fixed = adx_tensor_value_at(t, value)->fixed;
+    sum = adx_complete_value(t, sum);
+    uint32_t terms = adx_tensor_value_at(t, value)->terms;
+    adx_copy_term(t, value, sum, k);
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->terms > terms)
+        v->term[i] = v->term[--v->terms];
+}
+
+// The first term that is equal to term i, by a table of `room` keys.
+static uint32_t adx_equal_term(const adx_value_key key[], uint32_t slot[],
+                               uint32_t room, uint32_t i)
+{
+    uint32_t at = (uint32_t)key[i].hash & (room - 1);
+    for (; slot[at] != 0; at = (at + 1) & (room - 1))
+        if (adx_same_key(&key[slot[at] - 1], &key[i]))
+            return slot[at] - 1;
+    slot[at] = i + 1;
+    return i;
+}
+
+// Joins equal terms, unless they cancel.
+static void adx_join_terms(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(t, value);
+    uint32_t n = v->terms;
+    uint32_t room = 4;
+    uint32_t left = 0;
+    while (room < 2 * n)
+        room *= 2;
+    adx_value_key *key = ADX_GET(&t->arena, n, adx_value_key);
+    uint32_t *slot = ADX_GET(&t->arena, room, uint32_t);
+    uint32_t *first = ADX_GET(&t->arena, n, uint32_t);
+    ad_real *k = ADX_GET(&t->arena, n, ad_real);
+    if (key == NULL || slot == NULL || first == NULL || k == NULL)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!adx_make_value_key(t, v, &v->term[i], &key[i]))
+            return;
+        first[i] = v->term[i].most != 0 ? i : adx_equal_term(key, slot, room, i);
+        k[first[i]] += v->term[i].k;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (first[i] == i || k[first[i]] == 0) {
+            first[left] = first[i];
+            adx_tensor_value_at(t, value)->term[left++] =
+                adx_tensor_value_at(t, value)->term[i];
+        }
+    adx_tensor_value_at(t, value)->terms = left;
+    for (uint32_t i = 0; i < left && left < n; i++)
+        if (k[first[i]] != 0
+            && k[first[i]] != adx_tensor_value_at(t, value)->term[i].k)
+            adx_scale_term(t, value, i, k[first[i]]);
+}
+
+/* --- equal values ---------------------------------------------------------- */
+
+// Values by their keys.
+struct adx_shared_values {
+    adx_value_key *key;
+    uint32_t *value;            // 0: the place is free
+    uint32_t n, room;
+};
+
+// The place of a key, or a free one.
+static uint32_t adx_shared_place(const adx_shared_values *s,
+                                 const adx_value_key *key)
+{
+    uint32_t at = (uint32_t)key->hash & (s->room - 1);
+    while (s->value[at] != 0 && !adx_same_key(&s->key[at], key))
+        at = (at + 1) & (s->room - 1);
+    return at;
+}
+
+// A table of twice the size, with what the old one has. NULL: no memory.
+static adx_shared_values *adx_widen_shared(adx_arena *a,
+                                           const adx_shared_values *of)
+{
+    adx_shared_values *s = ADX_GET(a, 1, adx_shared_values);
+    if (s == NULL)
+        return NULL;
+    s->room = of == NULL ? 64 : 2 * of->room;
+    s->key = ADX_GET(a, s->room, adx_value_key);
+    s->value = ADX_GET(a, s->room, uint32_t);
+    if (s->key == NULL || s->value == NULL)
+        return NULL;
+    for (uint32_t i = 0; of != NULL && i < of->room; i++)
+        if (of->value[i] != 0) {
+            uint32_t at = adx_shared_place(s, &of->key[i]);
+            s->key[at] = of->key[i];
+            s->value[at] = of->value[i];
+            s->n++;
+        }
+    return s;
+}
+
+// The value with the key of this one, which is noted if there is none yet. 0: no
+// memory.
+static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
+{
+    adx_value_key key;
+    adx_shared_values *s = t->program->shared;
+    if (s == NULL || 2 * s->n >= s->room)
+        s = t->program->shared = adx_widen_shared(&t->arena, s);
+    if (s == NULL
+        || !adx_make_value_key(t, adx_tensor_value_at(t, value), NULL, &key))
+        return 0;
+    uint32_t at = adx_shared_place(s, &key);
+    if (s->value[at] != 0)
+        return s->value[at];
+    s->key[at] = key;
+    s->value[at] = value;
+    s->n++;
+    return value;
+}
+
+// Whether a value is a number of another at each point.
+static bool adx_is_copy(const adx_tensor_value *v)
+{
+    return v->kind == ADX_VALUE_SUM && v->terms == 1 && v->term->factors <= 1
+        && (v->term->k == 1 || v->term->k == -1);
+}
+
+// A value has all its terms, and can be computed from here on. Returns the one
+// to be read in its place.
+static uint32_t adx_complete_value(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->kind == ADX_VALUE_SUM && v->terms > 1 && !t->options.as_written)
+        adx_join_terms(t, value);
+    uint32_t shared = t->arena.status != ADREV_OK ? 0
+                    : adx_shared_value(t, value);
+    v = adx_tensor_value_at(t, value);
+    if (shared != 0 && shared != value) {
+        if (!v->result)
+            return shared;
+        if (!adx_is_copy(v)) {
+            v->kind = ADX_VALUE_SUM;
+            v->terms = 0;
+            adx_copy_term(t, value, shared, 1);
+        }
+    }
+    adx_finish_value(t, value);
+    return value;
+}
+
+// A value of one number, which is a constant. 0: no memory.
+static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
+    if (value == 0)
+        return 0;
+    adx_lay_out(t, &t->program->value[value], NULL);
+    adx_new_tensor_term(t, value, s, 0, k);
+    return adx_complete_value(t, value);
 }
 
 ADX_SELDOM_END
@@ -5949,12 +6398,140 @@ static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
 
 ADX_SELDOM_END
 
+/* === tensor/paths ===========================================================
+ * In which order the factors of a product are multiplied, and the variables
+ * summed: two at a time, so that there are as few multiplications as possible.
+ * A variable is summed as soon as no factor that is left has it. All subsets of
+ * the factors are looked at, each once (dynamic programming).
+ *
+ *   needs   tensor/arena
+ *   offers  ADX_PATH_MOST adx_product_path adx_path_vars adx_path_whole
+ *           adx_path_after adx_path_at adx_find_path
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_PATH_MOST 10        /* factors; 3^10 pairs of subsets */
+
+// The cheapest way to the product of a subset of the factors.
+typedef struct adx_path_step {
+    double muls;
+    double all;                 // operations
+    uint32_t one;               // of the two subsets that are multiplied last
+} adx_path_step;
+
+// A set of variables is a number, with a bit for each that is not gone.
+typedef struct adx_product_path {
+    uint32_t factors;
+    uint64_t has[ADX_PATH_MOST];        // the variables of each factor
+    uint64_t written;           // those of what is written
+    uint64_t live;              // all
+    uint32_t vars;
+    double extent[64];
+    adx_path_step *step;        // of each subset
+} adx_product_path;
+
+// Points of a box of variables.
+static double adx_path_points(const adx_product_path *p, uint64_t vars)
+{
+    double n = 1;
+    for (uint32_t v = 0; v < p->vars; v++)
+        n *= vars >> v & 1 ? p->extent[v] : 1;
+    return n;
+}
+
+static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
+{
+    uint64_t vars = 0;
+    for (uint32_t i = 0; i < p->factors; i++)
+        vars |= subset >> i & 1 ? p->has[i] : 0;
+    return vars;
+}
+
+static uint32_t adx_path_whole(const adx_product_path *p)
+{
+    return ((uint32_t)1 << p->factors) - 1;
+}
+
+// The variables that a product of these factors still has: others are summed.
+static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
+{
+    uint32_t rest = adx_path_whole(p) & ~subset;
+    return adx_path_vars(p, subset)
+         & (p->written | adx_path_vars(p, rest));
+}
+
+// The variables of the points at which two products are multiplied; in the end
+// also those that no factor has.
+static uint64_t adx_path_at(const adx_product_path *p, uint32_t one, uint32_t other)
+{
+    uint64_t none = p->live & ~adx_path_vars(p, adx_path_whole(p));
+    return adx_path_after(p, one) | adx_path_after(p, other)
+         | ((one | other) == adx_path_whole(p) ? p->written | none : 0);
+}
+
+static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
+{
+    return one->muls < other->muls
+        || (one->muls == other->muls && one->all < other->all);
+}
+
+static void adx_find_step(adx_product_path *p, uint32_t subset)
+{
+    adx_path_step best = { 1e300, 1e300, 0 };
+    bool whole = subset == adx_path_whole(p);
+    double result = adx_path_points(p, whole ? p->written
+                                             : adx_path_after(p, subset));
+    if ((subset & (subset - 1)) == 0) {         // one factor
+        best.muls = 0;
+        best.all = adx_path_points(p, adx_path_vars(p, subset)) - result;
+        best.one = subset;
+    }
+    for (uint32_t one = (subset - 1) & subset; one > 0;
+         one = (one - 1) & subset) {
+        uint32_t other = subset & ~one;
+        if (one < other)
+            continue;
+        double points = adx_path_points(p, adx_path_at(p, one, other));
+        const adx_path_step to = {
+            p->step[one].muls + p->step[other].muls + points,
+            p->step[one].all + p->step[other].all + 2 * points - result, one
+        };
+        if (adx_is_cheaper(&to, &best))
+            best = to;
+    }
+    p->step[subset] = best;
+}
+
+// As the text has it: one factor after the other, then all sums at once.
+static double adx_written_cost(const adx_product_path *p)
+{
+    double all = 2 * adx_path_points(p, p->live)
+               - adx_path_points(p, p->written);
+    for (uint32_t i = 2; i < p->factors; i++)
+        all += adx_path_points(p, adx_path_vars(p, ((uint32_t)1 << i) - 1));
+    return all;
+}
+
+// Finds the cheapest order. False: the text's is as cheap, or no memory.
+static bool adx_find_path(adx_arena *a, adx_product_path *p)
+{
+    p->step = ADX_GET(a, (size_t)1 << p->factors, adx_path_step);
+    for (uint32_t s = 1; p->step != NULL && s <= adx_path_whole(p); s++)
+        adx_find_step(p, s);
+    return p->step != NULL
+        && p->step[adx_path_whole(p)].all < adx_written_cost(p);
+}
+
+ADX_SELDOM_END
+
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower tensor/splits
+ *           tensor/programs tensor/sharing tensor/lower tensor/splits
+ *           tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -6109,38 +6686,54 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
+// Whether a condition of one set, of which the other was made, is also in that.
+static bool adx_keeps_condition(const adx_set *to, const adx_set *s, uint32_t r)
+{
+    const adx_set_row *row = &s->row[r];
+    bool found = false;
+    for (uint32_t q = 0; q < to->rows && !found; q++)
+        found = to->row[q].kind == row->kind && to->row[q].table == row->table
+             && to->row[q].bits == row->bits
+             && memcmp(adx_form_of(to, q), adx_form_of(s, r),
+                       (1 + s->vars) * sizeof *s->k) == 0;
+    return found;
+}
+
 // Whether a term has no more conditions than a set that it was made in.
 static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
 {
     int more = 0;
-    for (uint32_t r = 0; r < s->rows; r++)
-        more -= s->row[r].kind > ADX_ROW_FORM;
+    bool same = s->vars <= term->set->vars;
+    for (uint32_t r = 0; r < s->rows && same; r++)
+        if (s->row[r].kind > ADX_ROW_FORM) {
+            same = same && adx_keeps_condition(term->set, s, r);
+            more--;
+        }
     for (uint32_t r = 0; r < term->set->rows; r++)
         more += term->set->row[r].kind > ADX_ROW_FORM;
-    bool same = more == 0;
+    same = same && more == 0;
     for (uint32_t v = 0; v < s->vars && same; v++)
         same = s->low[v] == term->set->low[v] && s->high[v] == term->set->high[v]
             && s->gone[v] == term->set->gone[v];
     return same;
 }
 
-// Adds where a part is written, unless it is written at all points of its set.
-static void adx_restrict_to_part(adx_lowering *k, adx_set **s, adx_access part,
+// Whether a part is written at all points of the set that it is made in.
+static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
                                  const adx_set *of)
 {
-    const adx_tensor_value *v = &k->t->program->value[part.value];
+    const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
         all = adx_covers(&v->term[i], of);
-    if (!all)
-        adx_restrict(k->t, s, part);
+    return all;
 }
 
-// A product of expressions as a value; fixed: without a derivative. *of: the set
-// that it is made in; may be NULL.
+// A product of expressions as a value; fixed: without a derivative. *all: whether
+// it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
-                                bool fixed, const adx_set **of)
+                                bool fixed, bool *all)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_set_of_part(k, s, node, nodes);
@@ -6159,9 +6752,9 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     if (!adx_lowered(k))
         return none;
     k->t->program->value[part.value].fixed = fixed;
-    adx_finish_value(k->t, part.value);
-    if (of != NULL)
-        *of = reading;
+    if (all != NULL)
+        *all = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
@@ -6177,10 +6770,10 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
                                   const uint32_t node[], uint32_t nodes,
                                   bool fixed)
 {
-    const adx_set *of = NULL;
-    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &of);
-    if (adx_lowered(k) && of != NULL)
-        adx_restrict_to_part(k, s, part, of);
+    bool all = false;
+    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
+    if (adx_lowered(k) && !all)
+        adx_restrict(k->t, s, part);
     return part;
 }
 
@@ -6343,33 +6936,46 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
+// A number of the array, or a part, for one factor of a product. *sign: what it
+// is to be multiplied by.
+static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
+                                  ad_real *sign)
+{
+    const adx_tensor_node *f = adx_node_of(k, node);
+    bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
+    *sign = 1;
+    return f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
+         : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
+}
+
+// The same for each of some. What stands there twice is taken once.
+static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
+                          uint32_t nodes, ad_real *times, adx_access factor[])
+{
+    ad_real sign = 1;
+    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
+        factor[i] = i > 0 && node[i] == node[i - 1]
+            ? factor[i - 1] : adx_take_factor(k, s, node[i], &sign);
+        *times *= sign;
+    }
+}
+
 // Factors of a product: reads, or parts. *s becomes the set of the points where
 // none of them is 0 for want of being written.
 static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  const uint32_t node[], uint32_t nodes,
                                  ad_real *times, adx_access factor[])
 {
-    uint32_t n = 0;
-    if (nodes > 2) {            // all but the last one first
-        factor[n++] = adx_factor_part(k, s, node, nodes - 1, false);
+    uint32_t before = nodes > 2;        // all but the last one first
+    if (before) {
+        factor[0] = adx_factor_part(k, s, node, nodes - 1, false);
         node += nodes - 1;
         nodes = 1;
     }
-    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
-        const adx_tensor_node *f = adx_node_of(k, node[i]);
-        bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
-        if (i > 0 && node[i] == node[i - 1])
-            factor[n] = factor[n - 1];
-        else if (f->kind == ADX_TREE_READ)
-            factor[n] = adx_factor_read(k, s, f, times);
-        else
-            factor[n] = adx_factor_part(k, s, detach ? &f->child : &node[i], 1,
-                                        detach);
-        n++;
-    }
+    adx_take_each(k, s, node, nodes, times, factor + before);
     if (adx_lowered(k))
         adx_simplify_set(*s);
-    return n;
+    return before + nodes;
 }
 
 // Whether a set has the conditions and bounds of another, with which it began.
@@ -6380,6 +6986,175 @@ static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
 }
 
 #define ADX_AGAIN_MOST 3
+
+/* --- products in another order --------------------------------------------- */
+
+// Whether an expression is there at all points, whatever its indices are: no
+// condition, relation, map or guarded read is in it.
+static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    const adx_tree *tree = &k->t->tree;
+    bool plain = n->kind != ADX_TREE_BRACKET && n->condition == 0
+              && !n->guarded;
+    if (plain && n->kind == ADX_TREE_READ) {
+        const adx_tensor_array *a = &tree->array[n->of];
+        plain = (a->rank == 0 || tree->dim[a->first].relation == 0)
+             && adx_all_written(k->t, k->value_of[n->of]);
+        for (uint32_t i = 0; i < n->count && plain; i++) {
+            const adx_affine *f = &tree->form[tree->list[n->first + i]];
+            for (uint32_t m = 0; m < f->count; m++)
+                plain = plain && tree->multiple[f->first + m].kind != ADX_OF_MAP;
+        }
+    }
+    for (uint32_t c = n->child; c != 0 && plain; c = adx_node_of(k, c)->next)
+        plain = adx_is_everywhere(k, c);
+    return plain;
+}
+
+// What a product of these factors depends on. False: it is not plain, or has too
+// many factors or variables.
+static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
+                           const uint32_t node[], uint32_t nodes, adx_product_path *p)
+{
+    bool plain = !k->t->options.as_written && nodes > 1
+              && nodes <= ADX_PATH_MOST && !s->empty && s->vars <= 64
+              && adx_box_points(s) != UINT64_MAX;
+    for (uint32_t i = 0; i < nodes && plain; i++)
+        plain = adx_is_everywhere(k, node[i]);
+    bool *has = plain ? ADX_GET(&k->t->arena, s->width, bool) : NULL;
+    if (has == NULL)
+        return false;
+    p->factors = nodes;
+    p->vars = s->vars;
+    for (uint32_t v = 0; v < s->vars; v++) {
+        p->extent[v] = (double)(s->high[v] - s->low[v] + 1);
+        p->live |= (uint64_t)!s->gone[v] << v;
+        for (uint32_t d = 0; d < adx_dims_of(k, to.value); d++)
+            if (adx_form_of(s, to.out + d)[1 + v] != 0)
+                p->written |= (uint64_t)1 << v;
+    }
+    for (uint32_t i = 0; i < nodes; i++) {
+        memset(has, 0, s->width * sizeof *has);
+        adx_mention(k, s, node[i], has);
+        for (uint32_t v = 0; v < s->vars; v++)
+            p->has[i] |= (uint64_t)has[v] << v;
+        p->has[i] &= p->live;
+    }
+    return true;
+}
+
+// A product that is made by a path: of which set, and from which factors.
+typedef struct adx_pairing {
+    adx_lowering *k;
+    const adx_product_path *path;
+    adx_set *set;
+    adx_access factor[ADX_PATH_MOST];
+} adx_pairing;
+
+// The set of these variables alone.
+static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
+{
+    adx_set *to = adx_copy_set(s);
+    for (uint32_t v = 0; to != NULL && v < s->vars; v++) {
+        if (vars >> v & 1)
+            continue;
+        to->gone[v] = true;
+        for (uint32_t r = 0; r < to->rows; r++)
+            adx_form_of(to, r)[1 + v] = 0;
+    }
+    return to;
+}
+
+// Rows for the indices of a part that has these variables; the first of them.
+static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
+{
+    uint32_t first = s->rows;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (vars >> v & 1) {
+            uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+            if (r != UINT32_MAX)
+                adx_form_of(s, r)[1 + v] = 1;
+        }
+    return first;
+}
+
+static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
+
+// The terms of a subset into a value: a sum of one factor, or the product of two
+// subsets.
+static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
+                         adx_access one, adx_access other, ad_real times)
+{
+    if (!adx_lowered(p->k) || s == NULL)
+        return;
+    adx_tensor_term *term = adx_new_tensor_term(p->k->t, to.value, s, to.out,
+                                                times);
+    adx_add_factor(term, one);
+    if (other.value != 0)
+        adx_add_factor(term, other);
+}
+
+// A value for the product of a subset of the factors, with its sums.
+static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
+{
+    const adx_access none = { 0, 0 };
+    uint32_t one = p->path->step[subset].one;
+    uint64_t after = adx_path_after(p->path, subset);
+    uint64_t at = adx_path_vars(p->path, subset);
+    adx_access x = none;
+    adx_access y = none;
+    if (one == subset) {
+        for (uint32_t i = 0; i < p->path->factors; i++)
+            x = subset >> i & 1 ? p->factor[i] : x;
+        if (at == after)
+            return x;
+    } else {
+        at = adx_path_at(p->path, one, subset & ~one);
+        x = adx_pair_up(p, one);
+        y = adx_pair_up(p, subset & ~one);
+    }
+    if (!adx_lowered(p->k))
+        return none;
+    adx_set *all = adx_set_of_vars(p->set, after);
+    adx_set *s = adx_set_of_vars(p->set, at);
+    if (all == NULL || s == NULL)
+        return none;
+    adx_target part = adx_new_part(p->k, ADX_VALUE_SUM, all);
+    part.out = adx_rows_of_vars(s, after);
+    adx_add_pair(p, part, s, x, y, 1);
+    if (!adx_lowered(p->k))
+        return none;
+    part.value = adx_complete_value(p->k->t, part.value);
+    const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
+    return to;
+}
+
+// A product in the order that takes the fewest multiplications. False: that is
+// the text's order.
+static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
+                           const uint32_t node[], uint32_t nodes, ad_real times)
+{
+    adx_product_path *path = ADX_GET(&k->t->arena, 1, adx_product_path);
+    if (path == NULL || !adx_begin_path(k, to, s, node, nodes, path)
+        || !adx_find_path(&k->t->arena, path))
+        return false;
+    adx_pairing p = { .k = k, .path = path, .set = adx_copy_set(s) };
+    adx_take_each(k, &p.set, node, nodes, &times, p.factor);
+    if (!adx_lowered(k) || p.set->empty)
+        return true;
+    if (!adx_is_unchanged(p.set, s))
+        return false;
+    uint32_t whole = adx_path_whole(path);
+    uint32_t one = path->step[whole].one;
+    adx_access x = adx_pair_up(&p, one);
+    adx_access y = adx_pair_up(&p, whole & ~one);
+    if (adx_lowered(k))
+        adx_add_pair(&p, to, adx_set_of_vars(p.set, adx_path_at(path, one,
+                                                          whole & ~one)),
+                     x, y, times);
+    return true;
+}
 
 // A product without a quotient. If one factor is 0 at some points, the parts
 // before it need not be computed there: so all are made again, for fewer points.
@@ -6395,8 +7170,10 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     adx_simplify_set(c);
     adx_set *begin = adx_copy_set(c);
+    if (begin == NULL || adx_lower_path(k, to, begin, node, nodes, times))
+        return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
-    if (adx_lowered(k) && begin != NULL && nodes > 1 && !c->empty
+    if (adx_lowered(k) && nodes > 1 && !c->empty
         && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
         k->again++;
         times = first;
@@ -6449,10 +7226,12 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
         adx_add_factor(term, x);
         adx_add_factor(term, y);
     }
-    adx_finish_value(k->t, part.value);
+    bool everywhere = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     adx_access to = adx_read_part(*s, reading, part,
                                   adx_dims_of(k, part.value));
-    adx_restrict_to_part(k, s, to, reading);
+    if (!everywhere)
+        adx_restrict(k->t, s, to);
     return to;
 }
 
@@ -6593,7 +7372,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
-    adx_finish_value(k->t, part.value);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
@@ -6672,7 +7451,8 @@ static void adx_lower_formulas(adx_lowering *k)
         };
         adx_lower_into(k, to, s, f->body);
         adx_forget_indices(k, f->first, rank);
-        adx_finish_value(k->t, to.value);
+        if (adx_lowered(k))
+            k->value_of[f->array] = adx_complete_value(k->t, to.value);
     }
 }
 
@@ -6684,35 +7464,12 @@ ADX_SELDOM_END
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
- *   needs   tensor/api tensor/sets tensor/binding tensor/programs
- *   offers  adx_tensor_value_at adx_same_rows adx_derive_program
+ *   needs   tensor/api tensor/arena tensor/sets tensor/binding tensor/programs
+ *           tensor/sharing
+ *   offers  adx_same_rows adx_need_all adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
-
-// A value with the indices of another.
-static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
-{
-    uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
-    if (i == 0)
-        return 0;
-    adx_tensor_value *v = &t->program->value[i];
-    const adx_tensor_value *of = &t->program->value[like];
-    for (uint32_t d = 0; d < v->dims; d++) {
-        v->low[d] = of->low[d];
-        v->extent[d] = of->extent[d];
-        v->stride[d] = of->stride[d];
-    }
-    v->size = of->size;
-    v->span = of->span;
-    v->first = of->first;
-    return i;
-}
-
-static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
-{
-    return &t->program->value[value];
-}
 
 static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
                           uint32_t n)
@@ -6783,7 +7540,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
         adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
-    adx_finish_value(t, p);
+    to.from.value = adx_complete_value(t, p);
     return to;
 }
 
@@ -6800,6 +7557,8 @@ static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
     if (adx_tensor_value_at(t, value)->tangent == 0) {
         uint32_t d = adx_value_like(t, value, ADX_VALUE_SUM);
         adx_tensor_value_at(t, value)->tangent = d;
+        adx_tensor_value_at(t, d)->result =
+            adx_tensor_value_at(t, value)->result;
     }
     return adx_tensor_value_at(t, value)->tangent;
 }
@@ -6898,8 +7657,11 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
                 if (adx_tensor_value_at(t, of.factor[j].value)->tangent != 0)
                     adx_tangent_term(t, value, &of, j, square ? 2 * of.k : of.k);
         }
-    if (adx_tensor_value_at(t, value)->tangent != 0)
-        adx_finish_value(t, adx_tensor_value_at(t, value)->tangent);
+    uint32_t tangent = adx_tensor_value_at(t, value)->tangent;
+    if (tangent != 0) {
+        tangent = adx_complete_value(t, tangent);
+        adx_tensor_value_at(t, value)->tangent = tangent;
+    }
 }
 
 /* --- adjoints ------------------------------------------------------------ */
@@ -6965,8 +7727,10 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
     uint32_t y = adx_tensor_value_at(t, value)->adjoint;
     if (y == 0)
         return;
-    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM)
-        adx_finish_value(t, y);
+    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM) {
+        y = adx_complete_value(t, y);
+        adx_tensor_value_at(t, value)->adjoint = y;
+    }
     if (adx_tensor_value_at(t, value)->fixed)
         return;
     for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
@@ -6995,22 +7759,6 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 
 /* --- of a program -------------------------------------------------------- */
 
-// The set of all indices of a value; rows are its indices.
-static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
-{
-    adx_set *s = adx_new_set(&t->arena);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
-        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
-        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
-        if (r != UINT32_MAX)
-            adx_form_of(s, r)[1 + i] = 1;
-    }
-    if (s != NULL)
-        adx_simplify_set(s);
-    return s;
-}
-
 // The adjoint of a result begins with its weight.
 static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
@@ -7028,6 +7776,37 @@ static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
     if (v != 0)
         adx_tensor_value_at(t, v)->order = order;
     return v;
+}
+
+// What is needed for what is needed.
+static void adx_need_all(const adx_tensor_program *p, bool needed[])
+{
+    for (uint32_t i = p->steps; i-- > 0;) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
+            for (uint32_t f = 0; f < v->term[j].factors; f++)
+                needed[v->term[j].factor[f].value] = true;
+            if (v->term[j].most != 0)
+                needed[v->term[j].most] =
+                    needed[v->term[j].picked.value] = true;
+        }
+    }
+}
+
+// Tangents of what adjoints are made of: their own values, and those partials
+// that tangents have, too.
+static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
+{
+    adx_tensor_program *p = t->program;
+    bool *needed = ADX_GET(&t->arena, p->values, bool);
+    uint32_t steps = p->steps;
+    for (uint32_t i = 0; needed != NULL && i < t->tree.inputs; i++)
+        needed[p->adjoint_in[i]] = true;
+    if (needed != NULL)
+        adx_need_all(p, needed);
+    for (uint32_t i = p->primal; i < steps && t->arena.status == ADREV_OK; i++)
+        if (i >= tangents || needed[p->order[i]])
+            adx_tangent_of(t, p->order[i]);
 }
 
 // Adds tangents and adjoints of all values to the program.
@@ -7053,13 +7832,13 @@ static void adx_derive_program(ad_tensor *t)
         adx_adjoint_of(t, p->order[i]);
     for (uint32_t i = 0; i < t->tree.inputs; i++) {
         p->adjoint_in[i] = adx_tensor_value_at(t, p->input[i])->adjoint;
-        if (p->adjoint_in[i] != 0)
-            adx_finish_value(t, p->adjoint_in[i]);
+        if (p->adjoint_in[i] != 0) {
+            adx_tensor_value_at(t, p->adjoint_in[i])->result = true;
+            adx_complete_value(t, p->adjoint_in[i]);
+        }
     }
     p->curved = false;
-    uint32_t steps = p->steps;
-    for (uint32_t i = tangents; i < steps && t->arena.status == ADREV_OK; i++)
-        adx_tangent_of(t, p->order[i]);
+    adx_derive_adjoints(t, tangents);
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         p->second_in[i] = p->adjoint_in[i] == 0 ? 0
             : adx_tensor_value_at(t, p->adjoint_in[i])->tangent;
@@ -7758,17 +8537,714 @@ static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
 #endif
 }
 
+/* === tensor/matrices ========================================================
+ * Products of matrices: terms C[i,j] += sum over l of A[i,l]*B[l,j], at all
+ * points of a box. Any other variables are loops around. What is read may have
+ * any strides. Panels of A and B are packed, so that a kernel reads them in
+ * order and makes a tile of C in registers.
+ *
+ * Each number of C is the sum that a loop over the innermost summed variable
+ * makes, one product after the other, beginning with what C holds: with the
+ * constant k of the term
+ *
+ *     c = ((c + (k*a[0])*b[0]) + (k*a[1])*b[1]) + ...
+ *
+ * or, `fused`, c = fma(k*a[0], b[0], c) and so on. The loops of the term's nest
+ * do the same, for the variable that they have innermost is i or j. They run
+ * where there is no memory for panels. So bits depend on the sizes alone, if the
+ * compiler does not contract.
+ *
+ *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/programs
+ *   offers  adx_tensor_more adx_matrices adx_find_matrices adx_matrix_part
+ *           adx_matrix_part_of adx_run_matrices
+ * ========================================================================== */
+
+// C += scale * A * B, where A is m x k and B is k x n. Numbers of a matrix are
+// `..rs` apart from row to row, `..cs` from column to column.
+typedef struct adx_matrix_product {
+    int64_t m, k, n;
+    const ad_real *a;
+    int64_t ars, acs;
+    const ad_real *b;
+    int64_t brs, bcs;
+    ad_real *c;
+    int64_t crs, ccs;
+    ad_real scale;
+    bool right;                 // scales B in place of A
+    bool fused;
+} adx_matrix_product;
+
+// A product and its sum stand in two functions: a compiler that contracts only
+// within an expression leaves them apart.
+ADX_INLINE ad_real adx_tensor_more(ad_real sum, ad_real product)
+{
+    return sum + product;
+}
+
+/* --- vectors ----------------------------------------------------------------
+ * A tile has as many rows and vectors as there are registers for.            */
+
+#ifdef ADX_LANES
+#ifdef __AVX512F__
+#define ADX_WIDE_BYTES 64
+#define ADX_TILE_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#else
+#ifdef __AVX__
+#define ADX_WIDE_BYTES 32
+#else
+#define ADX_WIDE_BYTES 16
+#endif
+#define ADX_TILE_ROWS(DO) DO(0) DO(1) DO(2) DO(3)
+#endif
+
+typedef ad_real adx_wide __attribute__((vector_size(ADX_WIDE_BYTES),
+                                        aligned(sizeof(ad_real)), may_alias));
+enum { ADX_WIDE = ADX_WIDE_BYTES / sizeof(ad_real) };
+#define ADX_ONE_ROW(r) + 1
+enum { ADX_TILE_M = 0 ADX_TILE_ROWS(ADX_ONE_ROW), ADX_TILE_N = 3 * ADX_WIDE };
+#undef ADX_ONE_ROW
+
+// sum = fma(x, y, sum) of vectors. Where there is no instruction for it: fma of
+// each number.
+#ifdef __has_builtin
+#define ADX_HAS_BUILTIN(name) __has_builtin(name)
+#else
+#define ADX_HAS_BUILTIN(name) 0
+#endif
+#if ADX_HAS_BUILTIN(__builtin_elementwise_fma)
+#define ADX_WIDE_FMA(x, y, sum) sum = __builtin_elementwise_fma(x, y, sum)
+#elif defined __AVX512F__ && ADX_HAS_BUILTIN(__builtin_ia32_vfmaddpd512_mask)
+#ifdef __clang__
+#define ADX_ALL_16 65535
+#else
+#define ADX_ALL_16 -1
+#endif
+#define ADX_WIDE_FMA_double(x, y, sum)                                      \
+    __builtin_ia32_vfmaddpd512_mask(x, y, sum, (unsigned char)255, 4)
+#define ADX_WIDE_FMA_float(x, y, sum)                                       \
+    __builtin_ia32_vfmaddps512_mask(x, y, sum, ADX_ALL_16, 4)
+#define ADX_WIDE_FMA(x, y, sum)                                             \
+    sum = ADX_JOIN(ADX_WIDE_FMA_, ADREV_REAL)(x, y, sum)
+#elif defined __FMA__ && !defined __AVX512F__                               \
+    && ADX_HAS_BUILTIN(__builtin_ia32_vfmaddpd256)
+#define ADX_WIDE_FMA_double(x, y, sum) __builtin_ia32_vfmaddpd256(x, y, sum)
+#define ADX_WIDE_FMA_float(x, y, sum) __builtin_ia32_vfmaddps256(x, y, sum)
+#define ADX_WIDE_FMA(x, y, sum)                                             \
+    sum = ADX_JOIN(ADX_WIDE_FMA_, ADREV_REAL)(x, y, sum)
+#else
+#define ADX_WIDE_FMA(x, y, sum)                                             \
+    for (int lane = 0; lane < ADX_WIDE; lane++)                             \
+        sum[lane] = adm_fma(x[lane], y[lane], sum[lane])
+#endif
+
+#else
+enum { ADX_TILE_M = 4, ADX_TILE_N = 8 };
+#endif
+
+// Numbers of a panel along k, m and n: a panel of A is to stay in the second
+// cache, one of B in the third. (n = 768, AVX-512: 7 % faster than 256 x 128.)
+enum { ADX_PANEL_K = 512, ADX_PANEL_M = 64, ADX_PANEL_N = 1536 };
+// So few numbers stay where they are. (n = 96: 10 % faster than packed.)
+enum { ADX_UNPACKED_MOST = 32768 };
+
+/* --- packing -------------------------------------------------------------- */
+
+// `width` numbers for each of k, the next one `along` further; beyond `count`
+// zeros.
+ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
+                               const ad_real *from, int64_t step,
+                               int64_t along, ad_real *restrict to)
+{
+    for (; count >= width && k > 0; k--, from += along, to += width)
+        for (int i = 0; i < width; i++)
+            to[i] = from[i * step];
+    for (; k > 0; k--, from += along, to += width)
+        for (int i = 0; i < width; i++)
+            to[i] = i < count ? from[i * step] : 0;
+}
+
+// All strips of a panel, each for `width` rows or columns.
+ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
+                               const ad_real *from, int64_t step,
+                               int64_t along, ad_real scale, ad_real *to)
+{
+    for (; count > 0; count -= width, from += width * step, to += width * k) {
+        if (step == 1)
+            adx_pack_strip(width, count, k, from, 1, along, to);
+        else
+            adx_pack_strip(width, count, k, from, step, along, to);
+        for (int64_t i = 0; scale != 1 && i < width * k; i++)
+            to[i] = scale * to[i];
+    }
+}
+
+static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
+                          int64_t step, int64_t along, ad_real scale,
+                          ad_real *to)
+{
+    adx_pack_panel(ADX_TILE_M, count, k, from, step, along, scale, to);
+}
+
+static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
+                             int64_t step, int64_t along, ad_real scale,
+                             ad_real *to)
+{
+    adx_pack_panel(ADX_TILE_N, count, k, from, step, along, scale, to);
+}
+
+/* --- tiles ---------------------------------------------------------------- */
+
+#ifdef ADX_LANES
+
+#define ADX_WIDE_AT(at) (*(adx_wide *)(at))
+#define ADX_CONST_WIDE(at) (*(const adx_wide *)(at))
+#define ADX_TILE_LOAD(r)                                                    \
+    adx_wide sum##r##0 = ADX_WIDE_AT(c + r * step);                         \
+    adx_wide sum##r##1 = ADX_WIDE_AT(c + r * step + ADX_WIDE);              \
+    adx_wide sum##r##2 = ADX_WIDE_AT(c + r * step + 2 * ADX_WIDE);
+#define ADX_TILE_STORE(r)                                                   \
+    ADX_WIDE_AT(c + r * step) = sum##r##0;                                  \
+    ADX_WIDE_AT(c + r * step + ADX_WIDE) = sum##r##1;                       \
+    ADX_WIDE_AT(c + r * step + 2 * ADX_WIDE) = sum##r##2;
+#define ADX_TILE_ADD(r)                                                     \
+    {                                                                       \
+        const adx_wide x = a[r * row] - none;                               \
+        const adx_wide p0 = x * y0;                                         \
+        const adx_wide p1 = x * y1;                                         \
+        const adx_wide p2 = x * y2;                                         \
+        sum##r##0 = sum##r##0 + p0;                                         \
+        sum##r##1 = sum##r##1 + p1;                                         \
+        sum##r##2 = sum##r##2 + p2;                                         \
+    }
+#define ADX_TILE_FUSE(r)                                                    \
+    {                                                                       \
+        const adx_wide x = a[r * row] - none;                               \
+        ADX_WIDE_FMA(x, y0, sum##r##0);                                     \
+        ADX_WIDE_FMA(x, y1, sum##r##1);                                     \
+        ADX_WIDE_FMA(x, y2, sum##r##2);                                     \
+    }
+
+// A tile of C, whose rows are `step` apart, += a strip of A times one of B.
+// Numbers of A are `row` and `column` apart, rows of B `next`.
+#define ADX_DEFINE_TILE(name, DO)                                           \
+    static void name(int64_t k, const ad_real *restrict a, int64_t row,     \
+                     int64_t column, const ad_real *restrict b,             \
+                     int64_t next, ad_real *restrict c, int64_t step)       \
+    {                                                                       \
+        const adx_wide none = { 0 };                                        \
+        ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
+        for (; k > 0; k--, a += column, b += next) {                        \
+            const adx_wide y0 = ADX_CONST_WIDE(b);                          \
+            const adx_wide y1 = ADX_WIDE_AT(b + ADX_WIDE);                  \
+            const adx_wide y2 = ADX_WIDE_AT(b + 2 * ADX_WIDE);              \
+            ADX_TILE_ROWS(DO)                                               \
+        }                                                                   \
+        ADX_TILE_ROWS(ADX_TILE_STORE)                                       \
+    }
+ADX_DEFINE_TILE(adx_add_tile, ADX_TILE_ADD)
+ADX_DEFINE_TILE(adx_fuse_tile, ADX_TILE_FUSE)
+#undef ADX_DEFINE_TILE
+
+#else
+
+static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
+                         int64_t column, const ad_real *restrict b,
+                         int64_t next, ad_real *restrict c, int64_t step)
+{
+    for (; k > 0; k--, a += column, b += next)
+        for (int i = 0; i < ADX_TILE_M; i++)
+            for (int j = 0; j < ADX_TILE_N; j++)
+                c[i * step + j] = adx_tensor_more(c[i * step + j],
+                                                  a[i * row] * b[j]);
+}
+
+static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
+                          int64_t column, const ad_real *restrict b,
+                          int64_t next, ad_real *restrict c, int64_t step)
+{
+    for (; k > 0; k--, a += column, b += next)
+        for (int i = 0; i < ADX_TILE_M; i++)
+            for (int j = 0; j < ADX_TILE_N; j++)
+                c[i * step + j] = adm_fma(a[i * row], b[j], c[i * step + j]);
+}
+
+#endif
+
+// Rows of A, or columns of B, for a tile: packed, or where they lie. The next
+// one is `step` further, numbers of the sum `along`.
+typedef struct adx_matrix_strip {
+    const ad_real *at;
+    int64_t step;
+    int64_t along;
+} adx_matrix_strip;
+
+static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
+                         adx_matrix_strip b, ad_real *c, int64_t step)
+{
+    if (fused)
+        adx_fuse_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
+    else
+        adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
+}
+
+// A tile at the edge of C, or one whose numbers do not lie side by side: through
+// a tile that is full. What it has too much is not looked at.
+static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
+                         int64_t k, adx_matrix_strip a, adx_matrix_strip b,
+                         ad_real *c)
+{
+    ad_real tile[ADX_TILE_M * ADX_TILE_N] = { 0 };
+    m = m < ADX_TILE_M ? m : ADX_TILE_M;
+    n = n < ADX_TILE_N ? n : ADX_TILE_N;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            tile[i * ADX_TILE_N + j] = c[i * p->crs + j * p->ccs];
+    adx_run_tile(p->fused, k, a, b, tile, ADX_TILE_N);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            c[i * p->crs + j * p->ccs] = tile[i * ADX_TILE_N + j];
+}
+
+// Rows of A, or columns of B, of a part of a product.
+typedef struct adx_matrix_side {
+    int64_t count;
+    int64_t tile;               // of them
+    const ad_real *from;
+    int64_t step, along;        // as those of a strip
+    ad_real scale;
+    bool all;                   // are packed; else those of the last tile, if
+                                // there are less than it has
+    ad_real *packed;
+} adx_matrix_side;
+
+static adx_matrix_strip adx_strip_of(const adx_matrix_side *s, int64_t k,
+                                     int64_t i)
+{
+    const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
+    const adx_matrix_strip in_place = { s->from + i * s->step, s->step,
+                                        s->along };
+    return s->all || s->count - i < s->tile ? packed : in_place;
+}
+
+// Few numbers stay where they are.
+static void adx_pack_side(adx_matrix_side *s, int64_t k)
+{
+    bool rows = s->tile == ADX_TILE_M;
+    s->all = s->scale != 1 || s->count * k > ADX_UNPACKED_MOST
+          || (!rows && s->step != 1);
+    int64_t i = s->all ? 0 : s->count / s->tile * s->tile;
+    (rows ? adx_pack_rows : adx_pack_columns)(
+        s->count - i, k, s->from + i * s->step, s->step, s->along, s->scale,
+        s->packed + i * k);
+}
+
+// m x n numbers of C, and k of the sum.
+static void adx_run_panels(const adx_matrix_product *p, const adx_matrix_side *a,
+                         const adx_matrix_side *b, int64_t k, ad_real *c)
+{
+    for (int64_t j = 0; j < b->count; j += ADX_TILE_N)
+        for (int64_t i = 0; i < a->count; i += ADX_TILE_M) {
+            int64_t m = a->count - i;
+            int64_t n = b->count - j;
+            ad_real *to = c + i * p->crs + j * p->ccs;
+            if (p->ccs == 1 && m >= ADX_TILE_M && n >= ADX_TILE_N)
+                adx_run_tile(p->fused, k, adx_strip_of(a, k, i),
+                             adx_strip_of(b, k, j), to, p->crs);
+            else
+                adx_run_edge(p, m, n, k, adx_strip_of(a, k, i),
+                             adx_strip_of(b, k, j), to);
+        }
+}
+
+/* --- products ------------------------------------------------------------- */
+
+static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t adx_whole_tiles(int64_t n, int64_t tile)
+{
+    return (n + tile - 1) / tile * tile;
+}
+
+// Numbers of a panel of A, and of one of B.
+static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
+{
+    int64_t k = adx_lesser_of(p->k, ADX_PANEL_K);
+    size[0] = k * adx_whole_tiles(adx_lesser_of(p->m, ADX_PANEL_M), ADX_TILE_M);
+    size[1] = k * adx_whole_tiles(adx_lesser_of(p->n, ADX_PANEL_N), ADX_TILE_N);
+}
+
+// C is written row by row: where its columns lie side by side, the transposed
+// product is computed.
+static void adx_turn_product(adx_matrix_product *p)
+{
+    const adx_matrix_product of = *p;
+    if (p->ccs == 1 || p->crs != 1)
+        return;
+    p->m = of.n;
+    p->n = of.m;
+    p->a = of.b;
+    p->ars = of.bcs;
+    p->acs = of.brs;
+    p->b = of.a;
+    p->brs = of.acs;
+    p->bcs = of.ars;
+    p->crs = of.ccs;
+    p->ccs = of.crs;
+    p->right = !of.right;
+}
+
+// panel: room for both.
+static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
+{
+    int64_t size[2];
+    adx_panel_sizes(p, size);
+    adx_matrix_side a = { 0, ADX_TILE_M, p->a, p->ars, p->acs,
+                          p->right ? 1 : p->scale, false, panel };
+    adx_matrix_side b = { 0, ADX_TILE_N, p->b, p->bcs, p->brs,
+                          p->right ? p->scale : 1, false, panel + size[0] };
+    for (int64_t j = 0; j < p->n; j += ADX_PANEL_N)
+        for (int64_t l = 0; l < p->k; l += ADX_PANEL_K) {
+            int64_t k = adx_lesser_of(p->k - l, ADX_PANEL_K);
+            b.count = adx_lesser_of(p->n - j, ADX_PANEL_N);
+            b.from = p->b + l * p->brs + j * p->bcs;
+            adx_pack_side(&b, k);
+            for (int64_t i = 0; i < p->m; i += ADX_PANEL_M) {
+                a.count = adx_lesser_of(p->m - i, ADX_PANEL_M);
+                a.from = p->a + i * p->ars + l * p->acs;
+                adx_pack_side(&a, k);
+                adx_run_panels(p, &a, &b, k, p->c + i * p->crs + j * p->ccs);
+            }
+        }
+}
+
+/* --- terms that are products of matrices ----------------------------------- */
+
+// A loop around the product; by how much places change: of what is written, and
+// of the two factors.
+typedef struct adx_matrix_loop {
+    uint32_t var;
+    int64_t n;
+    int64_t step[3];
+} adx_matrix_loop;
+
+typedef struct adx_matrices {
+    adx_matrix_product product; // of the first numbers; without addresses
+    uint32_t var[3];            // of m, k and n
+    const int64_t *low;         // [vars]
+    int64_t first[3];
+    adx_matrix_loop *loop;      // the outermost first
+    uint32_t loops;
+} adx_matrices;
+
+// Below this, the loops of a nest are as fast: then dot products may be summed
+// in parts.
+enum { ADX_MATRIX_LEAST = 8, ADX_PRODUCT_LEAST = 2048 };
+
+// Places as forms of the variables: what is written, and the factors.
+typedef struct adx_matrix_forms {
+    const adx_set *set;
+    int64_t *form[3];
+} adx_matrix_forms;
+
+static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
+                                  const adx_tensor_term *term,
+                                  adx_matrix_forms *f)
+{
+    f->set = term->set;
+    for (int i = 0; i < 3; i++) {
+        const adx_access to = i == 0 ? (adx_access){ value, term->out }
+                                     : term->factor[i - 1];
+        f->form[i] = ADX_GET(&t->arena, f->set->width, int64_t);
+        if (f->form[i] == NULL)
+            return false;
+        adx_place_form(f->set, &t->program->value[to.value], to.row, true,
+                       f->form[i]);
+    }
+    return true;
+}
+
+static int64_t adx_var_extent(const adx_set *s, uint32_t v)
+{
+    return s->high[v] - s->low[v] + 1;
+}
+
+// The variable of the largest extent that is written and is in factor `in` only.
+// UINT32_MAX: there is none.
+static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t v = 0; v < f->set->vars; v++)
+        if (!f->set->gone[v] && f->form[0][1 + v] != 0
+            && f->form[in][1 + v] != 0 && f->form[3 - in][1 + v] == 0
+            && (best == UINT32_MAX || adx_var_extent(f->set, v)
+                                          >= adx_var_extent(f->set, best)))
+            best = v;
+    return best;
+}
+
+// The innermost variable of a nest that is not written. UINT32_MAX: none.
+static uint32_t adx_innermost_summed(const adx_matrix_forms *f,
+                                     const adx_nest *nest)
+{
+    for (uint32_t l = nest->levels; l-- > 0;)
+        if (f->form[0][1 + nest->level[l].var] == 0)
+            return nest->level[l].var;
+    return UINT32_MAX;
+}
+
+// Whether a term adds products of two numbers at all points of a box, and each
+// index of what is written is that of one variable.
+static bool adx_may_be_matrices(const adx_tensor_value *v,
+                                const adx_tensor_term *term)
+{
+    uint64_t points = adx_box_points(term->set);
+    bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
+            && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+    for (uint32_t i = 0; may && i < v->dims; i++) {
+        uint32_t count;
+        uint32_t some;
+        adx_divisor_of(term->set, adx_form_of(term->set, term->out + i), &count,
+                       &some);
+        may = count <= 1;
+    }
+    return may;
+}
+
+// The loops of a nest that are around the product, and where it begins.
+static bool adx_add_matrix_loops(ad_tensor *t, const adx_matrix_forms *f,
+                                 const adx_nest *nest, const uint32_t var[3],
+                                 adx_matrices *to)
+{
+    to->loop = ADX_GET(&t->arena, nest->levels, adx_matrix_loop);
+    for (int i = 0; i < 3; i++)
+        to->first[i] = f->form[i][0];
+    for (uint32_t l = 0; to->loop != NULL && l < nest->levels; l++) {
+        uint32_t v = nest->level[l].var;
+        bool inside = v == var[0] || v == var[1] || v == var[2];
+        adx_matrix_loop *loop = &to->loop[to->loops];
+        to->loops += !inside;
+        for (int i = 0; i < 3; i++) {
+            to->first[i] += f->form[i][1 + v] * f->set->low[v];
+            if (!inside)
+                loop->step[i] = f->form[i][1 + v];
+        }
+        if (!inside) {
+            loop->var = v;
+            loop->n = adx_var_extent(f->set, v);
+        }
+    }
+    return to->loop != NULL;
+}
+
+static adx_matrices *adx_make_matrices(ad_tensor *t,
+                                       const adx_matrix_forms *f,
+                                       const adx_nest *nest,
+                                       const uint32_t var[3], ad_real scale)
+{
+    adx_matrices *to = ADX_GET(&t->arena, 1, adx_matrices);
+    int64_t *const *form = f->form;
+    if (to == NULL || !adx_add_matrix_loops(t, f, nest, var, to))
+        return NULL;
+    memcpy(to->var, var, sizeof to->var);
+    to->low = f->set->low;
+    to->product = (adx_matrix_product){
+        .m = adx_var_extent(f->set, var[0]), .k = adx_var_extent(f->set, var[1]),
+        .n = adx_var_extent(f->set, var[2]),
+        .ars = form[1][1 + var[0]], .acs = form[1][1 + var[1]],
+        .brs = form[2][1 + var[1]], .bcs = form[2][1 + var[2]],
+        .crs = form[0][1 + var[0]], .ccs = form[0][1 + var[2]],
+        .scale = scale, .fused = t->options.fused
+    };
+    return to;
+}
+
+static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
+{
+    return adx_is_unit(f->form[0][1 + v]);
+}
+
+// A term that is a product of matrices, and a nest that adds in the same order.
+// NULL: it is none, or no memory.
+static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
+                                       const adx_tensor_term *term,
+                                       const int64_t stride[],
+                                       const adx_nest **nest)
+{
+    adx_matrix_forms f;
+    if (!adx_may_be_matrices(&t->program->value[value], term)
+        || !adx_make_matrix_forms(t, value, term, &f))
+        return NULL;
+    uint32_t var[3] = { adx_matrix_index(&f, 1), UINT32_MAX,
+                        adx_matrix_index(&f, 2) };
+    if (var[0] == UINT32_MAX || var[2] == UINT32_MAX
+        || adx_var_extent(f.set, var[0]) < ADX_MATRIX_LEAST
+        || adx_var_extent(f.set, var[2]) < ADX_MATRIX_LEAST)
+        return NULL;
+    bool columns = !adx_is_side_by_side(&f, var[2])
+                && adx_is_side_by_side(&f, var[0]);
+    const adx_nest *by = adx_make_nest(f.set, columns ? var[0] : var[2],
+                                       stride);
+    if (by == NULL)
+        return NULL;
+    var[1] = adx_innermost_summed(&f, by);
+    if (var[1] == UINT32_MAX
+        || adx_var_extent(f.set, var[1]) < ADX_MATRIX_LEAST)
+        return NULL;
+    *nest = by;
+    return adx_make_matrices(t, &f, by, var, term->k);
+}
+
+/* --- evaluation ----------------------------------------------------------- */
+
+// A part: n values of one variable, from its value number `from` on.
+typedef struct adx_matrix_part {
+    uint32_t var;               // UINT32_MAX: all
+    int64_t from;
+    int64_t n;
+} adx_matrix_part;
+
+typedef struct adx_matrix_walk {
+    const adx_matrices *of;
+    const ad_tensor *t;
+    adx_matrix_part part;
+    ad_real *room;
+} adx_matrix_walk;
+
+// The part in which lo <= f(x) < hi for a form of one variable.
+static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
+                                          const adx_sparse_form *f, int64_t lo,
+                                          int64_t hi)
+{
+    adx_matrix_part p = { f->n == 0 ? UINT32_MAX : f->var[0], 0, 0 };
+    if (f->n == 0) {            // all, or nothing
+        p.n = f->c >= lo && f->c < hi;
+        return p;
+    }
+    int64_t k = f->k[0];
+    int64_t from = k > 0 ? adx_ceil_div(lo - f->c, k)
+                         : adx_ceil_div(f->c - hi + 1, -k);
+    int64_t to = k > 0 ? adx_floor_div(hi - 1 - f->c, k)
+                       : adx_floor_div(f->c - lo, -k);
+    int64_t n = 0;
+    for (uint32_t i = 0; i < m->loops; i++)
+        n = m->loop[i].var == p.var ? m->loop[i].n : n;
+    n = m->var[0] == p.var ? m->product.m : m->var[1] == p.var ? m->product.k
+      : m->var[2] == p.var ? m->product.n : n;
+    from -= m->low[p.var];
+    to -= m->low[p.var];
+    p.from = from < 0 ? 0 : from;
+    to = to < n - 1 ? to : n - 1;
+    p.n = to - p.from + 1;
+    return p;
+}
+
+// The product itself, of a part, where these are the first numbers of all.
+static adx_matrix_product adx_product_at(const adx_matrix_walk *w, ad_real *c,
+                                         const ad_real *a, const ad_real *b)
+{
+    adx_matrix_product p = w->of->product;
+    p.a = a;
+    p.b = b;
+    p.c = c;
+    const adx_matrix_part *part = &w->part;
+    if (w->of->var[0] == part->var) {
+        p.m = part->n;
+        p.a += part->from * p.ars;
+        p.c += part->from * p.crs;
+    } else if (w->of->var[1] == part->var) {
+        p.k = part->n;
+        p.a += part->from * p.acs;
+        p.b += part->from * p.brs;
+    } else if (w->of->var[2] == part->var) {
+        p.n = part->n;
+        p.b += part->from * p.bcs;
+        p.c += part->from * p.ccs;
+    }
+    return p;
+}
+
+// A times the constant of the term, for the caller's function.
+static void adx_scale_matrix(adx_matrix_product *p, ad_real *to)
+{
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t l = 0; l < p->k; l++)
+            to[i * p->k + l] = p->scale * p->a[i * p->ars + l * p->acs];
+    p->a = to;
+    p->ars = p->k;
+    p->acs = 1;
+}
+
+static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
+                                ad_real *c, const ad_real *a,
+                                const ad_real *b)
+{
+    if (loop < w->of->loops) {
+        const adx_matrix_loop *l = &w->of->loop[loop];
+        bool part = l->var == w->part.var;
+        int64_t end = part ? w->part.from + w->part.n : l->n;
+        for (int64_t i = part ? w->part.from : 0; i < end; i++)
+            adx_run_matrix_loop(w, loop + 1, c + i * l->step[0],
+                                a + i * l->step[1], b + i * l->step[2]);
+        return;
+    }
+    adx_matrix_product p = adx_product_at(w, c, a, b);
+    if (w->t->options.gemm == NULL) {
+        adx_turn_product(&p);
+        adx_run_matrix_product(&p, w->room);
+        return;
+    }
+    if (p.scale != 1)
+        adx_scale_matrix(&p, w->room);
+    w->t->options.gemm((size_t)p.m, (size_t)p.k, (size_t)p.n, p.a, p.ars, p.acs,
+                       p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
+}
+
+// Numbers of memory that a product takes.
+static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
+{
+    int64_t size[2];
+    if (t->options.gemm != NULL)
+        return p.scale == 1 ? 0 : p.m * p.k;
+    adx_turn_product(&p);
+    adx_panel_sizes(&p, size);
+    return size[0] + size[1];
+}
+
+// Adds the products of a part to what is written; part NULL: all. False: no
+// memory, and nothing was done.
+static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
+                             const adx_matrix_part *part, ad_real *c,
+                             const ad_real *a, const ad_real *b)
+{
+    const adx_matrix_part all = { UINT32_MAX, 0, 1 };
+    if (part != NULL && part->n <= 0)
+        return true;
+    const size_t line = 64 / sizeof(ad_real);   // tiles begin with a line of
+    ad_real *room = (ad_real *)adx_take(        // the cache
+        &t->memory, (size_t)adx_matrix_room(t, of->product) + line,
+        sizeof *room);
+    if (room == NULL)
+        return false;
+    size_t past = (uintptr_t)room / sizeof *room % line;
+    const adx_matrix_walk w = { of, t, part == NULL ? all : *part,
+                                room + (line - past) % line };
+    adx_run_matrix_loop(&w, 0, c + of->first[0], a + of->first[1],
+                        b + of->first[2]);
+    adx_drop(&t->memory, room);
+    return true;
+}
+
 /* === tensor/run =============================================================
  * Evaluates programs: the values that are needed, one after the other, by loops
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
  *   needs   tape/workspace array/sums tensor/api tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs tensor/derive
- *           tensor/parts
- *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
- *           adx_clear_results adx_evaluating adx_clear_all adx_one
- *           adx_clears_all adx_run_value
+ *           tensor/nests tensor/binding tensor/programs tensor/sharing
+ *           tensor/derive tensor/parts tensor/matrices
+ *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
+ *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -7785,6 +9261,7 @@ typedef struct adx_loop {
     adx_stream_of at;           // of a pick: in `most`
     adx_stream_of picked;
     uint64_t points;            // UINT64_MAX: to be counted
+    const adx_matrices *matrices;       // NULL: it is no product of matrices
 } adx_loop;
 
 /* --- loops --------------------------------------------------------------- */
@@ -7863,8 +9340,11 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     int64_t *stride = ADX_GET(&t->arena, s->width, int64_t);
     if (stride == NULL)
         return NULL;
-    l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
-        : adx_make_nest(s, adx_choose_inner(t, term, value, stride), stride);
+    uint32_t best = adx_choose_inner(t, term, value, stride);
+    l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
+    if (l->matrices == NULL)
+        l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
+                        : adx_make_nest(s, best, stride);
     if (l->nest == NULL)
         return NULL;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
@@ -7884,33 +9364,6 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     return ok ? l : NULL;
 }
 
-// Whether each point of a term writes a number that no other point writes:
-// every variable has an index of its own, but those that maps give.
-static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
-{
-    const adx_set *s = term->set;
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
-    uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
-        return false;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i] && !given[i];
-    for (uint32_t i = 0; i < v->dims; i++) {
-        uint32_t count;
-        uint32_t var = 0;
-        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1 || given[var];
-        for (uint32_t j = 0; j < i && !again; j++)
-            again = adx_form_of(s, term->out + j)[1 + var] != 0;
-        own += !again;
-    }
-    return own == live;
-}
-
 // Marks the results of a part: all that a query of it can give.
 static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
                                         bool result[])
@@ -7924,21 +9377,6 @@ static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
         result[part == ADREV_TENSOR_VJP ? p->adjoint_in[i]
                                         : p->second_in[i]] = true;
     result[0] = false;          // results that nothing adds to
-}
-
-// What is needed for what is needed.
-static void adx_need_all(const adx_tensor_program *p, bool needed[])
-{
-    for (uint32_t i = p->steps; i-- > 0;) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
-            for (uint32_t f = 0; f < v->term[j].factors; f++)
-                needed[v->term[j].factor[f].value] = true;
-            if (v->term[j].most != 0)
-                needed[v->term[j].most] =
-                    needed[v->term[j].picked.value] = true;
-        }
-    }
 }
 
 // How a value is cut into parts, and what memory that takes.
@@ -8089,30 +9527,37 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
  * Distances of 0 and 1 are constants of the loops, so that they become vectors.
  * (A product of matrices, n = 256, gcc -O3: 2.4 instead of 8.7 ms.)          */
 
+// a*b + sum, in one rounding or in two.
+ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
+{
+    return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
+}
+
 // Sums in eight parts, as those of adrev's array statements.
-ADX_INLINE ad_real adx_add_products_by(int64_t n, const ad_real *restrict a,
-                                       int64_t as, const ad_real *restrict b,
-                                       int64_t bs)
+ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
+                                       const ad_real *restrict a, int64_t as,
+                                       const ad_real *restrict b, int64_t bs)
 {
     ad_real sum[8] = {0};
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int64_t j = 0; j < 8; j++)
-            sum[j] += a[(i + j) * as] * b[(i + j) * bs];
+            sum[j] = adx_sum_with(fused, a[(i + j) * as], b[(i + j) * bs],
+                                  sum[j]);
     for (; i < n; i++)
-        sum[0] += a[i * as] * b[i * bs];
+        sum[0] = adx_sum_with(fused, a[i * as], b[i * bs], sum[0]);
     return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-static ad_real adx_add_products(int64_t n, const ad_real *a, int64_t as,
-                                const ad_real *b, int64_t bs)
+ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
+                                    int64_t as, const ad_real *b, int64_t bs)
 {
-    return as == 1 && bs == 1 ? adx_add_products_by(n, a, 1, b, 1)
-         : as == 1 && bs == 0 ? adx_add_products_by(n, a, 1, b, 0)
-         : as == 1 ? adx_add_products_by(n, a, 1, b, bs)
-         : bs == 1 ? adx_add_products_by(n, a, as, b, 1)
-         : adx_add_products_by(n, a, as, b, bs);
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, n, a, 1, b, 1)
+         : as == 1 && bs == 0 ? adx_add_products_by(fused, n, a, 1, b, 0)
+         : as == 1 ? adx_add_products_by(fused, n, a, 1, b, bs)
+         : bs == 1 ? adx_add_products_by(fused, n, a, as, b, 1)
+         : adx_add_products_by(fused, n, a, as, b, bs);
 }
 
 typedef struct adx_tensor_strip {
@@ -8126,34 +9571,55 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
+static void adx_run_dot(const adx_tensor_strip *s, bool fused)
+{
+    ad_real sum = fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
+                : adx_add_products(false, s->n, s->a, s->as, s->b, s->bs);
+    *s->to = adx_sum_with(fused, s->k, sum, *s->to);
+}
+
+typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
+    adx_strip_way;
+
 // to = k*a*b, or += that.
-ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, bool store, int64_t step,
-                             int64_t as, int64_t bs)
+ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
+                             int64_t step, int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
     const ad_real *restrict b = s->b;
     const ad_real k = s->k;
     const int64_t n = s->n;
-    if (store)
+    if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
             to[i * step] = k * a[i * as] * b[i * bs];
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] += k * a[i * as] * b[i * bs];
+            to[i * step] = adx_sum_with(way == ADX_STRIP_FUSE, k * a[i * as],
+                                        b[i * bs], to[i * step]);
 }
 
-static void adx_run_strip(const adx_tensor_strip *s, bool store)
+ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
     if (next && s->as == 1 && s->bs == 1)
-        adx_strip_by(s, store, 1, 1, 1);
+        adx_strip_by(s, way, 1, 1, 1);
     else if (next && s->as == 1 && s->bs == 0)
-        adx_strip_by(s, store, 1, 1, 0);
+        adx_strip_by(s, way, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
-        adx_strip_by(s, store, 1, 0, 1);
+        adx_strip_by(s, way, 1, 0, 1);
     else
-        adx_strip_by(s, store, s->step, s->as, s->bs);
+        adx_strip_by(s, way, s->step, s->as, s->bs);
+}
+
+static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
+{
+    if (store)
+        adx_run_strip_as(s, ADX_STRIP_STORE);
+    else if (fused)
+        adx_run_strip_as(s, ADX_STRIP_FUSE);
+    else
+        adx_run_strip_as(s, ADX_STRIP_ADD);
 }
 
 static const ad_real adx_one[1] = { 1 };
@@ -8175,9 +9641,9 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };
     if (loop && s.step == 0 && !e->value->once)
-        *s.to += s.k * adx_add_products(n, s.a, s.as, s.b, s.bs);
+        adx_run_dot(&s, e->t->options.fused);
     else
-        adx_run_strip(&s, e->value->once);
+        adx_run_strip(&s, e->value->once, e->t->options.fused);
     return true;
 }
 
@@ -8282,8 +9748,9 @@ static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
                      != e->base[e->term->most][j])
             continue;
         *done = true;
-        out[loop ? i * l->out.step : 0] +=
-            e->term->k * from[loop ? i * l->factor[0].step : 0];
+        ad_real *to = &out[loop ? i * l->out.step : 0];
+        *to = adx_sum_with(e->t->options.fused, e->term->k,
+                           from[loop ? i * l->factor[0].step : 0], *to);
     }
     return true;
 }
@@ -8359,6 +9826,22 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// False: the loops of the nest do it.
+static bool adx_run_as_matrices(const adx_evaluating *e,
+                                const adx_tensor_term *term)
+{
+    const adx_matrices *m = term->loop->matrices;
+    adx_matrix_part part;
+    if (m == NULL)
+        return false;
+    if (e->cut != NULL)
+        part = adx_matrix_part_of(m, &e->cut->term[term - e->value->term].form,
+                                  e->lo, e->hi);
+    return adx_run_matrices(e->t, m, e->cut == NULL ? NULL : &part, e->out,
+                            e->base[term->factor[0].value],
+                            e->base[term->factor[1].value]);
+}
+
 // Memory of picks: a flag for each number. A part forgets those of its own, of
 // all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
@@ -8390,7 +9873,7 @@ static void adx_run_terms(adx_evaluating *e)
         adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
-        if (adx_is_nothing(e, term))
+        if (adx_is_nothing(e, term) || adx_run_as_matrices(e, term))
             continue;
         if (term->most != 0 && term->most != picking)
             adx_forget_picks(e, j);
@@ -8463,8 +9946,9 @@ static void adx_sum_part(const adx_evaluating *e, uint32_t i, uint32_t memory,
                           adx_part_from(of->from, of->to, k + 1, of->parts));
     part.out = to + e->value->first;
     memset(to, 0, (size_t)e->value->span * sizeof *to);
-    if (!adx_is_nothing(e, &e->value->term[j]))
-        adx_run_term(&part, &e->value->term[j]);
+    const adx_tensor_term *term = &e->value->term[j];
+    if (!adx_is_nothing(e, term) && !adx_run_as_matrices(&part, term))
+        adx_run_term(&part, term);
 }
 
 static void adx_sum_part_at(size_t i, void *user)
@@ -8514,8 +9998,8 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower tensor/formulas tensor/derive
- *           tensor/parts tensor/run
+ *           tensor/programs tensor/sharing tensor/lower tensor/formulas
+ *           tensor/derive tensor/parts tensor/run
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8703,8 +10187,10 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
         adx_lay_out(t, to, t->given.stride[i]);
         if (a->formula == 0)
             p->input[a->order] = v;
-        else if (a->out)
+        else if (a->out) {
             p->out[a->order] = v;
+            to->result = true;
+        }
     }
 }
 
@@ -9513,7 +10999,8 @@ ADX_SELDOM_END
  * No operation is done twice, and none in another order.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/binding
- *           tensor/programs tensor/derive tensor/run tensor/pointwise
+ *           tensor/programs tensor/sharing tensor/derive tensor/run
+ *           tensor/pointwise
  *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
  *           adx_is_computed_by adx_is_stored adx_fuse_part
  * ========================================================================== */
@@ -9549,6 +11036,7 @@ typedef struct adx_fusion {
 
 #define ADX_INLINE_DEPTH  16
 #define ADX_INLINE_PIECES 12
+#define ADX_KERNEL_LEAST  32    // of each dimension
 
 static const char *adx_formula_of(const adx_tensor_value *v)
 {
@@ -9847,9 +11335,24 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     return a->status == ADREV_OK;
 }
 
-// Decides for a part, of which all results are wanted. False: no memory.
+// Whether a product of matrices is best left to the kernel of tensor/matrices.
+static bool adx_has_kernel(const adx_tensor_value *v)
+{
+    for (uint32_t i = 0; i < v->terms; i++) {
+        const adx_loop *l = v->term[i].loop;
+        if (l->matrices != NULL
+            && l->matrices->product.m >= ADX_KERNEL_LEAST
+            && l->matrices->product.k >= ADX_KERNEL_LEAST
+            && l->matrices->product.n >= ADX_KERNEL_LEAST)
+            return true;
+    }
+    return false;
+}
+
+// Decides for a part, of which all results are wanted; kernels: large products
+// of matrices have no text. False: no memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
-                          ad_tensor_part part)
+                          ad_tensor_part part, bool kernels)
 {
     const adx_tensor_program *p = t->program;
     if (!adx_begin_fusion(f, a, t))
@@ -9860,7 +11363,8 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
         if (f->needed[v]) {
-            f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v));
+            f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
+                && !(kernels && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
                 f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);
@@ -9886,7 +11390,7 @@ ADX_SELDOM_END
  * a number.
  *
  *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/derive tensor/parts tensor/run
+ *           tensor/programs tensor/sharing tensor/parts tensor/run
  *           tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
@@ -10241,6 +11745,48 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o, uint3
     }
 }
 
+// What is added to: a name, a number of a value, or else v`number`.
+typedef struct adx_sum_text {
+    const char *name;
+    uint32_t value;
+    const int64_t *index;
+    uint32_t number;
+} adx_sum_text;
+
+static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
+{
+    if (to->name != NULL)
+        adx_say(&e->text, "%s", to->name);
+    else if (to->value != 0)
+        adx_say_place(e, to->value, to->index, true);
+    else
+        adx_say_index(&e->text, "v", to->number, "");
+}
+
+// to += k*a*b, in one rounding where the text is fused (tensor/run).
+static void adx_say_added(adx_emission *e, const adx_sum_text *to,
+                          const adx_numbers_read *o, uint32_t n, ad_real k)
+{
+    bool fused = e->f->t->options.fused && n == 2;
+    bool less = k == -1 && n > 0;
+    adx_say_indent(e);
+    adx_say_sum_text(e, to);
+    if (fused) {
+        adx_say(&e->text, " = fma%s(%s", e->text.single ? "f" : "",
+                less ? "-" : "");
+        adx_say_product_of(e, o, 1, less ? 1 : k);
+        adx_say(&e->text, ", ");
+        adx_say_operand(e, &o->x[1]);
+        adx_say(&e->text, ", ");
+        adx_say_sum_text(e, to);
+        adx_say(&e->text, ");\n");
+        return;
+    }
+    adx_say(&e->text, less ? " -= " : " += ");
+    adx_say_product_of(e, o, n, less ? 1 : k);
+    adx_say(&e->text, ";\n");
+}
+
 /* --- functions ----------------------------------------------------------- */
 
 static void adx_say_letter(adx_text *t, char which, void *user)
@@ -10393,11 +11939,8 @@ static void adx_say_piece(adx_emission *e, uint32_t value, const adx_term_piece 
     if (at.map == NULL && p->set->vars > 0)
         return;
     adx_take_operands(e, value, &at, p->term, &o);
-    bool less = p->term->k == -1 && p->term->factors > 0;
-    adx_say_indent(e);
-    adx_say_index(&e->text, "v", number, less ? " -= " : " += ");
-    adx_say_product_of(e, &o, p->term->factors, less ? 1 : p->term->k);
-    adx_say(&e->text, ";\n");
+    const adx_sum_text to = { .number = number };
+    adx_say_added(e, &to, &o, p->term->factors, p->term->k);
     if (asked) {
         adx_close_to(e, open);
         e->local = local;
@@ -10864,13 +12407,17 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
     const adx_spot_of at = { k->term->set, NULL };
-    bool less = !v->once && k->term->k == -1 && k->term->factors > 0;
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     adx_numbers_read o = { .e = e };
     adx_take_operands(e, k->value, &at, k->term, &o);
+    if (!v->once) {
+        adx_say_added(e, &to, &o, k->term->factors, k->term->k);
+        return;
+    }
     adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, v->once ? " = " : less ? " -= " : " += ");
-    adx_say_product_of(e, &o, k->term->factors, less ? 1 : k->term->k);
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, " = ");
+    adx_say_product_of(e, &o, k->term->factors, k->term->k);
     adx_say(&e->text, ";\n");
 }
 
@@ -10924,6 +12471,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     const int64_t *picked = adx_indices_at(e, &at, term->picked);
     const int64_t *index = adx_indices_at(e, &at, best);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     adx_numbers_read o = { .e = e };
     if (place == NULL || index == NULL)
         return;
@@ -10948,11 +12496,19 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     adx_say_affine(e, place);
     adx_say(&e->text, "] = 1;\n");
     adx_take_operands(e, k->value, &at, term, &o);
+    if (!e->f->t->options.fused) {
+        adx_say_added(e, &to, &o, term->factors, term->k);
+        return;
+    }
     adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " += ");
-    adx_say_product_of(e, &o, term->factors, term->k);
-    adx_say(&e->text, ";\n");
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, " = fma%s(", e->text.single ? "f" : "");
+    adx_say_literal(&e->text, term->k);
+    adx_say(&e->text, ", ");
+    adx_say_operand(e, &o.x[0]);
+    adx_say(&e->text, ", ");
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, ");\n");
 }
 
 static void adx_say_at_point(adx_emission *e, const adx_looping *k)
@@ -10982,11 +12538,9 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     const adx_spot_of at = { k->term->set, NULL };
     adx_numbers_read o = { .e = e };
     adx_begin_body(e, k->term->set->vars);
+    const adx_sum_text to = { .name = sum };
     adx_take_operands(e, k->value, &at, k->term, &o);
-    adx_say_indent(e);
-    adx_say(&e->text, "%s += ", sum);
-    adx_say_product_of(e, &o, k->term->factors, 1);
-    adx_say(&e->text, ";\n");
+    adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 
 // A reduction in eight sums, as adx_add_products forms them.
@@ -10995,7 +12549,9 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
 {
     unsigned long x = l->var;
     uint32_t open = e->open;
-    bool less = k->term->k == -1;
+    ad_real times = k->term->k;
+    bool fused = e->f->t->options.fused && times != 1 && times != -1;
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     ADX_SAY_BLOCK(e);
     adx_say_bounds(k, l);
     ADX_SAY_OPEN(e, "if (from%lu <= to%lu)", x, x);
@@ -11014,15 +12570,22 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_say_eighth(e, k, "sum[0]");
     adx_close_to(e, inside);
     adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, less ? " -= " : " += ");
-    if (!less && k->term->k != 1) {
-        adx_say_literal(&e->text, k->term->k);
-        adx_say(&e->text, " * ");
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, fused ? " = fma%s(" : times == -1 ? " -= " : " += ",
+            e->text.single ? "f" : "");
+    if (times != 1 && times != -1) {
+        adx_say_literal(&e->text, times);
+        adx_say(&e->text, fused ? ", " : " * ");
     }
     adx_say(&e->text, "(((sum[0] + sum[4]) + (sum[1] + sum[5]))\n        ");
     adx_say_indent(e);
-    adx_say(&e->text, "+ ((sum[2] + sum[6]) + (sum[3] + sum[7])));\n");
+    adx_say(&e->text, "+ ((sum[2] + sum[6]) + (sum[3] + sum[7])))");
+    if (fused) {
+        adx_say(&e->text, ", ");
+        adx_say_sum_text(e, &to);
+        adx_say(&e->text, ")");
+    }
+    adx_say(&e->text, ";\n");
     adx_close_to(e, open);
 }
 
@@ -11188,7 +12751,7 @@ ADX_SELDOM_END
  * one that calls them.
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
- *           tensor/binding tensor/programs tensor/derive tensor/run
+ *           tensor/binding tensor/programs tensor/sharing tensor/derive
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
@@ -11377,7 +12940,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.read = ADX_GET(&k->a, p->values, bool);
     e.written = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
-    if (!adx_fuse_part(f, &k->a, k->t, part) || k->of[part] == NULL)
+    if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
@@ -11933,7 +13496,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
     }
 }
 
-static adx_tensor_step_fn *adx_find_step(void *library, int part,
+static adx_tensor_step_fn *adx_step_in(void *library, int part,
                                          uint32_t value)
 {
     char name[64];
@@ -11962,7 +13525,7 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;
-        to->step[part][i] = adx_find_step(library, part, i);
+        to->step[part][i] = adx_step_in(library, part, i);
         found = found && to->step[part][i] != NULL;
     }
     return found;

@@ -73,10 +73,10 @@ static inline summary summarise(size_t n, const double *times,
     return s;
 }
 
-// Largest error of an entry relative to that entry. Entries below a millionth
-// of the largest are taken relative to that: they are what cancellation left.
-static inline double difference(size_t n, const double *got,
-                                const double *want)
+// Largest error of an entry relative to that entry. Entries below `least` times
+// the largest are taken relative to that: they are what cancellation left.
+static inline double difference_down_to(double least, size_t n,
+                                        const double *got, const double *want)
 {
     double largest = 0.0;
     double worst = 0.0;
@@ -85,7 +85,7 @@ static inline double difference(size_t n, const double *got,
         largest = fmax(largest, fabs(want[i]));
     }
     for (size_t i = 0; i < n; i++) {
-        const double size = fmax(fabs(want[i]), 1e-6 * largest);
+        const double size = fmax(fabs(want[i]), least * largest);
         const double error = fabs(got[i] - want[i]);
 
         if (!(error <= worst * size)) {
@@ -93,6 +93,12 @@ static inline double difference(size_t n, const double *got,
         }
     }
     return worst;
+}
+
+static inline double difference(size_t n, const double *got,
+                                const double *want)
+{
+    return difference_down_to(1e-6, n, got, want);
 }
 
 /* ---------------------------------------------------------------------------

@@ -61,11 +61,14 @@
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/sharing       equal values and equal terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
+ *   tensor/paths         in which order factors are multiplied
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/parts         values are cut into parts, for threads
+ *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *
@@ -108,11 +111,14 @@
 #include "tensor/syntax.h"
 #include "tensor/print.h"
 #include "tensor/programs.h"
+#include "tensor/sharing.h"
 #include "tensor/lower.h"
 #include "tensor/splits.h"
+#include "tensor/paths.h"
 #include "tensor/formulas.h"
 #include "tensor/derive.h"
 #include "tensor/parts.h"
+#include "tensor/matrices.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
 #ifdef ADREV_CODE_H

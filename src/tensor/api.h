@@ -28,14 +28,19 @@ typedef struct ad_tensor_error {
 // All-zero bytes are the defaults.
 typedef struct ad_tensor_options {
     const ad_allocator *allocator;  // NULL: the C library's
-    // For later versions, which do not look at them yet:
-    bool as_written;        // sums and products in no other order than the
-                            // text's
-    bool fused;             // a*b + c in one rounding where the processor can
+    bool as_written;        // products in no other order than the text's;
+                            // sums after the products
+    bool fused;             // c + a*b in one rounding where sums of products
+                            // are formed. Bits are the same on all machines; a
+                            // processor without fma takes long
+    // Adds A*B to C in place of the header's own loops, if not NULL: A is
+    // m x k, B is k x n; numbers are `..rs` apart from row to row, `..cs` from
+    // column to column. C overlaps neither A nor B. Called for the larger
+    // products of matrices that are in a text or its derivatives; from several
+    // threads if several evaluate. Bits are then those of this function.
     void (*gemm)(size_t m, size_t k, size_t n, const ad_real *A, ptrdiff_t ars,
                  ptrdiff_t acs, const ad_real *B, ptrdiff_t brs, ptrdiff_t bcs,
                  ad_real *C, ptrdiff_t crs, ptrdiff_t ccs);
-                            // NULL: the header's own
 } ad_tensor_options;
 
 // What an evaluation takes: exactly its additions, multiplications and

@@ -40,7 +40,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
     }
 }
 
-static adx_tensor_step_fn *adx_find_step(void *library, int part,
+static adx_tensor_step_fn *adx_step_in(void *library, int part,
                                          uint32_t value)
 {
     char name[64];
@@ -69,7 +69,7 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;
-        to->step[part][i] = adx_find_step(library, part, i);
+        to->step[part][i] = adx_step_in(library, part, i);
         found = found && to->step[part][i] != NULL;
     }
     return found;

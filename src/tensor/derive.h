@@ -6,35 +6,12 @@
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
- *   needs   tensor/api tensor/sets tensor/binding tensor/programs
- *   offers  adx_tensor_value_at adx_same_rows adx_derive_program
+ *   needs   tensor/api tensor/arena tensor/sets tensor/binding tensor/programs
+ *           tensor/sharing
+ *   offers  adx_same_rows adx_need_all adx_derive_program
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
-
-// A value with the indices of another.
-static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
-{
-    uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
-    if (i == 0)
-        return 0;
-    adx_tensor_value *v = &t->program->value[i];
-    const adx_tensor_value *of = &t->program->value[like];
-    for (uint32_t d = 0; d < v->dims; d++) {
-        v->low[d] = of->low[d];
-        v->extent[d] = of->extent[d];
-        v->stride[d] = of->stride[d];
-    }
-    v->size = of->size;
-    v->span = of->span;
-    v->first = of->first;
-    return i;
-}
-
-static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
-{
-    return &t->program->value[value];
-}
 
 static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
                           uint32_t n)
@@ -105,7 +82,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
         adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
-    adx_finish_value(t, p);
+    to.from.value = adx_complete_value(t, p);
     return to;
 }
 
@@ -122,6 +99,8 @@ static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
     if (adx_tensor_value_at(t, value)->tangent == 0) {
         uint32_t d = adx_value_like(t, value, ADX_VALUE_SUM);
         adx_tensor_value_at(t, value)->tangent = d;
+        adx_tensor_value_at(t, d)->result =
+            adx_tensor_value_at(t, value)->result;
     }
     return adx_tensor_value_at(t, value)->tangent;
 }
@@ -220,8 +199,11 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
                 if (adx_tensor_value_at(t, of.factor[j].value)->tangent != 0)
                     adx_tangent_term(t, value, &of, j, square ? 2 * of.k : of.k);
         }
-    if (adx_tensor_value_at(t, value)->tangent != 0)
-        adx_finish_value(t, adx_tensor_value_at(t, value)->tangent);
+    uint32_t tangent = adx_tensor_value_at(t, value)->tangent;
+    if (tangent != 0) {
+        tangent = adx_complete_value(t, tangent);
+        adx_tensor_value_at(t, value)->tangent = tangent;
+    }
 }
 
 /* --- adjoints ------------------------------------------------------------ */
@@ -287,8 +269,10 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
     uint32_t y = adx_tensor_value_at(t, value)->adjoint;
     if (y == 0)
         return;
-    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM)
-        adx_finish_value(t, y);
+    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM) {
+        y = adx_complete_value(t, y);
+        adx_tensor_value_at(t, value)->adjoint = y;
+    }
     if (adx_tensor_value_at(t, value)->fixed)
         return;
     for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
@@ -317,22 +301,6 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 
 /* --- of a program -------------------------------------------------------- */
 
-// The set of all indices of a value; rows are its indices.
-static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
-{
-    adx_set *s = adx_new_set(&t->arena);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
-        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
-    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
-        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
-        if (r != UINT32_MAX)
-            adx_form_of(s, r)[1 + i] = 1;
-    }
-    if (s != NULL)
-        adx_simplify_set(s);
-    return s;
-}
-
 // The adjoint of a result begins with its weight.
 static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
@@ -350,6 +318,37 @@ static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
     if (v != 0)
         adx_tensor_value_at(t, v)->order = order;
     return v;
+}
+
+// What is needed for what is needed.
+static void adx_need_all(const adx_tensor_program *p, bool needed[])
+{
+    for (uint32_t i = p->steps; i-- > 0;) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
+            for (uint32_t f = 0; f < v->term[j].factors; f++)
+                needed[v->term[j].factor[f].value] = true;
+            if (v->term[j].most != 0)
+                needed[v->term[j].most] =
+                    needed[v->term[j].picked.value] = true;
+        }
+    }
+}
+
+// Tangents of what adjoints are made of: their own values, and those partials
+// that tangents have, too.
+static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
+{
+    adx_tensor_program *p = t->program;
+    bool *needed = ADX_GET(&t->arena, p->values, bool);
+    uint32_t steps = p->steps;
+    for (uint32_t i = 0; needed != NULL && i < t->tree.inputs; i++)
+        needed[p->adjoint_in[i]] = true;
+    if (needed != NULL)
+        adx_need_all(p, needed);
+    for (uint32_t i = p->primal; i < steps && t->arena.status == ADREV_OK; i++)
+        if (i >= tangents || needed[p->order[i]])
+            adx_tangent_of(t, p->order[i]);
 }
 
 // Adds tangents and adjoints of all values to the program.
@@ -375,13 +374,13 @@ static void adx_derive_program(ad_tensor *t)
         adx_adjoint_of(t, p->order[i]);
     for (uint32_t i = 0; i < t->tree.inputs; i++) {
         p->adjoint_in[i] = adx_tensor_value_at(t, p->input[i])->adjoint;
-        if (p->adjoint_in[i] != 0)
-            adx_finish_value(t, p->adjoint_in[i]);
+        if (p->adjoint_in[i] != 0) {
+            adx_tensor_value_at(t, p->adjoint_in[i])->result = true;
+            adx_complete_value(t, p->adjoint_in[i]);
+        }
     }
     p->curved = false;
-    uint32_t steps = p->steps;
-    for (uint32_t i = tangents; i < steps && t->arena.status == ADREV_OK; i++)
-        adx_tangent_of(t, p->order[i]);
+    adx_derive_adjoints(t, tangents);
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         p->second_in[i] = p->adjoint_in[i] == 0 ? 0
             : adx_tensor_value_at(t, p->adjoint_in[i])->tangent;

@@ -10,7 +10,7 @@
  * a number.
  *
  *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/derive tensor/parts tensor/run
+ *           tensor/programs tensor/sharing tensor/parts tensor/run
  *           tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
@@ -365,6 +365,48 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o, uint3
     }
 }
 
+// What is added to: a name, a number of a value, or else v`number`.
+typedef struct adx_sum_text {
+    const char *name;
+    uint32_t value;
+    const int64_t *index;
+    uint32_t number;
+} adx_sum_text;
+
+static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
+{
+    if (to->name != NULL)
+        adx_say(&e->text, "%s", to->name);
+    else if (to->value != 0)
+        adx_say_place(e, to->value, to->index, true);
+    else
+        adx_say_index(&e->text, "v", to->number, "");
+}
+
+// to += k*a*b, in one rounding where the text is fused (tensor/run).
+static void adx_say_added(adx_emission *e, const adx_sum_text *to,
+                          const adx_numbers_read *o, uint32_t n, ad_real k)
+{
+    bool fused = e->f->t->options.fused && n == 2;
+    bool less = k == -1 && n > 0;
+    adx_say_indent(e);
+    adx_say_sum_text(e, to);
+    if (fused) {
+        adx_say(&e->text, " = fma%s(%s", e->text.single ? "f" : "",
+                less ? "-" : "");
+        adx_say_product_of(e, o, 1, less ? 1 : k);
+        adx_say(&e->text, ", ");
+        adx_say_operand(e, &o->x[1]);
+        adx_say(&e->text, ", ");
+        adx_say_sum_text(e, to);
+        adx_say(&e->text, ");\n");
+        return;
+    }
+    adx_say(&e->text, less ? " -= " : " += ");
+    adx_say_product_of(e, o, n, less ? 1 : k);
+    adx_say(&e->text, ";\n");
+}
+
 /* --- functions ----------------------------------------------------------- */
 
 static void adx_say_letter(adx_text *t, char which, void *user)
@@ -517,11 +559,8 @@ static void adx_say_piece(adx_emission *e, uint32_t value, const adx_term_piece 
     if (at.map == NULL && p->set->vars > 0)
         return;
     adx_take_operands(e, value, &at, p->term, &o);
-    bool less = p->term->k == -1 && p->term->factors > 0;
-    adx_say_indent(e);
-    adx_say_index(&e->text, "v", number, less ? " -= " : " += ");
-    adx_say_product_of(e, &o, p->term->factors, less ? 1 : p->term->k);
-    adx_say(&e->text, ";\n");
+    const adx_sum_text to = { .number = number };
+    adx_say_added(e, &to, &o, p->term->factors, p->term->k);
     if (asked) {
         adx_close_to(e, open);
         e->local = local;
@@ -988,13 +1027,17 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
     const adx_spot_of at = { k->term->set, NULL };
-    bool less = !v->once && k->term->k == -1 && k->term->factors > 0;
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     adx_numbers_read o = { .e = e };
     adx_take_operands(e, k->value, &at, k->term, &o);
+    if (!v->once) {
+        adx_say_added(e, &to, &o, k->term->factors, k->term->k);
+        return;
+    }
     adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, v->once ? " = " : less ? " -= " : " += ");
-    adx_say_product_of(e, &o, k->term->factors, less ? 1 : k->term->k);
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, " = ");
+    adx_say_product_of(e, &o, k->term->factors, k->term->k);
     adx_say(&e->text, ";\n");
 }
 
@@ -1048,6 +1091,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     const int64_t *picked = adx_indices_at(e, &at, term->picked);
     const int64_t *index = adx_indices_at(e, &at, best);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     adx_numbers_read o = { .e = e };
     if (place == NULL || index == NULL)
         return;
@@ -1072,11 +1116,19 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     adx_say_affine(e, place);
     adx_say(&e->text, "] = 1;\n");
     adx_take_operands(e, k->value, &at, term, &o);
+    if (!e->f->t->options.fused) {
+        adx_say_added(e, &to, &o, term->factors, term->k);
+        return;
+    }
     adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " += ");
-    adx_say_product_of(e, &o, term->factors, term->k);
-    adx_say(&e->text, ";\n");
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, " = fma%s(", e->text.single ? "f" : "");
+    adx_say_literal(&e->text, term->k);
+    adx_say(&e->text, ", ");
+    adx_say_operand(e, &o.x[0]);
+    adx_say(&e->text, ", ");
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, ");\n");
 }
 
 static void adx_say_at_point(adx_emission *e, const adx_looping *k)
@@ -1106,11 +1158,9 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     const adx_spot_of at = { k->term->set, NULL };
     adx_numbers_read o = { .e = e };
     adx_begin_body(e, k->term->set->vars);
+    const adx_sum_text to = { .name = sum };
     adx_take_operands(e, k->value, &at, k->term, &o);
-    adx_say_indent(e);
-    adx_say(&e->text, "%s += ", sum);
-    adx_say_product_of(e, &o, k->term->factors, 1);
-    adx_say(&e->text, ";\n");
+    adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 
 // A reduction in eight sums, as adx_add_products forms them.
@@ -1119,7 +1169,9 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
 {
     unsigned long x = l->var;
     uint32_t open = e->open;
-    bool less = k->term->k == -1;
+    ad_real times = k->term->k;
+    bool fused = e->f->t->options.fused && times != 1 && times != -1;
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     ADX_SAY_BLOCK(e);
     adx_say_bounds(k, l);
     ADX_SAY_OPEN(e, "if (from%lu <= to%lu)", x, x);
@@ -1138,15 +1190,22 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_say_eighth(e, k, "sum[0]");
     adx_close_to(e, inside);
     adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, less ? " -= " : " += ");
-    if (!less && k->term->k != 1) {
-        adx_say_literal(&e->text, k->term->k);
-        adx_say(&e->text, " * ");
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, fused ? " = fma%s(" : times == -1 ? " -= " : " += ",
+            e->text.single ? "f" : "");
+    if (times != 1 && times != -1) {
+        adx_say_literal(&e->text, times);
+        adx_say(&e->text, fused ? ", " : " * ");
     }
     adx_say(&e->text, "(((sum[0] + sum[4]) + (sum[1] + sum[5]))\n        ");
     adx_say_indent(e);
-    adx_say(&e->text, "+ ((sum[2] + sum[6]) + (sum[3] + sum[7])));\n");
+    adx_say(&e->text, "+ ((sum[2] + sum[6]) + (sum[3] + sum[7])))");
+    if (fused) {
+        adx_say(&e->text, ", ");
+        adx_say_sum_text(e, &to);
+        adx_say(&e->text, ")");
+    }
+    adx_say(&e->text, ";\n");
     adx_close_to(e, open);
 }
 

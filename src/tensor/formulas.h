@@ -5,7 +5,8 @@
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower tensor/splits
+ *           tensor/programs tensor/sharing tensor/lower tensor/splits
+ *           tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -160,38 +161,54 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
+// Whether a condition of one set, of which the other was made, is also in that.
+static bool adx_keeps_condition(const adx_set *to, const adx_set *s, uint32_t r)
+{
+    const adx_set_row *row = &s->row[r];
+    bool found = false;
+    for (uint32_t q = 0; q < to->rows && !found; q++)
+        found = to->row[q].kind == row->kind && to->row[q].table == row->table
+             && to->row[q].bits == row->bits
+             && memcmp(adx_form_of(to, q), adx_form_of(s, r),
+                       (1 + s->vars) * sizeof *s->k) == 0;
+    return found;
+}
+
 // Whether a term has no more conditions than a set that it was made in.
 static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
 {
     int more = 0;
-    for (uint32_t r = 0; r < s->rows; r++)
-        more -= s->row[r].kind > ADX_ROW_FORM;
+    bool same = s->vars <= term->set->vars;
+    for (uint32_t r = 0; r < s->rows && same; r++)
+        if (s->row[r].kind > ADX_ROW_FORM) {
+            same = same && adx_keeps_condition(term->set, s, r);
+            more--;
+        }
     for (uint32_t r = 0; r < term->set->rows; r++)
         more += term->set->row[r].kind > ADX_ROW_FORM;
-    bool same = more == 0;
+    same = same && more == 0;
     for (uint32_t v = 0; v < s->vars && same; v++)
         same = s->low[v] == term->set->low[v] && s->high[v] == term->set->high[v]
             && s->gone[v] == term->set->gone[v];
     return same;
 }
 
-// Adds where a part is written, unless it is written at all points of its set.
-static void adx_restrict_to_part(adx_lowering *k, adx_set **s, adx_access part,
+// Whether a part is written at all points of the set that it is made in.
+static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
                                  const adx_set *of)
 {
-    const adx_tensor_value *v = &k->t->program->value[part.value];
+    const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
         all = adx_covers(&v->term[i], of);
-    if (!all)
-        adx_restrict(k->t, s, part);
+    return all;
 }
 
-// A product of expressions as a value; fixed: without a derivative. *of: the set
-// that it is made in; may be NULL.
+// A product of expressions as a value; fixed: without a derivative. *all: whether
+// it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
-                                bool fixed, const adx_set **of)
+                                bool fixed, bool *all)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_set_of_part(k, s, node, nodes);
@@ -210,9 +227,9 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     if (!adx_lowered(k))
         return none;
     k->t->program->value[part.value].fixed = fixed;
-    adx_finish_value(k->t, part.value);
-    if (of != NULL)
-        *of = reading;
+    if (all != NULL)
+        *all = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
@@ -228,10 +245,10 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
                                   const uint32_t node[], uint32_t nodes,
                                   bool fixed)
 {
-    const adx_set *of = NULL;
-    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &of);
-    if (adx_lowered(k) && of != NULL)
-        adx_restrict_to_part(k, s, part, of);
+    bool all = false;
+    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
+    if (adx_lowered(k) && !all)
+        adx_restrict(k->t, s, part);
     return part;
 }
 
@@ -394,33 +411,46 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
+// A number of the array, or a part, for one factor of a product. *sign: what it
+// is to be multiplied by.
+static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
+                                  ad_real *sign)
+{
+    const adx_tensor_node *f = adx_node_of(k, node);
+    bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
+    *sign = 1;
+    return f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
+         : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
+}
+
+// The same for each of some. What stands there twice is taken once.
+static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
+                          uint32_t nodes, ad_real *times, adx_access factor[])
+{
+    ad_real sign = 1;
+    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
+        factor[i] = i > 0 && node[i] == node[i - 1]
+            ? factor[i - 1] : adx_take_factor(k, s, node[i], &sign);
+        *times *= sign;
+    }
+}
+
 // Factors of a product: reads, or parts. *s becomes the set of the points where
 // none of them is 0 for want of being written.
 static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  const uint32_t node[], uint32_t nodes,
                                  ad_real *times, adx_access factor[])
 {
-    uint32_t n = 0;
-    if (nodes > 2) {            // all but the last one first
-        factor[n++] = adx_factor_part(k, s, node, nodes - 1, false);
+    uint32_t before = nodes > 2;        // all but the last one first
+    if (before) {
+        factor[0] = adx_factor_part(k, s, node, nodes - 1, false);
         node += nodes - 1;
         nodes = 1;
     }
-    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
-        const adx_tensor_node *f = adx_node_of(k, node[i]);
-        bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
-        if (i > 0 && node[i] == node[i - 1])
-            factor[n] = factor[n - 1];
-        else if (f->kind == ADX_TREE_READ)
-            factor[n] = adx_factor_read(k, s, f, times);
-        else
-            factor[n] = adx_factor_part(k, s, detach ? &f->child : &node[i], 1,
-                                        detach);
-        n++;
-    }
+    adx_take_each(k, s, node, nodes, times, factor + before);
     if (adx_lowered(k))
         adx_simplify_set(*s);
-    return n;
+    return before + nodes;
 }
 
 // Whether a set has the conditions and bounds of another, with which it began.
@@ -431,6 +461,175 @@ static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
 }
 
 #define ADX_AGAIN_MOST 3
+
+/* --- products in another order --------------------------------------------- */
+
+// Whether an expression is there at all points, whatever its indices are: no
+// condition, relation, map or guarded read is in it.
+static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    const adx_tree *tree = &k->t->tree;
+    bool plain = n->kind != ADX_TREE_BRACKET && n->condition == 0
+              && !n->guarded;
+    if (plain && n->kind == ADX_TREE_READ) {
+        const adx_tensor_array *a = &tree->array[n->of];
+        plain = (a->rank == 0 || tree->dim[a->first].relation == 0)
+             && adx_all_written(k->t, k->value_of[n->of]);
+        for (uint32_t i = 0; i < n->count && plain; i++) {
+            const adx_affine *f = &tree->form[tree->list[n->first + i]];
+            for (uint32_t m = 0; m < f->count; m++)
+                plain = plain && tree->multiple[f->first + m].kind != ADX_OF_MAP;
+        }
+    }
+    for (uint32_t c = n->child; c != 0 && plain; c = adx_node_of(k, c)->next)
+        plain = adx_is_everywhere(k, c);
+    return plain;
+}
+
+// What a product of these factors depends on. False: it is not plain, or has too
+// many factors or variables.
+static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
+                           const uint32_t node[], uint32_t nodes, adx_product_path *p)
+{
+    bool plain = !k->t->options.as_written && nodes > 1
+              && nodes <= ADX_PATH_MOST && !s->empty && s->vars <= 64
+              && adx_box_points(s) != UINT64_MAX;
+    for (uint32_t i = 0; i < nodes && plain; i++)
+        plain = adx_is_everywhere(k, node[i]);
+    bool *has = plain ? ADX_GET(&k->t->arena, s->width, bool) : NULL;
+    if (has == NULL)
+        return false;
+    p->factors = nodes;
+    p->vars = s->vars;
+    for (uint32_t v = 0; v < s->vars; v++) {
+        p->extent[v] = (double)(s->high[v] - s->low[v] + 1);
+        p->live |= (uint64_t)!s->gone[v] << v;
+        for (uint32_t d = 0; d < adx_dims_of(k, to.value); d++)
+            if (adx_form_of(s, to.out + d)[1 + v] != 0)
+                p->written |= (uint64_t)1 << v;
+    }
+    for (uint32_t i = 0; i < nodes; i++) {
+        memset(has, 0, s->width * sizeof *has);
+        adx_mention(k, s, node[i], has);
+        for (uint32_t v = 0; v < s->vars; v++)
+            p->has[i] |= (uint64_t)has[v] << v;
+        p->has[i] &= p->live;
+    }
+    return true;
+}
+
+// A product that is made by a path: of which set, and from which factors.
+typedef struct adx_pairing {
+    adx_lowering *k;
+    const adx_product_path *path;
+    adx_set *set;
+    adx_access factor[ADX_PATH_MOST];
+} adx_pairing;
+
+// The set of these variables alone.
+static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
+{
+    adx_set *to = adx_copy_set(s);
+    for (uint32_t v = 0; to != NULL && v < s->vars; v++) {
+        if (vars >> v & 1)
+            continue;
+        to->gone[v] = true;
+        for (uint32_t r = 0; r < to->rows; r++)
+            adx_form_of(to, r)[1 + v] = 0;
+    }
+    return to;
+}
+
+// Rows for the indices of a part that has these variables; the first of them.
+static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
+{
+    uint32_t first = s->rows;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (vars >> v & 1) {
+            uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+            if (r != UINT32_MAX)
+                adx_form_of(s, r)[1 + v] = 1;
+        }
+    return first;
+}
+
+static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
+
+// The terms of a subset into a value: a sum of one factor, or the product of two
+// subsets.
+static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
+                         adx_access one, adx_access other, ad_real times)
+{
+    if (!adx_lowered(p->k) || s == NULL)
+        return;
+    adx_tensor_term *term = adx_new_tensor_term(p->k->t, to.value, s, to.out,
+                                                times);
+    adx_add_factor(term, one);
+    if (other.value != 0)
+        adx_add_factor(term, other);
+}
+
+// A value for the product of a subset of the factors, with its sums.
+static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
+{
+    const adx_access none = { 0, 0 };
+    uint32_t one = p->path->step[subset].one;
+    uint64_t after = adx_path_after(p->path, subset);
+    uint64_t at = adx_path_vars(p->path, subset);
+    adx_access x = none;
+    adx_access y = none;
+    if (one == subset) {
+        for (uint32_t i = 0; i < p->path->factors; i++)
+            x = subset >> i & 1 ? p->factor[i] : x;
+        if (at == after)
+            return x;
+    } else {
+        at = adx_path_at(p->path, one, subset & ~one);
+        x = adx_pair_up(p, one);
+        y = adx_pair_up(p, subset & ~one);
+    }
+    if (!adx_lowered(p->k))
+        return none;
+    adx_set *all = adx_set_of_vars(p->set, after);
+    adx_set *s = adx_set_of_vars(p->set, at);
+    if (all == NULL || s == NULL)
+        return none;
+    adx_target part = adx_new_part(p->k, ADX_VALUE_SUM, all);
+    part.out = adx_rows_of_vars(s, after);
+    adx_add_pair(p, part, s, x, y, 1);
+    if (!adx_lowered(p->k))
+        return none;
+    part.value = adx_complete_value(p->k->t, part.value);
+    const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
+    return to;
+}
+
+// A product in the order that takes the fewest multiplications. False: that is
+// the text's order.
+static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
+                           const uint32_t node[], uint32_t nodes, ad_real times)
+{
+    adx_product_path *path = ADX_GET(&k->t->arena, 1, adx_product_path);
+    if (path == NULL || !adx_begin_path(k, to, s, node, nodes, path)
+        || !adx_find_path(&k->t->arena, path))
+        return false;
+    adx_pairing p = { .k = k, .path = path, .set = adx_copy_set(s) };
+    adx_take_each(k, &p.set, node, nodes, &times, p.factor);
+    if (!adx_lowered(k) || p.set->empty)
+        return true;
+    if (!adx_is_unchanged(p.set, s))
+        return false;
+    uint32_t whole = adx_path_whole(path);
+    uint32_t one = path->step[whole].one;
+    adx_access x = adx_pair_up(&p, one);
+    adx_access y = adx_pair_up(&p, whole & ~one);
+    if (adx_lowered(k))
+        adx_add_pair(&p, to, adx_set_of_vars(p.set, adx_path_at(path, one,
+                                                          whole & ~one)),
+                     x, y, times);
+    return true;
+}
 
 // A product without a quotient. If one factor is 0 at some points, the parts
 // before it need not be computed there: so all are made again, for fewer points.
@@ -446,8 +645,10 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     adx_simplify_set(c);
     adx_set *begin = adx_copy_set(c);
+    if (begin == NULL || adx_lower_path(k, to, begin, node, nodes, times))
+        return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
-    if (adx_lowered(k) && begin != NULL && nodes > 1 && !c->empty
+    if (adx_lowered(k) && nodes > 1 && !c->empty
         && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
         k->again++;
         times = first;
@@ -500,10 +701,12 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
         adx_add_factor(term, x);
         adx_add_factor(term, y);
     }
-    adx_finish_value(k->t, part.value);
+    bool everywhere = adx_is_everywhere_in(k, part.value, reading);
+    part.value = adx_complete_value(k->t, part.value);
     adx_access to = adx_read_part(*s, reading, part,
                                   adx_dims_of(k, part.value));
-    adx_restrict_to_part(k, s, to, reading);
+    if (!everywhere)
+        adx_restrict(k->t, s, to);
     return to;
 }
 
@@ -644,7 +847,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
-    adx_finish_value(k->t, part.value);
+    part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
@@ -723,7 +926,8 @@ static void adx_lower_formulas(adx_lowering *k)
         };
         adx_lower_into(k, to, s, f->body);
         adx_forget_indices(k, f->first, rank);
-        adx_finish_value(k->t, to.value);
+        if (adx_lowered(k))
+            k->value_of[f->array] = adx_complete_value(k->t, to.value);
     }
 }
 

@@ -8,7 +8,8 @@
  * No operation is done twice, and none in another order.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/binding
- *           tensor/programs tensor/derive tensor/run tensor/pointwise
+ *           tensor/programs tensor/sharing tensor/derive tensor/run
+ *           tensor/pointwise
  *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
  *           adx_is_computed_by adx_is_stored adx_fuse_part
  * ========================================================================== */
@@ -44,6 +45,7 @@ typedef struct adx_fusion {
 
 #define ADX_INLINE_DEPTH  16
 #define ADX_INLINE_PIECES 12
+#define ADX_KERNEL_LEAST  32    // of each dimension
 
 static const char *adx_formula_of(const adx_tensor_value *v)
 {
@@ -342,9 +344,24 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     return a->status == ADREV_OK;
 }
 
-// Decides for a part, of which all results are wanted. False: no memory.
+// Whether a product of matrices is best left to the kernel of tensor/matrices.
+static bool adx_has_kernel(const adx_tensor_value *v)
+{
+    for (uint32_t i = 0; i < v->terms; i++) {
+        const adx_loop *l = v->term[i].loop;
+        if (l->matrices != NULL
+            && l->matrices->product.m >= ADX_KERNEL_LEAST
+            && l->matrices->product.k >= ADX_KERNEL_LEAST
+            && l->matrices->product.n >= ADX_KERNEL_LEAST)
+            return true;
+    }
+    return false;
+}
+
+// Decides for a part, of which all results are wanted; kernels: large products
+// of matrices have no text. False: no memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
-                          ad_tensor_part part)
+                          ad_tensor_part part, bool kernels)
 {
     const adx_tensor_program *p = t->program;
     if (!adx_begin_fusion(f, a, t))
@@ -355,7 +372,8 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
         if (f->needed[v]) {
-            f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v));
+            f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
+                && !(kernels && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
                 f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);

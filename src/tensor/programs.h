@@ -17,8 +17,8 @@
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_constant_value adx_place_form adx_all_written adx_mark_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_place_form adx_all_written adx_mark_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -68,6 +68,7 @@ typedef struct adx_tensor_value {
     adx_tensor_term *term;
     uint32_t terms, room;
     bool fixed;                 // has no derivative
+    bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
@@ -78,6 +79,8 @@ typedef struct adx_tensor_value {
     uint32_t tangent;           // the values of its derivatives, or 0
     uint32_t adjoint;
 } adx_tensor_value;
+
+typedef struct adx_shared_values adx_shared_values;     // tensor/sharing
 
 struct adx_tensor_program {
     adx_tensor_value *value;           // from 1 on
@@ -92,6 +95,7 @@ struct adx_tensor_program {
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
+    adx_shared_values *shared;
     bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
@@ -210,19 +214,6 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
         term->factor[term->factors++] = from;
-}
-
-// A value of one number, which is a constant. 0: no memory.
-static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
-{
-    adx_set *s = adx_new_set(&t->arena);
-    uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
-    if (value == 0)
-        return 0;
-    adx_lay_out(t, &t->program->value[value], NULL);
-    adx_new_tensor_term(t, value, s, 0, k);
-    adx_finish_value(t, value);
-    return value;
 }
 
 /* --- where numbers are --------------------------------------------------- */

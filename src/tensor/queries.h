@@ -5,8 +5,8 @@
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower tensor/formulas tensor/derive
- *           tensor/parts tensor/run
+ *           tensor/programs tensor/sharing tensor/lower tensor/formulas
+ *           tensor/derive tensor/parts tensor/run
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -194,8 +194,10 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
         adx_lay_out(t, to, t->given.stride[i]);
         if (a->formula == 0)
             p->input[a->order] = v;
-        else if (a->out)
+        else if (a->out) {
             p->out[a->order] = v;
+            to->result = true;
+        }
     }
 }
 

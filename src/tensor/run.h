@@ -6,11 +6,10 @@
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
  *   needs   tape/workspace array/sums tensor/api tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs tensor/derive
- *           tensor/parts
- *   offers  adx_loop adx_mark_results adx_need_all adx_prepare_program
- *           adx_clear_results adx_evaluating adx_clear_all adx_one
- *           adx_clears_all adx_run_value
+ *           tensor/nests tensor/binding tensor/programs tensor/sharing
+ *           tensor/derive tensor/parts tensor/matrices
+ *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
+ *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -27,6 +26,7 @@ typedef struct adx_loop {
     adx_stream_of at;           // of a pick: in `most`
     adx_stream_of picked;
     uint64_t points;            // UINT64_MAX: to be counted
+    const adx_matrices *matrices;       // NULL: it is no product of matrices
 } adx_loop;
 
 /* --- loops --------------------------------------------------------------- */
@@ -105,8 +105,11 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     int64_t *stride = ADX_GET(&t->arena, s->width, int64_t);
     if (stride == NULL)
         return NULL;
-    l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
-        : adx_make_nest(s, adx_choose_inner(t, term, value, stride), stride);
+    uint32_t best = adx_choose_inner(t, term, value, stride);
+    l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
+    if (l->matrices == NULL)
+        l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
+                        : adx_make_nest(s, best, stride);
     if (l->nest == NULL)
         return NULL;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
@@ -126,33 +129,6 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     return ok ? l : NULL;
 }
 
-// Whether each point of a term writes a number that no other point writes:
-// every variable has an index of its own, but those that maps give.
-static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
-{
-    const adx_set *s = term->set;
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
-    uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
-        return false;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i] && !given[i];
-    for (uint32_t i = 0; i < v->dims; i++) {
-        uint32_t count;
-        uint32_t var = 0;
-        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1 || given[var];
-        for (uint32_t j = 0; j < i && !again; j++)
-            again = adx_form_of(s, term->out + j)[1 + var] != 0;
-        own += !again;
-    }
-    return own == live;
-}
-
 // Marks the results of a part: all that a query of it can give.
 static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
                                         bool result[])
@@ -166,21 +142,6 @@ static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
         result[part == ADREV_TENSOR_VJP ? p->adjoint_in[i]
                                         : p->second_in[i]] = true;
     result[0] = false;          // results that nothing adds to
-}
-
-// What is needed for what is needed.
-static void adx_need_all(const adx_tensor_program *p, bool needed[])
-{
-    for (uint32_t i = p->steps; i-- > 0;) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
-            for (uint32_t f = 0; f < v->term[j].factors; f++)
-                needed[v->term[j].factor[f].value] = true;
-            if (v->term[j].most != 0)
-                needed[v->term[j].most] =
-                    needed[v->term[j].picked.value] = true;
-        }
-    }
 }
 
 // How a value is cut into parts, and what memory that takes.
@@ -331,30 +292,37 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
  * Distances of 0 and 1 are constants of the loops, so that they become vectors.
  * (A product of matrices, n = 256, gcc -O3: 2.4 instead of 8.7 ms.)          */
 
+// a*b + sum, in one rounding or in two.
+ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
+{
+    return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
+}
+
 // Sums in eight parts, as those of adrev's array statements.
-ADX_INLINE ad_real adx_add_products_by(int64_t n, const ad_real *restrict a,
-                                       int64_t as, const ad_real *restrict b,
-                                       int64_t bs)
+ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
+                                       const ad_real *restrict a, int64_t as,
+                                       const ad_real *restrict b, int64_t bs)
 {
     ad_real sum[8] = {0};
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int64_t j = 0; j < 8; j++)
-            sum[j] += a[(i + j) * as] * b[(i + j) * bs];
+            sum[j] = adx_sum_with(fused, a[(i + j) * as], b[(i + j) * bs],
+                                  sum[j]);
     for (; i < n; i++)
-        sum[0] += a[i * as] * b[i * bs];
+        sum[0] = adx_sum_with(fused, a[i * as], b[i * bs], sum[0]);
     return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-static ad_real adx_add_products(int64_t n, const ad_real *a, int64_t as,
-                                const ad_real *b, int64_t bs)
+ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
+                                    int64_t as, const ad_real *b, int64_t bs)
 {
-    return as == 1 && bs == 1 ? adx_add_products_by(n, a, 1, b, 1)
-         : as == 1 && bs == 0 ? adx_add_products_by(n, a, 1, b, 0)
-         : as == 1 ? adx_add_products_by(n, a, 1, b, bs)
-         : bs == 1 ? adx_add_products_by(n, a, as, b, 1)
-         : adx_add_products_by(n, a, as, b, bs);
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, n, a, 1, b, 1)
+         : as == 1 && bs == 0 ? adx_add_products_by(fused, n, a, 1, b, 0)
+         : as == 1 ? adx_add_products_by(fused, n, a, 1, b, bs)
+         : bs == 1 ? adx_add_products_by(fused, n, a, as, b, 1)
+         : adx_add_products_by(fused, n, a, as, b, bs);
 }
 
 typedef struct adx_tensor_strip {
@@ -368,34 +336,55 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
+static void adx_run_dot(const adx_tensor_strip *s, bool fused)
+{
+    ad_real sum = fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
+                : adx_add_products(false, s->n, s->a, s->as, s->b, s->bs);
+    *s->to = adx_sum_with(fused, s->k, sum, *s->to);
+}
+
+typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
+    adx_strip_way;
+
 // to = k*a*b, or += that.
-ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, bool store, int64_t step,
-                             int64_t as, int64_t bs)
+ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
+                             int64_t step, int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
     const ad_real *restrict b = s->b;
     const ad_real k = s->k;
     const int64_t n = s->n;
-    if (store)
+    if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
             to[i * step] = k * a[i * as] * b[i * bs];
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] += k * a[i * as] * b[i * bs];
+            to[i * step] = adx_sum_with(way == ADX_STRIP_FUSE, k * a[i * as],
+                                        b[i * bs], to[i * step]);
 }
 
-static void adx_run_strip(const adx_tensor_strip *s, bool store)
+ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
     if (next && s->as == 1 && s->bs == 1)
-        adx_strip_by(s, store, 1, 1, 1);
+        adx_strip_by(s, way, 1, 1, 1);
     else if (next && s->as == 1 && s->bs == 0)
-        adx_strip_by(s, store, 1, 1, 0);
+        adx_strip_by(s, way, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
-        adx_strip_by(s, store, 1, 0, 1);
+        adx_strip_by(s, way, 1, 0, 1);
     else
-        adx_strip_by(s, store, s->step, s->as, s->bs);
+        adx_strip_by(s, way, s->step, s->as, s->bs);
+}
+
+static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
+{
+    if (store)
+        adx_run_strip_as(s, ADX_STRIP_STORE);
+    else if (fused)
+        adx_run_strip_as(s, ADX_STRIP_FUSE);
+    else
+        adx_run_strip_as(s, ADX_STRIP_ADD);
 }
 
 static const ad_real adx_one[1] = { 1 };
@@ -417,9 +406,9 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
         loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
     };
     if (loop && s.step == 0 && !e->value->once)
-        *s.to += s.k * adx_add_products(n, s.a, s.as, s.b, s.bs);
+        adx_run_dot(&s, e->t->options.fused);
     else
-        adx_run_strip(&s, e->value->once);
+        adx_run_strip(&s, e->value->once, e->t->options.fused);
     return true;
 }
 
@@ -524,8 +513,9 @@ static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
                      != e->base[e->term->most][j])
             continue;
         *done = true;
-        out[loop ? i * l->out.step : 0] +=
-            e->term->k * from[loop ? i * l->factor[0].step : 0];
+        ad_real *to = &out[loop ? i * l->out.step : 0];
+        *to = adx_sum_with(e->t->options.fused, e->term->k,
+                           from[loop ? i * l->factor[0].step : 0], *to);
     }
     return true;
 }
@@ -601,6 +591,22 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// False: the loops of the nest do it.
+static bool adx_run_as_matrices(const adx_evaluating *e,
+                                const adx_tensor_term *term)
+{
+    const adx_matrices *m = term->loop->matrices;
+    adx_matrix_part part;
+    if (m == NULL)
+        return false;
+    if (e->cut != NULL)
+        part = adx_matrix_part_of(m, &e->cut->term[term - e->value->term].form,
+                                  e->lo, e->hi);
+    return adx_run_matrices(e->t, m, e->cut == NULL ? NULL : &part, e->out,
+                            e->base[term->factor[0].value],
+                            e->base[term->factor[1].value]);
+}
+
 // Memory of picks: a flag for each number. A part forgets those of its own, of
 // all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
@@ -632,7 +638,7 @@ static void adx_run_terms(adx_evaluating *e)
         adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
-        if (adx_is_nothing(e, term))
+        if (adx_is_nothing(e, term) || adx_run_as_matrices(e, term))
             continue;
         if (term->most != 0 && term->most != picking)
             adx_forget_picks(e, j);
@@ -705,8 +711,9 @@ static void adx_sum_part(const adx_evaluating *e, uint32_t i, uint32_t memory,
                           adx_part_from(of->from, of->to, k + 1, of->parts));
     part.out = to + e->value->first;
     memset(to, 0, (size_t)e->value->span * sizeof *to);
-    if (!adx_is_nothing(e, &e->value->term[j]))
-        adx_run_term(&part, &e->value->term[j]);
+    const adx_tensor_term *term = &e->value->term[j];
+    if (!adx_is_nothing(e, term) && !adx_run_as_matrices(&part, term))
+        adx_run_term(&part, term);
 }
 
 static void adx_sum_part_at(size_t i, void *user)

@@ -5,7 +5,7 @@
  * one that calls them.
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
- *           tensor/binding tensor/programs tensor/derive tensor/run
+ *           tensor/binding tensor/programs tensor/sharing tensor/derive
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
@@ -194,7 +194,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.read = ADX_GET(&k->a, p->values, bool);
     e.written = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
-    if (!adx_fuse_part(f, &k->a, k->t, part) || k->of[part] == NULL)
+    if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];

@@ -7,9 +7,10 @@
  *
  * Values, J v, J' w and H v are the oracle's: exactly, where all numbers are
  * small and dyadic. H v is left out where it needs the second derivative of a
- * function: ADREV_EEXTERNAL. <w, J v> = <J' w, v>. Operations are at most the model's,
- * and inputs, results and operations of a gradient together at most 4 times
- * those of the value. What fails is made smaller and printed.               */
+ * function: ADREV_EEXTERNAL. Some programs are evaluated as written, some fused.
+ * <w, J v> = <J' w, v>. Operations are at most the model's, and inputs, results
+ * and operations of a gradient together at most 4 times those of the value. What
+ * fails is made smaller and printed.                                        */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
@@ -267,7 +268,10 @@ static void run_trial(trial *c, const tree *p, tree_text *text)
     enum tree_mode mode = c->wide ? TREE_WIDE : TREE_EXACT;
     size_t left = MOST_BYTES;
     const ad_allocator memory = { some_alloc, some_free, &left };
-    const ad_tensor_options options = { .allocator = &memory };
+    const ad_tensor_options options = {
+        .allocator = &memory, .as_written = c->seed % 5 == 4,
+        .fused = c->seed % 3 == 1
+    };
     c->why[0] = '\0';
     draw_point_of(p, c->seed, &point);
     c->useless = !expect(p, &point, mode, &forward, &e);
