@@ -12564,11 +12564,14 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_say_level_unread(k, l);
     adx_say_eighth(e, k, "sum[j]");
     adx_close_to(e, inside);
-    ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
-    ADX_SAY_LINE(e, "const long x%lu = i;", x);
-    adx_say_level_unread(k, l);
-    adx_say_eighth(e, k, "sum[0]");
-    adx_close_to(e, inside);
+    // gcc warns of a loop that is known never to run
+    if (l->bounds > 0 || l == k->cut || (l->high - l->low + 1) % 8 != 0) {
+        ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
+        ADX_SAY_LINE(e, "const long x%lu = i;", x);
+        adx_say_level_unread(k, l);
+        adx_say_eighth(e, k, "sum[0]");
+        adx_close_to(e, inside);
+    }
     adx_say_indent(e);
     adx_say_sum_text(e, &to);
     adx_say(&e->text, fused ? " = fma%s(" : times == -1 ? " -= " : " += ",
