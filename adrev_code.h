@@ -381,7 +381,7 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   function/operations function/formulas
+ *   needs   core/cells function/operations
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
  *           adx_say_index adx_infinity adx_say_literal adx_say_formula
  *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
@@ -915,7 +915,7 @@ ADX_SELDOM_END
  * return; and an array node is a loop, which the kind of the node decides. Sums
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
- *   needs   function/operations function/program code/text code/layout
+ *   needs   core/derived function/program code/text code/layout
  *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
  *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
  *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
@@ -1399,8 +1399,8 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
  * block, while the block is in the cache: together with the row's product if
  * that product's adjoint is known before, else after it (`waits`).
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           code/text code/layout code/statements
+ *   needs   tape/memory core/derived function/program function/copy code/text
+ *           code/layout code/statements
  *   offers  ADX_ROW_BLOCK ADX_BEFORE ADX_BY_ROW ADX_ALONG adx_row_loop
  *           adx_find_rows adx_say_of_row
  * ========================================================================== */
@@ -1594,9 +1594,9 @@ ADX_SELDOM_END
  * whether the results are finite, which makes the function return -1; a loop
  * over a block of points; and a loop over the steps of a loop.
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           function/places function/functions function/pattern code/text
- *           code/layout code/statements code/matrix
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/copy function/places function/functions function/pattern
+ *           code/text code/layout code/statements code/matrix
  *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
  *           adx_say_block adx_has_block adx_say_loop
  * ========================================================================== */
@@ -2302,7 +2302,7 @@ ADX_SELDOM_END
 /* === code/wanted ============================================================
  * Which C functions are asked for, and the programs from which they are made.
  *
- *   needs   tape/memory function/api function/operations function/program
+ *   needs   tape/memory core/derived function/api function/program
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
@@ -3041,8 +3041,8 @@ ADX_SELDOM_END
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   tape/memory function/api function/formulas code/api code/text
- *           code/wanted code/casadi
+ *   needs   tape/memory core/cells function/api code/api code/text code/wanted
+ *           code/casadi
  *   offers  adx_is_usable adx_is_includable ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
@@ -3228,9 +3228,9 @@ ADX_SELDOM_END
  * So a file is accepted only if a recording can make the function, and saving
  * the function again gives the same bytes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/formulas function/adjoints function/record
- *           function/functions function/evaluate code/text
+ *   needs   tape/memory core/derived core/cells function/api
+ *           function/operations function/program function/adjoints
+ *           function/record function/functions function/evaluate code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3848,7 +3848,7 @@ ADX_SELDOM_END
  * processes that compile the same function at the same time replace equal
  * files, and none of them finds an incomplete one.
  *
- *   needs   tape/memory function/api function/operations function/formulas
+ *   needs   tape/memory core/cells function/api function/operations
  *           function/functions code/api code/text code/wanted code/write
  *   offers  adx_blame adx_compile adx_cache adx_take_back_blame
  *           adx_close_library ADX_C_NAME ADX_LOOP_FLAGS adx_library_of

@@ -492,39 +492,16 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  * number is identified by its place: first come the inputs, then constants and
  * results in the order in which they were asked for.
  *
- *   needs   tape/memory core/table
- *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_OP_guard
- *           ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub ADX_OP_mul_add
- *           ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL ADX_FUSES_MUL
- *           adx_rounded ADX_FUSED_CHAIN ADX_FUSED ADX_EVERY adx_row_of
+ *   needs   tape/memory
+ *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
+ *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
+ *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
  *           adx_allocator_or adx_make_room_for
  * ========================================================================== */
 
-/* --- operations -------------------------------------------------------------
- * The rows of the operator table come first. Behind them are the operations
- * that only partials need: the rows PARTIAL of core/operations, and a few
- * others. So a partial consists of nodes, and has partials itself.          */
+/* --- operations ----------------------------------------------------------- */
 
-// clang-format off
-#define ADX_CHAIN(ROW)                                                                                     \
-    ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
-#define ADX_OTHERS(ROW)                                                                                    \
-    ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
-    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
-    ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
-    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 )
-// clang-format on
-#define ADX_NO_ROW(...)
-#define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
-// The columns of the two differ, so a ROW may use the names only.
-#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)
-
-#define ADX_ENUM(name, ...) ADX_OP_##name,
 enum {
-    ADX_OP_BEFORE = ADREV_OP_COUNT - 1,
-    ADX_CHAIN(ADX_ENUM)
-    ADX_DERIVED(ADX_ENUM)
-    ADX_OP_COUNT,
     ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
     ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
@@ -533,83 +510,6 @@ enum {
     ADX_OP_mul_sub,                 // c - a * b
     ADX_OP_end
 };
-#undef ADX_ENUM
-
-enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
-
-// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
-// is a polynomial in u, with coefficients p[j]: each round differentiates all
-// terms p[j] u^j.
-static double adx_cot_derivative(int n, double x)
-{
-    const double pi = 3.14159265358979323846;
-    double p[ADX_REFLECTED + 2] = { 0, 1 };
-    double u = (double)adx_pi_cot_pi((ad_real)x);
-    double sum = 0;
-    for (int degree = 1; degree <= n; degree++) {
-        double q[ADX_REFLECTED + 2] = { 0 };
-        for (int j = 1; j <= degree; j++) {
-            q[j - 1] -= pi * pi * j * p[j];
-            q[j + 1] -= j * p[j];
-        }
-        memcpy(p, q, sizeof p);
-    }
-    for (int j = n + 1; j >= 0; j--)
-        sum = sum * u + p[j];
-    return sum;
-}
-
-// The derivative of order k of digamma. The recurrence raises x to at least
-// 15 + k, where the asymptotic series follows; the first term that is left out
-// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
-static ad_real adx_polygamma(ad_real k, ad_real x)
-{
-    static const double bernoulli[] = {     // B(2j)/(2j)!
-        1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-        -691.0 / 1307674368000, 1.0 / 74724249600, -3617.0 / 10670622842880000
-    };
-    double n = (double)k;
-    double z = (double)x;
-    double sum = 0;
-
-    if ((z <= 0 && z == floor(z)) || z != z)
-        return ADX_K(NAN);
-    if (z < -20 && n <= ADX_REFLECTED)
-        return (fmod(n, 2) == 0 ? 1 : -1) * adx_polygamma(k, 1 - x)
-             - (ad_real)adx_cot_derivative((int)n, z);
-    if (z < -1e6)
-        return ADX_K(NAN);
-    if (!(n <= 170))            // n! is infinite, and the recurrence endless
-        return ADX_K(NAN);
-    for (; z < 15 + n; z++)
-        sum += pow(z, -(n + 1));
-    double factorial = tgamma(n + 1);
-    double tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;
-    double rising = 1;          // (n + 1)(n + 2)...(n + 2j - 1)
-    for (size_t j = 1; j <= sizeof bernoulli / sizeof *bernoulli; j++) {
-        double i = 2 * (double)j;
-        rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);
-        tail += bernoulli[j - 1] * rising * pow(z, -(n + i));
-    }
-    return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
-}
-
-// adx_f_name(x, y, z): the value of an operation, whatever its arity.
-#define ADX_DEFINE(name, n, f, ...)                                         \
-    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
-        { (void)x; (void)y; (void)z; return f; }
-#define ADX_ARGUMENTS_1 (x)
-#define ADX_ARGUMENTS_2 (x, y)
-#define ADX_ARGUMENTS_3 (x, y, z)
-#define ADX_DEFINE_PARTIAL(name, n, ...)                                    \
-    ADX_DEFINE(name, n, adx_##name ADX_ARGUMENTS_##n, )
-ADX_CHAIN(ADX_DEFINE)
-ADX_OTHERS(ADX_DEFINE)
-ADX_PARTIALS(ADX_DEFINE_PARTIAL)
-#undef ADX_DEFINE
-#undef ADX_DEFINE_PARTIAL
-
-ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
 // A product and its sum stand in two functions: a compiler that contracts only
 // within an expression leaves them apart.
@@ -651,40 +551,6 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
-// ADX_DO(code, value), of x, y and z, for every operation of one result but
-// chain: whether a zero absorbs there is for the place of use to say.
-#define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
-#define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
-#define ADX_EVERY_DERIVED(name, ...)                                        \
-    ADX_DO(ADX_OP_##name, adx_f_##name(x, y, z))
-#define ADX_EVERY_COMPARISON(name, operator)                                \
-    ADX_DO(ADREV_OP_##name, x operator y)
-#define ADX_EVERY                                                           \
-    ADREV_OPS(ADX_EVERY_ROW) ADREV_STEPS(ADX_EVERY_STEP)                    \
-    ADREV_COMPARISONS(ADX_EVERY_COMPARISON) ADX_EVERY_STEP(detach, )        \
-    ADX_DERIVED(ADX_EVERY_DERIVED)
-
-#define ADX_CALL_TEXT_1 "(x)"
-#define ADX_CALL_TEXT_2 "(x, y)"
-#define ADX_CALL_TEXT_3 "(x, y, z)"
-
-// Name, arity, value and partials of an operation, as text.
-static const ad_op_info *adx_row_of(uint32_t op)
-{
-#define ADX_INFO(name, n, f, fx, fy, fz)                                    \
-    { #name, n, #f, { #fx, #fy, #fz }, { 0, 0, 0, 0, 0, 0 } },
-#define ADX_INFO_PARTIAL(name, n, fx, fy, fz, ...)                          \
-    { #name, n, "adx_" #name ADX_CALL_TEXT_##n, { #fx, #fy, #fz },          \
-      { 0, 0, 0, 0, 0, 0 } },
-    static const ad_op_info derived[] = {
-        ADX_CHAIN(ADX_INFO) ADX_OTHERS(ADX_INFO) ADX_PARTIALS(ADX_INFO_PARTIAL)
-    };
-#undef ADX_INFO
-#undef ADX_INFO_PARTIAL
-    return op < ADREV_OP_COUNT ? &ad_op_table()[op]
-                               : &derived[op - ADREV_OP_COUNT];
-}
-
 /* --- memory -------------------------------------------------------------- */
 
 // The allocator that is given, or that of the C library; NULL: there is none.
@@ -716,13 +582,14 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  * follow one another; what such a node needs beyond a node's fields is in
  * `many`.
  *
- *   needs   tape/memory function/api function/operations
+ *   needs   tape/memory core/derived core/cells function/api
+ *           function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
  *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
  *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
+ *           adx_seen_set adx_known_cell adx_cells adx_program
  *           adx_begin_program adx_drop_many adx_end_program adx_free_program
  *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
@@ -862,15 +729,6 @@ typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
-
-// One operation of a cell of the operator table. Its arguments are indices: 0
-// to 2 are the arguments of the operation whose partial the cell is, 3 is the
-// result of that operation, and from 4 on they are the terms before this one.
-typedef struct adx_term {
-    uint16_t op;                // or ADX_TERM_NUMBER
-    uint8_t arg[3];
-    ad_real v;
-} adx_term;
 
 // Cells that have been read: each is read once for a program.
 typedef struct adx_known_cell {
@@ -1383,25 +1241,12 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  * product x x becomes a square, whose adjoint is one term instead of two. (Its
  * factor 2 x overflows only where x x has overflowed long before.)
  *
- *   needs   tape/memory function/operations function/program function/unique
- *   offers  adx_compute adx_emit_of adx_emit adx_emit2 adx_emit_guard
- *           adx_append_many adx_numbers_of adx_single adx_is_single
- *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
- *           adx_emit_external
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique
+ *   offers  adx_emit_of adx_emit adx_emit2 adx_emit_guard adx_append_many
+ *           adx_numbers_of adx_single adx_is_single adx_emit_each
+ *           adx_emit_each2 adx_emit_fold adx_emit_product adx_emit_external
  * ========================================================================== */
-
-// The value of an operation, for use outside of replays.
-ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
-                                        ad_real z)
-{
-    switch (op) {
-#define ADX_DO(code, value) case code: return (ad_real)(value);
-    ADX_EVERY
-#undef ADX_DO
-    case ADX_OP_chain: return adx_f_chain(x, y, z);
-    default: return 0;
-    }
-}
 
 // Whether an operation has an identity without a constant: -(-x), c ? y : y.
 static bool adx_has_identity(uint32_t op)
@@ -1722,228 +1567,15 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 }
 
 /* === function/formulas ======================================================
- * The cells of the operator tables are C expressions. They are parsed here, by
- * recursive descent, and become nodes of a program. In this way partials enter
- * a program, and partials of partials.
+ * The cells of the operator tables become nodes of a program. In this way
+ * partials enter a program, and partials of partials.
  *
- *     choice   = either [ "?" choice ":" choice ]
- *     either   = both { "||" both }
- *     both     = relation { "&&" relation }
- *     relation = sum [ ("<" | ">" | "==" ...) sum ]
- *     sum      = product { ("+" | "-") product }
- *     product  = factor { ("*" | "/") factor }
- *     factor   = "-" factor | "(" choice ")" | number | x | y | z | v
- *              | name "(" choice { "," choice } ")"
- *
- *   needs   tape/memory function/operations function/program function/unique
+ *   needs   tape/memory core/cells function/program function/unique
  *           function/emit
- *   offers  adx_is_letter adx_is_digit adx_operation_named adx_read_decimal
- *           adx_partial_of
+ *   offers  adx_partial_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
-
-enum {
-    ADX_TERM_NUMBER = ADX_OP_COUNT,
-    ADX_TERM_FIRST = 4,
-    ADX_TERMS = 48              // of a cell, at most
-};
-
-typedef struct adx_formula {
-    const char *at;             // the rest of the text
-    adx_term term[ADX_TERMS];
-    uint8_t terms;
-    uint8_t result;
-    bool wrong;
-} adx_formula;
-
-static uint8_t adx_choice(adx_formula *f);
-
-// Appends a term; returns its index as an argument. No cell of the tables is
-// ever wrong: tests/function/function_ops.c reads all of them.
-static uint8_t adx_new_term(adx_formula *f, uint32_t op, uint8_t x, uint8_t y,
-                            uint8_t z, ad_real v)
-{
-    if (op > ADX_TERM_NUMBER || f->terms == ADX_TERMS) {
-        f->wrong = true;
-        return 0;
-    }
-    f->term[f->terms] = (adx_term){ (uint16_t)op, { x, y, z }, v };
-    return (uint8_t)(ADX_TERM_FIRST + f->terms++);
-}
-
-static void adx_blank(adx_formula *f)
-{
-    while (*f->at == ' ')
-        f->at++;
-}
-
-// Whether this text comes next, which is then passed over.
-static bool adx_next_is(adx_formula *f, const char *text)
-{
-    adx_blank(f);
-    size_t n = strlen(text);
-    if (strncmp(f->at, text, n) != 0)
-        return false;
-    f->at += n;
-    return true;
-}
-
-static bool adx_is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool adx_is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// The operation that the name of a function in a cell stands for, without its
-// prefix; ADX_OP_COUNT: none.
-static uint32_t adx_operation_named(const char *name, size_t n)
-{
-    static const char *const other[][2] = {
-        { "fabs", "abs" }, { "fmin", "min" }, { "fmax", "max" },
-        { "absorb", "chain" }
-    };
-    char word[24] = "";
-    memcpy(word, name, n < sizeof word ? n : sizeof word - 1);
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        if (strcmp(word, other[i][0]) == 0)
-            memcpy(word, other[i][1], strlen(other[i][1]) + 1);
-    uint32_t op = 0;
-    while (op < ADX_OP_COUNT && strcmp(adx_row_of(op)->name, word) != 0)
-        op++;
-    return op;
-}
-
-// A call in a cell, behind its "(": adm_sin(...), adx_gauss(...) or ADX_K(...).
-static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
-{
-    uint8_t arg[3] = { 0 };
-    size_t count = 0;
-    do
-        arg[count++] = adx_choice(f);
-    while (count < 3 && adx_next_is(f, ","));
-    adx_next_is(f, ")");
-    if (strncmp(name, "ADX_K", n) == 0)
-        return arg[0];
-    uint32_t op = adx_operation_named(name + 4, n - 4);
-    f->wrong |= op == ADX_OP_COUNT;
-    return adx_new_term(f, op, arg[0], arg[1], arg[2], 0);
-}
-
-// A decimal of the tables, whatever the locale's decimal point is. It is
-// correctly rounded if 19 digits decide what it is, and if the power of ten is
-// at most the 22nd, which a double holds exactly.
-static double adx_read_decimal(const char *at, const char **end)
-{
-    uint64_t digits = 0;
-    int power = 0;
-    bool point = false;
-    for (; adx_is_digit(*at) || (*at == '.' && !point); at++)
-        if (*at == '.')
-            point = true;
-        else if (digits < UINT64_C(1000000000000000000)) {
-            digits = 10 * digits + (uint64_t)(*at - '0');
-            power -= point;
-        } else
-            power += !point;
-    if (*at == 'e') {
-        bool below = *++at == '-';
-        int e = 0;
-        for (at += below || *at == '+'; adx_is_digit(*at); at++)
-            e = e < 1000 ? 10 * e + (*at - '0') : e;
-        power += below ? -e : e;
-    }
-    if (end != NULL)
-        *end = at;
-    // The digits in two parts, and what the quotient of the first leaves.
-    double scale = 1;
-    double high = (double)digits;
-    double low = (double)(int64_t)(digits - (uint64_t)high);
-    for (int i = power < 0 ? -power : power; i > 0; i--)
-        scale *= 10;
-    if (power >= 0)
-        return high * scale + low * scale;
-    double quotient = high / scale;
-    return quotient + (fma(-quotient, scale, high) + low) / scale;
-}
-
-// A name without "(" is x, y, z or, whatever else it is, v.
-static uint8_t adx_factor(adx_formula *f)
-{
-    adx_blank(f);
-    if (adx_next_is(f, "-")) {
-        uint8_t x = adx_factor(f);
-        return adx_new_term(f, ADREV_OP_neg, x, x, x, 0);
-    }
-    if (adx_next_is(f, "(")) {
-        uint8_t inner = adx_choice(f);
-        adx_next_is(f, ")");
-        return inner;
-    }
-    if (adx_is_digit(*f->at)) {
-        ad_real v = (ad_real)adx_read_decimal(f->at, &f->at);
-        return adx_new_term(f, ADX_TERM_NUMBER, 0, 0, 0, v);
-    }
-    const char *name = f->at;
-    while (adx_is_letter(*f->at) || adx_is_digit(*f->at))
-        f->at++;
-    size_t n = (size_t)(f->at - name);
-    if (adx_next_is(f, "("))
-        return adx_application(f, name, n);
-    return *name == 'x' ? 0 : *name == 'y' ? 1 : *name == 'z' ? 2 : 3;
-}
-
-// Binary operators of one level, from left to right.
-typedef struct adx_operator {
-    const char *text;
-    uint32_t op;
-} adx_operator;
-
-typedef uint8_t adx_part_fn(adx_formula *f);
-
-// Of two operators that begin alike, the longer one comes first in a table.
-static uint8_t adx_operators(adx_formula *f, adx_part_fn *part,
-                             const adx_operator *table, size_t n)
-{
-    uint8_t left = part(f);
-    size_t i = 0;
-    while (i < n)
-        if (adx_next_is(f, table[i].text)) {
-            left = adx_new_term(f, table[i].op, left, part(f), left, 0);
-            i = 0;
-        } else
-            i++;
-    return left;
-}
-
-#define ADX_LEVEL(name, part, ...)                                          \
-    static uint8_t name(adx_formula *f)                                     \
-    {                                                                       \
-        static const adx_operator table[] = { __VA_ARGS__ };                \
-        return adx_operators(f, part, table, sizeof table / sizeof *table); \
-    }
-ADX_LEVEL(adx_product_of, adx_factor, { "*", ADREV_OP_mul },
-          { "/", ADREV_OP_div })
-ADX_LEVEL(adx_sum_in, adx_product_of, { "+", ADREV_OP_add },
-          { "-", ADREV_OP_sub })
-ADX_LEVEL(adx_relation, adx_sum_in, { "<=", ADREV_OP_le },
-          { ">=", ADREV_OP_ge }, { "==", ADREV_OP_eq }, { "!=", ADREV_OP_ne },
-          { "<", ADREV_OP_lt }, { ">", ADREV_OP_gt })
-ADX_LEVEL(adx_all_of, adx_relation, { "&&", ADX_OP_and })
-ADX_LEVEL(adx_any_of, adx_all_of, { "||", ADX_OP_or })
-#undef ADX_LEVEL
-
-static uint8_t adx_choice(adx_formula *f)
-{
-    uint8_t condition = adx_any_of(f);
-    if (!adx_next_is(f, "?"))
-        return condition;
-    uint8_t yes = adx_choice(f);
-    adx_next_is(f, ":");
-    uint8_t no = adx_choice(f);
-    return adx_new_term(f, ADREV_OP_select, condition, yes, no, 0);
-}
 
 // Keeps the terms of a cell for the next time. Without memory nothing is lost:
 // the cell is then read again.
@@ -1977,10 +1609,7 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
         f->result = cell->result;
         return cell->terms > 0 ? p->cells->term + cell->first : f->term;
     }
-    f->at = adx_row_of(op)->partial[i];
-    f->terms = 0;
-    f->wrong = false;
-    f->result = adx_choice(f);
+    adx_parse_partial(op, (uint32_t)i, f);
     if (f->wrong)
         adx_spoil(p, ADREV_EHOOK);
     adx_keep_cell(p, op, i, f);
@@ -2015,8 +1644,8 @@ ADX_SELDOM_END
  * which the nodes that they need of the first one are copied. (Griewank &
  * Walther, chapter 3.)
  *
- *   needs   tape/memory function/operations function/program function/unique
- *           function/emit function/formulas
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique function/emit function/formulas
  *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
  *           adx_start_making adx_begin_making adx_take_range adx_own_range
  *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
@@ -2364,7 +1993,8 @@ ADX_SELDOM_END
  * it. Array nodes are treated the same way, range by range: their tangents are
  * array nodes.
  *
- *   needs   function/operations function/program function/emit function/copy
+ *   needs   core/derived function/operations function/program function/emit
+ *           function/copy
  *   offers  adx_tangent_node adx_make_tangent
  * ========================================================================== */
 
@@ -2551,8 +2181,8 @@ ADX_SELDOM_END
  *
  * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *
- *   needs   tape/memory function/operations function/program function/unique
- *           function/emit function/copy
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique function/emit function/copy
  *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
  *           adx_make_scalar
  * ========================================================================== */
@@ -3130,8 +2760,9 @@ ADX_SELDOM_END
  * The second half of this room divides an adjoint into a primal and a pullback,
  * and joins pullbacks of several steps of a loop.
  *
- *   needs   tape/memory function/operations function/program function/unique
- *           function/emit function/copy function/tangents function/adjoints
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique function/emit function/copy function/tangents
+ *           function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
  *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_primal
  *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
@@ -3528,9 +3159,9 @@ ADX_SELDOM_END
  * number of the program that the tape's value `id` became. Comparisons become
  * guards. Array statements become array nodes, several for some of them.
  *
- *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
- *           function/operations function/program function/unique function/emit
- *           function/copy
+ *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
+ *           function/api function/operations function/program function/unique
+ *           function/emit function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
  *           adx_record_operation adx_saved_call adx_call_rule adx_record_array
  *           adx_record_inputs adx_refuse_recording adx_record_outputs
@@ -4064,8 +3695,8 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *   5  A node that uses the result of the node before it is marked: it finds
  *      that result in a register.
  *
- *   needs   tape/memory tape/workspace function/operations function/program
- *           function/copy function/matrices
+ *   needs   tape/memory tape/workspace core/derived function/operations
+ *           function/program function/copy function/matrices
  *   offers  adx_machine adx_free_machine ADX_CODE ADX_AFTER_X ADX_AFTER_Y
  *           ADX_AFTER_Z ADX_CODES ADX_AFTER adx_make_machine
  * ========================================================================== */
@@ -4586,7 +4217,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
 /* === function/arrays ========================================================
  * Replay of array nodes, for one point and for lanes of points.
  *
- *   needs   array/operands array/linear array/sums function/api
+ *   needs   core/derived array/operands array/linear array/sums function/api
  *           function/operations function/program function/places
  *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
  * ========================================================================== */
@@ -4930,8 +4561,8 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/workspace function/api function/operations function/program
- *           function/places function/arrays
+ *   needs   tape/workspace core/derived function/api function/operations
+ *           function/program function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
  * ========================================================================== */
@@ -7001,9 +6632,9 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  * these, and so on. The depth is the order; at that depth only the value of a
  * partial is needed.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/emit function/formulas function/copy function/adjoints
- *           function/run function/functions
+ *   needs   tape/memory core/derived function/api function/operations
+ *           function/program function/emit function/formulas function/copy
+ *           function/adjoints function/run function/functions
  * ========================================================================== */
 
 // A program with its partials, and the coefficients of all its numbers.
@@ -7396,8 +7027,8 @@ ADX_SELDOM_END
  * the sets of inputs of such arguments are propagated forwards, and the pairs
  * are collected.
  *
- *   needs   tape/memory function/operations function/program function/emit
- *           function/formulas function/copy
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/emit function/formulas function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
  *           adx_jacobian_graph adx_hessian_graph
  * ========================================================================== */

@@ -72,6 +72,7 @@
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/call          a text as one statement of a recording
  *
  * and, if adrev_function.h has been included before:
  *
@@ -268,13 +269,43 @@ ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
                                      ad_real *f, ad_real *const g[]);
 
 // hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
-//
-//   returns      as above; ADREV_EEXTERNAL: a function of inputs whose second
-//                derivative is not known here, which are all but exp, sqr, fma
-//                and those that are linear
+// Every function has second derivatives: they are made of the formulas of its
+// first ones. An argument that stands for a whole number, as the exponent of
+// powi, is a constant.
 ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
+
+/* --- in a recording ------------------------------------------------------ */
+
+// y = f(x) as one statement on the current tape, with numbers in place of
+// arrays of ad_real. Inputs whose numbers are all constants get no adjoints.
+// t must outlive the recording, and functions that recorded the call
+// (adrev_function.h): do not free it before they are cleared, rewound or freed.
+// If it is given another size, relation, map or layout, sweeps and replays end
+// with ADREV_EEXTERNAL.
+//
+//   x            in    NULL in it only for an array without numbers
+//   y            out   NULL in it: that result is not wanted. An array of y may
+//                      lie where x does, but on no other one of y. Constants if
+//                      all numbers of x are
+//
+//   returns      as above; ADREV_ESHAPE: also where numbers of x that are no
+//                constants share a place (ad_tensor_layout). The tape goes on,
+//                as it was. But a function that is being recorded, or any tape
+//                with a trace hook, fails with the same status. Else the status
+//                of the tape, which a lack of its own memory fails, as in
+//                ad_external
+//   cost         the value. In each sweep the ad_tensor_vjp of inputs that are
+//                no constants, or the ad_tensor_jvp; in Hessians of a recorded
+//                function the ad_tensor_hvp, and a further ad_tensor_vjp
+//   memory       on the tape, a number for each number of x, about 100 bytes,
+//                and 4 for each operand, unless their ids are evenly spaced; in
+//                a call and in a sweep up to four times the arrays
+//   threads      any, each with a tape of its own, once t is bound; sweeps, too
+//   see          tests/tensor/call.c
+ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
+                                 ad_rev *const y[]);
 
 /* --- what it takes ------------------------------------------------------- */
 
@@ -3889,6 +3920,7 @@ struct ad_tensor {
     adx_tensor_code *code;      // machine code of the program, or NULL
     adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
     adx_spare numbers[ADX_TENSOR_SPARES];
+    uint64_t binding;           // times that this has become NULL
 };
 
 /* --- forms in sizes ------------------------------------------------------ */
@@ -3970,6 +4002,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
     t->program = NULL;
+    t->binding++;
 }
 
 static void adx_free_given(ad_tensor *t)
@@ -4832,13 +4865,14 @@ ADX_SELDOM_END
  * where it is written to the conditions of its own set: so no operation is done
  * with a 0 that is there for this reason.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/nests
+ *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
- *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_place_form adx_all_written adx_mark_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
+ *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
+ *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
+ *           adx_all_written adx_mark_written adx_join_sets adx_all_gone
+ *           adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4870,14 +4904,24 @@ typedef enum adx_value_kind {
     ADX_VALUE_SUM,              // of terms
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
+    ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST              // the largest, or least, factor of all points
 } adx_value_kind;
+
+// The derivative of a partial by argument `by`: the partial as terms, and which
+// of them move with the argument (core/cells).
+typedef struct adx_tensor_second {
+    uint32_t by;
+    uint64_t moving;
+    adx_formula cell;
+} adx_tensor_second;
 
 typedef struct adx_tensor_value {
     adx_value_kind kind;
     uint32_t order;             // of an input, a tangent, a weight
     uint32_t op;
     uint32_t which;
+    const adx_tensor_second *second;
     uint32_t dims;
     int64_t *low;               // [dims] of indices
     int64_t *extent;
@@ -4916,7 +4960,6 @@ struct adx_tensor_program {
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
     adx_shared_values *shared;
-    bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
     uint32_t *column_of;
@@ -6686,35 +6729,52 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// Whether a condition of one set, of which the other was made, is also in that.
-static bool adx_keeps_condition(const adx_set *to, const adx_set *s, uint32_t r)
+// Whether two sets have the same form in rows of theirs. Variables that only one
+// of them has are in none.
+static bool adx_is_same_form(const adx_set *one, uint32_t r, const adx_set *two,
+                             uint32_t q)
 {
-    const adx_set_row *row = &s->row[r];
-    bool found = false;
-    for (uint32_t q = 0; q < to->rows && !found; q++)
-        found = to->row[q].kind == row->kind && to->row[q].table == row->table
-             && to->row[q].bits == row->bits
-             && memcmp(adx_form_of(to, q), adx_form_of(s, r),
-                       (1 + s->vars) * sizeof *s->k) == 0;
-    return found;
+    const int64_t *a = adx_form_of(one, r);
+    const int64_t *b = adx_form_of(two, q);
+    bool same = a[0] == b[0];
+    for (uint32_t v = 0; same && (v < one->vars || v < two->vars); v++)
+        same = (v < one->vars ? a[1 + v] : 0) == (v < two->vars ? b[1 + v] : 0);
+    return same;
 }
 
-// Whether a term has no more conditions than a set that it was made in.
+static bool adx_is_same_condition(const adx_set *one, uint32_t r,
+                                  const adx_set *two, uint32_t q)
+{
+    const adx_set_row *a = &one->row[r];
+    const adx_set_row *b = &two->row[q];
+    return a->kind == b->kind && a->table == b->table && a->bits == b->bits
+        && adx_is_same_form(one, r, two, q)
+        && (a->kind != ADX_ROW_VALUE
+            || adx_is_same_form(one, a->at, two, b->at));
+}
+
+static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
+{
+    while (r < s->rows && s->row[r].kind <= ADX_ROW_FORM)
+        r++;
+    return r;
+}
+
+// Whether a term has the conditions and bounds of a set that it was made in. (A
+// condition may have taken the place of a weaker one.)
 static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
 {
-    int more = 0;
-    bool same = s->vars <= term->set->vars;
-    for (uint32_t r = 0; r < s->rows && same; r++)
-        if (s->row[r].kind > ADX_ROW_FORM) {
-            same = same && adx_keeps_condition(term->set, s, r);
-            more--;
-        }
-    for (uint32_t r = 0; r < term->set->rows; r++)
-        more += term->set->row[r].kind > ADX_ROW_FORM;
-    same = same && more == 0;
+    const adx_set *set = term->set;
+    uint32_t q = adx_next_condition(set, 0);
+    uint32_t r = adx_next_condition(s, 0);
+    bool same = true;
+    for (; same && r < s->rows && q < set->rows;
+         r = adx_next_condition(s, r + 1), q = adx_next_condition(set, q + 1))
+        same = adx_is_same_condition(s, r, set, q);
+    same = same && r == s->rows && q == set->rows;
     for (uint32_t v = 0; v < s->vars && same; v++)
-        same = s->low[v] == term->set->low[v] && s->high[v] == term->set->high[v]
-            && s->gone[v] == term->set->gone[v];
+        same = s->low[v] == set->low[v] && s->high[v] == set->high[v]
+            && s->gone[v] == set->gone[v];
     return same;
 }
 
@@ -7464,8 +7524,8 @@ ADX_SELDOM_END
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/binding tensor/programs
- *           tensor/sharing
+ *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/binding
+ *           tensor/programs tensor/sharing
  *   offers  adx_same_rows adx_need_all adx_derive_program
  * ========================================================================== */
 
@@ -7629,24 +7689,69 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// A partial that depends on inputs: its own derivative is not known.
-static void adx_note_curved(ad_tensor *t, const adx_tensor_value *partial)
+// The derivative of a partial by argument `by`, at the points of a set. 0: it is
+// 0 everywhere, or there is no memory. An argument without a partial is a whole
+// number, as that of powi, and a constant in other partials, too.
+static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
+                              const adx_set *s)
 {
-    for (uint32_t i = 0; i < partial->term[0].factors; i++)
-        t->program->curved = t->program->curved
-            || adx_tensor_value_at(t, partial->term[0].factor[i].value)
-                   ->tangent != 0;
+    const adx_tensor_value like = *adx_tensor_value_at(t, partial);
+    const adx_tensor_term of = like.term[0];
+    adx_tensor_second *second = !adx_has_partial_text(like.op, by) ? NULL
+                              : ADX_GET(&t->arena, 1, adx_tensor_second);
+    if (second == NULL)
+        return 0;
+    adx_parse_partial(like.op, like.which, &second->cell);
+    second->by = by;
+    second->moving = adx_moving_terms(
+        &second->cell, (uint64_t)1 << by | (uint64_t)1 << ADX_TERM_VALUE);
+    if (second->cell.wrong)     // no row of the table is
+        adx_arena_fail(&t->arena, ADREV_EEXTERNAL);
+    if ((second->moving >> second->cell.result & 1) == 0)
+        return 0;
+    uint32_t value = adx_value_like(t, partial, ADX_VALUE_SECOND);
+    if (value == 0)
+        return 0;
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    v->op = like.op;
+    v->which = like.which;
+    v->second = second;
+    adx_tensor_term *term = adx_new_tensor_term(t, value, s, of.out, 1);
+    for (uint32_t i = 0; i < of.factors; i++)
+        adx_add_factor(term, of.factor[i]);
+    adx_finish_value(t, value);
+    return value;
+}
+
+static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
+    for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access moved = {
+            adx_tensor_value_at(t, of.factor[i].value)->tangent,
+            of.factor[i].row
+        };
+        adx_set *s = moved.value == 0 ? NULL : adx_copy_set(of.set);
+        if (s == NULL || !adx_restrict(t, &s, moved) || s->empty)
+            continue;
+        const adx_access second = { adx_second_of(t, value, i, s), of.out };
+        uint32_t to = second.value == 0 ? 0 : adx_tangent_value(t, value);
+        adx_tensor_term *term = to == 0 ? NULL
+                              : adx_new_tensor_term(t, to, s, of.out, 1);
+        adx_add_factor(term, second);
+        adx_add_factor(term, moved);
+    }
 }
 
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
-    if (v->kind == ADX_VALUE_PARTIAL)
-        adx_note_curved(t, v);
-    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT || v->kind == ADX_VALUE_PARTIAL)
+    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT)
         return;
     if (v->kind == ADX_VALUE_ROW && v->terms > 0)
         adx_tangent_of_row(t, value);
+    else if (v->kind == ADX_VALUE_PARTIAL)
+        adx_tangent_of_partial(t, value);
     else if (v->kind == ADX_VALUE_MOST)
         adx_tangent_of_most(t, value);
     else
@@ -7837,7 +7942,6 @@ static void adx_derive_program(ad_tensor *t)
             adx_complete_value(t, p->adjoint_in[i]);
         }
     }
-    p->curved = false;
     adx_derive_adjoints(t, tangents);
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         p->second_in[i] = p->adjoint_in[i] == 0 ? 0
@@ -7882,15 +7986,16 @@ ADX_SELDOM_BEGIN
 
 // Least points of a part. Other numbers of points follow from it: of a value
 // that is worth a fork, of a part with sums of its own, for each number of such
-// sums (they are soon added then), and within one pass of the levels that each
-// part runs through.
+// sums (they are soon added then, and are no sums that code writes out), and
+// within one pass of the levels that each part runs through.
 #ifndef ADX_PART_LEAST
 #define ADX_PART_LEAST 4096
 #endif
 #define ADX_FORK_LEAST ((uint64_t)ADX_PART_LEAST * 8)
 #define ADX_SUMS_LEAST ((uint64_t)ADX_PART_LEAST * 4)
-#define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2)
+#define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2 + 64)
 #define ADX_PASS_LEAST ((uint64_t)ADX_PART_LEAST / 64 + 1)
+#define ADX_SUMS_MOST  1024     // numbers
 #define ADX_PARTS_MOST 64
 
 typedef enum adx_cut_kind {
@@ -8368,7 +8473,7 @@ static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
     if (v->kind != ADX_VALUE_SUM || adx_picks_any(v)
         || best->parts >= ADX_PARTS_MOST / 4
         || points < 2 * ADX_SUMS_LEAST
-        || points / ADX_SUMS_EACH < v->span)
+        || points / ADX_SUMS_EACH < v->span || v->span > ADX_SUMS_MOST)
         return true;
     c.term = ADX_GET(&t->arena, v->terms, adx_term_cut);
     if (c.term == NULL)
@@ -9240,9 +9345,10 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   tape/workspace array/sums tensor/api tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/parts tensor/matrices
+ *   needs   tape/workspace core/derived core/cells array/sums tensor/api
+ *           tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/derive tensor/parts
+ *           tensor/matrices
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
  *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
@@ -9647,19 +9753,28 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static ad_real adx_row_partial(uint32_t op, uint32_t which, ad_real x,
-                               ad_real y, ad_real z, ad_real v)
+// The derivative of a partial by argument `by`: a dual number's way through the
+// text of the partial, which depends on the argument, and on the result, which
+// depends on it as well.
+static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
+                              ad_real v)
 {
-    switch (op) {
-#define ADX_CASE(name, ...)                                                 \
-    case ADREV_OP_##name:                                                   \
-        return which == 0 ? adx_fx_##name(x, y, z, v)                       \
-             : which == 1 ? adx_fy_##name(x, y, z, v)                       \
-                          : adx_fz_##name(x, y, z, v);
-    ADREV_OPS(ADX_CASE)
-#undef ADX_CASE
-    }
-    return 0;
+    const adx_tensor_second *s = row->second;
+    const ad_real value[] = { x[0], x[1], x[2], v };
+    ad_real dot[] = { 0, 0, 0, 0 };
+    dot[s->by] = 1;
+    dot[3] = adx_partial_at(row->op, s->by, x[0], x[1], x[2], v);
+    return adx_cell_tangent(&s->cell, s->moving, value, dot);
+}
+
+// What a row, or a partial of it, is of the arguments.
+static ad_real adx_row_of_values(const adx_tensor_value *row,
+                                 const ad_real x[3])
+{
+    ad_real v = adx_compute(row->op, x[0], x[1], x[2]);
+    return row->kind == ADX_VALUE_SECOND ? adx_row_second(row, x, v)
+         : row->kind == ADX_VALUE_PARTIAL
+         ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
 }
 
 // Comparisons are rows of texts, too: 1 or 0.
@@ -9685,8 +9800,8 @@ static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
         from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
         step[f] = loop ? l->factor[f].step : 0;
     }
-    bool partial = e->value->kind == ADX_VALUE_PARTIAL;
     for (int64_t i = 0; i < n; i++) {
+<<<<<<< HEAD
         ad_real a = from[0][i * step[0]];
         ad_real b = from[1][i * step[1]];
         ad_real c = from[2][i * step[2]];
@@ -9694,6 +9809,11 @@ static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
         out[loop ? i * l->out.step : 0] =
             partial ? adx_row_partial(e->value->op, e->value->which, a, b, c, v)
                     : v;
+=======
+        const ad_real a[] = { from[0][i * step[0]], from[1][i * step[1]],
+                              from[2][i * step[2]] };
+        out[loop ? i * l->out.step : 0] = adx_row_of_values(e->value, a);
+>>>>>>> main
     }
     return true;
 }
@@ -9980,17 +10100,21 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
     e->out = e->base[value];
     if (v->size == 0)
         return;
-    if (v->cut != NULL && v->cut->kind == ADX_CUT_SUMS) {
-        adx_run_sums(e);
-        return;
-    }
+    bool sums = v->cut != NULL && v->cut->kind == ADX_CUT_SUMS;
     bool parts = v->cut != NULL && e->shares;
-    if (!parts || v->cut->kind == ADX_CUT_POINTS)
+    uint32_t lacking = 0;
+    for (uint32_t j = 0; j < v->terms; j++)
+        lacking += adx_is_nothing(e, &v->term[j]);
+    if (!sums && (!parts || v->cut->kind == ADX_CUT_POINTS))
         adx_clear_value(e);
-    if (parts)
+    if (sums)
+        adx_run_sums(e);
+    else if (parts)
         adx_do_parts(v->cut->parts, adx_run_part_at, e);
     else
         adx_run_terms(e);
+    if (lacking > 0 && lacking == v->terms)     // times infinity it is 0, too
+        e->base[value] = NULL;
 }
 
 /* === tensor/queries =========================================================
@@ -10000,6 +10124,7 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run
+ *   offers  adx_tensor_arrays adx_evaluate_tensor
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -10533,9 +10658,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
     const adx_tensor_arrays a = {
         .part = ADREV_TENSOR_HVP, .x = x, .v = v, .w = w, .hv = hv
     };
-    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
-    return status != ADREV_OK ? status
-         : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);
+    return adx_evaluate_tensor(t, &a);
 }
 
 /* --- counts -------------------------------------------------------------- */
@@ -10610,8 +10733,6 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    if (part == ADREV_TENSOR_HVP && p->curved)
-        return ADREV_EEXTERNAL;
     const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
                            : part == ADREV_TENSOR_JVP ? p->tangent_out
                            : part == ADREV_TENSOR_VJP ? p->adjoint_in
@@ -10641,6 +10762,458 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
         status = ADREV_ENOMEM;
     adx_drop(&t->memory, e.needed);
     adx_drop(&t->memory, e.x);
+    return status;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/call ============================================================
+ * A text as one statement on the tape: an external statement, whose operands
+ * are the numbers of its inputs, array by array, each in the order of its
+ * indices. Inputs that are constants are no operands. With the statement the
+ * values of all inputs are saved; a sweep computes from them what else it
+ * needs. A replay has the operands' values of its own point.
+ *
+ *   needs   tape/layout tape/memory array/linear tensor/api tensor/arena
+ *           tensor/sets tensor/binding tensor/programs tensor/sharing
+ *           tensor/queries
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- arrays, number by number -----------------------------------------------
+ * `dense` are numbers one behind the other; `laid` is an array with strides,
+ * from the number at its least indices.                                     */
+
+typedef void adx_place_fn(void *user, ptrdiff_t at);
+
+// Visits all numbers in the order of indices.
+static void adx_each_place(const adx_tensor_value *v, uint32_t dim,
+                           ptrdiff_t at, adx_place_fn *visit, void *user)
+{
+    if (v->size == 0)
+        return;
+    if (dim == v->dims) {
+        visit(user, at);
+        return;
+    }
+    for (int64_t i = 0; i < v->extent[dim]; i++)
+        adx_each_place(v, dim + 1, at + (ptrdiff_t)i * v->stride[dim], visit,
+                       user);
+}
+
+typedef struct adx_carrying {
+    const ad_real *from;
+    ad_real *to;
+    bool add;
+} adx_carrying;
+
+static void adx_lay_number(void *user, ptrdiff_t at)
+{
+    adx_carrying *k = (adx_carrying *)user;
+    k->to[at] = *k->from++;
+}
+
+static void adx_collect_number(void *user, ptrdiff_t at)
+{
+    adx_carrying *k = (adx_carrying *)user;
+    *k->to = k->add ? *k->to + k->from[at] : k->from[at];
+    k->to++;
+}
+
+typedef struct adx_naming {
+    const ad_rev *from;
+    ad_rev *to;
+    bool active;                // one of them is no constant
+} adx_naming;
+
+static void adx_take_operand(void *user, ptrdiff_t at)
+{
+    adx_naming *k = (adx_naming *)user;
+    k->active = k->active || k->from[at].job != 0;
+    *k->to++ = k->from[at];
+}
+
+static void adx_give_result(void *user, ptrdiff_t at)
+{
+    adx_naming *k = (adx_naming *)user;
+    k->to[at] = *k->from++;
+}
+
+/* --- what is saved ------------------------------------------------------- */
+
+// Behind it lie the values of all inputs, dense; then, for each input, whether
+// its numbers are operands, and for each result, whether it is wanted.
+typedef struct adx_tensor_call {
+    ad_tensor *t;
+    uint64_t binding;           // of t: its sizes must be the same in a sweep
+    size_t values;
+    size_t n, m;                // operands, results
+} adx_tensor_call;
+
+static ad_real *adx_call_values_of(const adx_tensor_call *c)
+{
+    return (ad_real *)(c + 1);
+}
+
+static bool *adx_call_operands(const adx_tensor_call *c)
+{
+    return (bool *)(adx_call_values_of(c) + c->values);
+}
+
+static bool *adx_call_wanted(const adx_tensor_call *c)
+{
+    return adx_call_operands(c) + c->t->tree.inputs;
+}
+
+/* --- an evaluation ------------------------------------------------------- */
+
+// Arrays of one evaluation, with the strides of the text's arrays.
+typedef struct adx_call_arrays {
+    const adx_tensor_call *c;
+    ad_real **array;            // pointers that are left
+    ad_real *at;                // memory that is left
+} adx_call_arrays;
+
+// Inputs, or results, of the call.
+typedef struct adx_call_side {
+    const uint32_t *value;
+    const bool *chosen;
+    uint32_t n;
+} adx_call_side;
+
+static adx_call_side adx_inputs_of(const adx_tensor_call *c)
+{
+    return (adx_call_side){ c->t->program->input, adx_call_operands(c),
+                            c->t->tree.inputs };
+}
+
+static adx_call_side adx_outs_of(const adx_tensor_call *c)
+{
+    return (adx_call_side){ c->t->program->out, adx_call_wanted(c),
+                            c->t->tree.outs };
+}
+
+static uint64_t adx_span_of_side(const adx_tensor_call *c,
+                                 const adx_call_side *side)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < side->n; i++)
+        sum += adx_tensor_value_at(c->t, side->value[i])->span;
+    return sum;
+}
+
+// Room for the arrays of a side that are chosen; NULL: not wanted.
+static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
+{
+    ad_real **to = r->array;
+    r->array += side->n;
+    for (uint32_t i = 0; i < side->n; i++) {
+        const adx_tensor_value *v = adx_tensor_value_at(r->c->t,
+                                                        side->value[i]);
+        to[i] = side->chosen[i] ? r->at + v->first : NULL;
+        r->at += v->span;
+    }
+    return to;
+}
+
+// The same with numbers; an array of zeros is NULL.
+static ad_real **adx_filled_arrays(adx_call_arrays *r,
+                                   const adx_call_side *side,
+                                   const ad_real dense[])
+{
+    ad_real **to = adx_empty_arrays(r, side);
+    for (uint32_t i = 0; i < side->n; i++) {
+        const adx_tensor_value *v = adx_tensor_value_at(r->c->t,
+                                                        side->value[i]);
+        adx_carrying k = { dense, to[i], false };
+        if (to[i] == NULL)
+            continue;
+        if (adx_zeros((size_t)v->size, dense))
+            to[i] = NULL;
+        else
+            adx_each_place(v, 0, 0, adx_lay_number, &k);
+        dense += v->size;
+    }
+    return to;
+}
+
+// The inputs: operands from x, if that is given, the others as they were saved.
+static ad_real **adx_input_arrays(adx_call_arrays *r, const ad_real x[])
+{
+    const adx_call_side side = adx_inputs_of(r->c);
+    const ad_real *saved = adx_call_values_of(r->c);
+    ad_real **to = r->array;
+    r->array += side.n;
+    for (uint32_t i = 0; i < side.n; i++) {
+        const adx_tensor_value *v = adx_tensor_value_at(r->c->t, side.value[i]);
+        bool moved = x != NULL && side.chosen[i];
+        to[i] = r->at + v->first;
+        adx_carrying k = { moved ? x : saved, to[i], false };
+        adx_each_place(v, 0, 0, adx_lay_number, &k);
+        r->at += v->span;
+        saved += v->size;
+        x = moved ? x + v->size : x;
+    }
+    return to;
+}
+
+static void adx_collect(const adx_tensor_call *c, const adx_call_side *side,
+                        ad_real *const from[], ad_real dense[], bool add)
+{
+    adx_carrying k = { NULL, dense, add };
+    for (uint32_t i = 0; from != NULL && i < side->n; i++)
+        if (from[i] != NULL) {
+            k.from = from[i];
+            adx_each_place(adx_tensor_value_at(c->t, side->value[i]), 0, 0,
+                           adx_collect_number, &k);
+        }
+}
+
+#define ADX_AS_GIVEN(arrays) ((const ad_real *const *)(arrays))
+
+// Computes what is asked for, at the point of the recording or (x) another one;
+// add: xb is added to.
+static bool adx_run_at_point(adx_call_arrays *r, const ad_external_point *at,
+                         bool add)
+{
+    const adx_tensor_call *c = r->c;
+    const adx_call_side in = adx_inputs_of(c);
+    const adx_call_side out = adx_outs_of(c);
+    adx_tensor_arrays a = { .x = ADX_AS_GIVEN(adx_input_arrays(r, at->x)) };
+    if (at->xd != NULL)
+        a.v = ADX_AS_GIVEN(adx_filled_arrays(r, &in, at->xd));
+    if (at->yb != NULL)
+        a.w = ADX_AS_GIVEN(adx_filled_arrays(r, &out, at->yb));
+    a.y = at->y == NULL ? NULL : adx_empty_arrays(r, &out);
+    a.dy = at->yd == NULL ? NULL : adx_empty_arrays(r, &out);
+    a.dx = at->xb == NULL ? NULL : adx_empty_arrays(r, &in);
+    a.hv = at->xbd == NULL ? NULL : adx_empty_arrays(r, &in);
+    if (adx_evaluate_tensor(c->t, &a) != ADREV_OK)
+        return false;
+    adx_collect(c, &out, a.y, at->y, false);
+    adx_collect(c, &out, a.dy, at->yd, false);
+    adx_collect(c, &in, a.dx, at->xb, add);
+    adx_collect(c, &in, a.hv, at->xbd, false);
+    if (at->ybd == NULL || adx_zeros(c->m, at->ybd))
+        return true;
+    // the tangents of the adjoints of the results, as adjoints
+    const adx_tensor_arrays more = {
+        .x = a.x, .w = ADX_AS_GIVEN(adx_filled_arrays(r, &out, at->ybd)),
+        .dx = a.hv
+    };
+    bool ok = adx_evaluate_tensor(c->t, &more) == ADREV_OK;
+    if (ok)
+        adx_collect(c, &in, a.hv, at->xbd, true);
+    return ok;
+}
+
+static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
+                        bool add)
+{
+    const ad_tensor *t = c->t;
+    if (t->program == NULL || t->binding != c->binding)
+        return false;
+    const adx_call_side in = adx_inputs_of(c);
+    const adx_call_side out = adx_outs_of(c);
+    uint64_t room = 4 * (adx_span_of_side(c, &in) + adx_span_of_side(c, &out));
+    adx_call_arrays r = { .c = c };
+    ad_real **arrays = (ad_real **)adx_take(
+        &t->memory, 4 * ((size_t)in.n + out.n), sizeof *arrays);
+    ad_real *memory = room > SIZE_MAX ? NULL
+        : (ad_real *)adx_take(&t->memory, (size_t)room, sizeof *memory);
+    r.array = arrays;
+    r.at = memory;
+    bool ok = arrays != NULL && memory != NULL && adx_run_at_point(&r, at, add);
+    adx_drop(&t->memory, arrays);
+    adx_drop(&t->memory, memory);
+    return ok;
+}
+
+/* --- the rule ------------------------------------------------------------ */
+
+static bool adx_tensor_pullback(const void *saved, size_t m, const ad_real dy[],
+                                size_t n, ad_real dx[])
+{
+    const ad_external_point at = { .n = n, .m = m, .yb = dy, .xb = dx };
+    return adx_call_at((const adx_tensor_call *)saved, &at, true);
+}
+
+static bool adx_tensor_pushforward(const void *saved, size_t n,
+                                   const ad_real dx[], size_t m, ad_real dy[])
+{
+    const ad_external_point at = { .n = n, .m = m, .xd = dx, .yd = dy };
+    return adx_call_at((const adx_tensor_call *)saved, &at, false);
+}
+
+static bool adx_tensor_replay(const void *saved, const ad_external_point *at)
+{
+    return adx_call_at((const adx_tensor_call *)saved, at, false);
+}
+
+static const ad_external_rule adx_tensor_rule = {
+    .name = "tensor", .pullback = adx_tensor_pullback,
+    .pushforward = adx_tensor_pushforward, .replay = adx_tensor_replay
+};
+
+/* --- the statement ------------------------------------------------------- */
+
+static bool adx_lacks_input(const ad_tensor *t, const ad_rev *const x[])
+{
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        if ((x == NULL || x[i] == NULL)
+            && adx_tensor_value_at(t, t->program->input[i])->size > 0)
+            return true;
+    return false;
+}
+
+// Memory of a call while it is made.
+typedef struct adx_calling {
+    adx_tensor_call *c;
+    size_t bytes;               // of what is saved
+    ad_rev *operand;
+    ad_rev *result;
+    ad_real *v;                 // of results
+} adx_calling;
+
+// Numbers of all arrays of a side, or of those that are given.
+static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
+                                 uint32_t n, ad_rev *const given[])
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (given == NULL || given[i] != NULL)
+            sum += adx_tensor_value_at(t, value[i])->size;
+    return sum;
+}
+
+// False: no memory.
+static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
+{
+    const adx_tensor_program *p = t->program;
+    size_t flags = (size_t)t->tree.inputs + t->tree.outs;
+    uint64_t in = adx_size_of_side(t, p->input, t->tree.inputs, NULL);
+    uint64_t out = adx_size_of_side(t, p->out, t->tree.outs, y);
+    if (in > SIZE_MAX / 64 - flags || out > SIZE_MAX / 64)
+        return false;
+    k->bytes = sizeof *k->c + (size_t)in * sizeof(ad_real) + flags;
+    k->c = (adx_tensor_call *)adx_take(&t->memory, k->bytes, 1);
+    k->operand = (ad_rev *)adx_take(&t->memory, (size_t)in, sizeof *k->operand);
+    k->result = (ad_rev *)adx_take(&t->memory, (size_t)out, sizeof *k->result);
+    k->v = (ad_real *)adx_take(&t->memory, (size_t)out, sizeof *k->v);
+    if (k->c == NULL || k->operand == NULL || k->result == NULL || k->v == NULL)
+        return false;
+    memset(k->c, 0, k->bytes);
+    k->c->t = t;
+    k->c->binding = t->binding;
+    k->c->values = (size_t)in;
+    k->c->m = (size_t)out;
+    for (uint32_t i = 0; i < t->tree.outs; i++)
+        adx_call_wanted(k->c)[i] = y[i] != NULL;
+    return true;
+}
+
+static void adx_end_call(const adx_calling *k, const ad_tensor *t)
+{
+    adx_drop(&t->memory, k->c);
+    adx_drop(&t->memory, k->operand);
+    adx_drop(&t->memory, k->result);
+    adx_drop(&t->memory, k->v);
+}
+
+typedef struct adx_taking_places {
+    adx_bitmap *taken;
+    ptrdiff_t first;
+} adx_taking_places;
+
+static void adx_take_place(void *user, ptrdiff_t at)
+{
+    const adx_taking_places *k = (const adx_taking_places *)user;
+    adx_set_bit(k->taken, (uint64_t)(at + k->first));
+}
+
+// Whether all numbers of an array have places of their own, as those of an
+// adjoint must: only a layout of the caller's can be another one.
+static ad_status adx_check_places(const ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_arena a = { .memory = &t->memory };
+    if (t->given.stride[v->array] == NULL)
+        return ADREV_OK;
+    adx_taking_places k = { adx_new_bitmap(&a, v->span), v->first };
+    if (k.taken != NULL)
+        adx_each_place(v, 0, 0, adx_take_place, &k);
+    ad_status status = a.status != ADREV_OK ? a.status
+                     : k.taken->set == v->size ? ADREV_OK : ADREV_ESHAPE;
+    adx_free_arena(&a);
+    return status;
+}
+
+// Values of all inputs, and those that are operands.
+static ad_status adx_take_operands(const adx_calling *k,
+                                   const ad_rev *const x[])
+{
+    adx_tensor_call *c = k->c;
+    ad_real *value = adx_call_values_of(c);
+    ad_status status = ADREV_OK;
+    for (uint32_t i = 0; i < c->t->tree.inputs && status == ADREV_OK; i++) {
+        const adx_tensor_value *v =
+            adx_tensor_value_at(c->t, c->t->program->input[i]);
+        adx_naming from = { x == NULL ? NULL : x[i], k->operand + c->n, false };
+        adx_each_place(v, 0, 0, adx_take_operand, &from);
+        for (size_t j = 0; j < v->size; j++)
+            *value++ = k->operand[c->n + j].v;
+        adx_call_operands(c)[i] = from.active;
+        c->n += from.active ? (size_t)v->size : 0;
+        status = from.active ? adx_check_places(c->t, v) : ADREV_OK;
+    }
+    return status;
+}
+
+static void adx_give_results(const adx_calling *k, ad_rev *const y[])
+{
+    const adx_call_side out = adx_outs_of(k->c);
+    adx_naming to = { k->result, NULL, false };
+    for (uint32_t i = 0; i < out.n; i++)
+        if (out.chosen[i]) {
+            to.to = y[i];
+            adx_each_place(adx_tensor_value_at(k->c->t, out.value[i]), 0, 0,
+                           adx_give_result, &to);
+        }
+}
+
+static ad_status adx_call_tensor(ad_tensor *t, const ad_rev *const x[],
+                                 ad_rev *const y[])
+{
+    adx_calling k = { NULL, 0, NULL, NULL, NULL };
+    ad_status status = adx_begin_call(&k, t, y) ? ADREV_OK : ADREV_ENOMEM;
+    bool wanted = status == ADREV_OK && k.c->m > 0;
+    if (wanted)
+        status = adx_take_operands(&k, x);
+    if (wanted && status == ADREV_OK) {
+        const ad_external_point at = { .m = k.c->m, .y = k.v };
+        status = adx_call_at(k.c, &at, false) ? ADREV_OK : ADREV_ENOMEM;
+    }
+    if (wanted && status == ADREV_OK) {
+        status = (ad_external)(&adx_tensor_rule, k.c, k.bytes, k.c->n,
+                               k.operand, k.c->m, k.v, k.result);
+        adx_give_results(&k, y);
+    }
+    adx_end_call(&k, t);
+    return status;
+}
+
+// In a function that is being recorded, results that are left as they were
+// would be wrong at every point: that recording fails.
+ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
+                                 ad_rev *const y[])
+{
+    ad_status status = ad_tensor_bind(t, NULL);
+    if (status == ADREV_OK && adx_lacks_input(t, x))
+        status = ADREV_ESHAPE;
+    if (status == ADREV_OK && y != NULL)
+        status = adx_call_tensor(t, x, y);
+    if (status != ADREV_OK && adx_now.tape != NULL && adx_now.trace)
+        adx_fail(adx_now.tape, status);
     return status;
 }
 
@@ -10972,7 +11545,8 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
                       1 + v->dims + ADX_LOOKUPS_MOST, 0 };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
-        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
+        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+            && v->kind != ADX_VALUE_SECOND))
         return NULL;
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
     if (k.to->piece == NULL || !adx_make_box(a, v->dims, &k.to->core)
@@ -10998,9 +11572,9 @@ ADX_SELDOM_END
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   code/text tensor/api tensor/arena tensor/sets tensor/binding
- *           tensor/programs tensor/sharing tensor/derive tensor/run
- *           tensor/pointwise
+ *   needs   core/derived core/cells code/text tensor/api tensor/arena
+ *           tensor/sets tensor/binding tensor/programs tensor/sharing
+ *           tensor/derive tensor/run tensor/pointwise
  *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
  *           adx_is_computed_by adx_is_stored adx_fuse_part
  * ========================================================================== */
@@ -11040,17 +11614,41 @@ typedef struct adx_fusion {
 
 static const char *adx_formula_of(const adx_tensor_value *v)
 {
-    const ad_op_info *row = &ad_op_table()[v->op];
+    const ad_op_info *row = adx_row_of(v->op);
     return v->kind == ADX_VALUE_PARTIAL ? row->partial[v->which] : row->value;
+}
+
+// Whether the derivative of a partial has C text: all that its terms call.
+static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
+{
+    for (uint8_t k = 0; k < s->cell.terms; k++) {
+        const adx_term *term = &s->cell.term[k];
+        if (term->op == ADX_TERM_NUMBER)
+            continue;
+        const ad_op_info *row = adx_row_of(term->op);
+        if (!adx_mark_helpers(row->value, helper))
+            return false;
+        for (int i = 0; i < row->arity; i++)
+            if ((s->moving >> term->arg[i] & 1) != 0
+                && !adx_mark_helpers(row->partial[i], helper))
+                return false;
+    }
+    return true;
 }
 
 // Whether the formulas of a value have C text.
 static bool adx_is_spelled(const adx_tensor_value *v)
 {
     bool helper[ADX_HELPER_COUNT] = {0};
-    return (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL)
-        || (adx_mark_helpers(ad_op_table()[v->op].value, helper)
-            && adx_mark_helpers(adx_formula_of(v), helper));
+    if (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+        && v->kind != ADX_VALUE_SECOND)
+        return true;
+    return adx_mark_helpers(adx_row_of(v->op)->value, helper)
+        && adx_mark_helpers(adx_formula_of(v), helper)
+        && (v->kind != ADX_VALUE_SECOND
+            || (adx_mark_helpers(adx_row_of(v->op)->partial[v->second->by],
+                                 helper)
+                && adx_is_second_spelled(v->second, helper)));
 }
 
 /* --- who reads ----------------------------------------------------------- */
@@ -11389,9 +11987,9 @@ ADX_SELDOM_END
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number.
  *
- *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/sharing tensor/parts tensor/run
- *           tensor/pointwise tensor/fusion
+ *   needs   core/derived core/cells code/text tensor/arena tensor/sets
+ *           tensor/nests tensor/programs tensor/sharing tensor/parts
+ *           tensor/run tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
  * ========================================================================== */
@@ -11724,7 +12322,7 @@ static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
     return x;
 }
 
-static void adx_take_operands(adx_emission *e, uint32_t by,
+static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_spot_of *at,
                               const adx_tensor_term *term, adx_numbers_read *to)
 {
@@ -11810,31 +12408,108 @@ static bool adx_mentions_result(const char *text)
     return false;
 }
 
-// A function, or its partial, as number v`result`.
+// A formula of numbers, as a new number.
+static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
+                                   adx_numbers_read *o)
+{
+    adx_say_indent(e);
+    adx_say_index(&e->text, e->text.single ? "const float v" : "const double v",
+                  e->numbers, " = ");
+    adx_mark_helpers(formula, e->helper);
+    adx_say_formula(&e->text, formula, adx_say_letter, o);
+    adx_say(&e->text, ";\n");
+    return e->numbers++;
+}
+
+static adx_number_read adx_local_read(uint32_t number)
+{
+    const adx_number_read x = { number, 0, NULL };
+    return x;
+}
+
+static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
+{
+    adx_say_indent(e);
+    adx_say_index(&e->text, e->text.single ? "const float v" : "const double v",
+                  e->numbers, " = ");
+    adx_say_literal(&e->text, v);
+    adx_say(&e->text, ";\n");
+    return e->numbers++;
+}
+
+// The tangent of a term of a cell, of those of its arguments.
+static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
+                                     uint64_t moving, adx_numbers_read *o,
+                                     const uint32_t tangent[])
+{
+    uint32_t sum = e->numbers++;
+    const char *chain = adx_row_of(ADX_OP_chain)->value;
+    ADX_SAY_LINE(e, "%s v%lu = 0;", e->text.real, (unsigned long)sum);
+    for (int i = 0; i < adx_row_of(term->op)->arity; i++) {
+        if ((moving >> term->arg[i] & 1) == 0)
+            continue;
+        adx_numbers_read both = { .e = e };
+        both.x[0] = adx_local_read(
+            adx_say_formula_of(e, adx_row_of(term->op)->partial[i], o));
+        both.x[1] = adx_local_read(tangent[term->arg[i]]);
+        adx_say_indent(e);
+        adx_say_index(&e->text, "v", sum, " += ");
+        adx_mark_helpers(chain, e->helper);
+        adx_say_formula(&e->text, chain, adx_say_letter, &both);
+        adx_say(&e->text, ";\n");
+    }
+    return sum;
+}
+
+// The derivative of a partial, as tensor/run makes it of the partial's terms. o
+// has the arguments and the result of the function.
+static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
+                               adx_numbers_read *o)
+{
+    const adx_tensor_second *s = v->second;
+    adx_number_read value[ADX_TERM_FIRST + ADX_TERMS];
+    uint32_t tangent[ADX_TERM_FIRST + ADX_TERMS] = { 0 };
+    memcpy(value, o->x, sizeof o->x);
+    value[ADX_TERM_VALUE] = adx_local_read(o->result);
+    tangent[s->by] = adx_say_constant_number(e, 1);
+    tangent[ADX_TERM_VALUE] =
+        adx_say_formula_of(e, adx_row_of(v->op)->partial[s->by], o);
+    for (uint8_t k = 0; k < s->cell.terms; k++) {
+        const adx_term *term = &s->cell.term[k];
+        adx_numbers_read of = { .e = e };
+        for (int i = 0; i < 3; i++)
+            of.x[i] = value[term->arg[i]];
+        of.result = term->op == ADX_TERM_NUMBER
+                  ? adx_say_constant_number(e, term->v)
+                  : adx_say_formula_of(e, adx_row_of(term->op)->value, &of);
+        value[ADX_TERM_FIRST + k] = adx_local_read(of.result);
+        ADX_SAY_LINE(e, "(void)v%lu;", (unsigned long)of.result);
+        tangent[ADX_TERM_FIRST + k] =
+            (s->moving >> (ADX_TERM_FIRST + k) & 1) == 0 ? 0
+            : adx_say_term_tangent(e, term, s->moving, &of, tangent);
+    }
+    ADX_SAY_LINE(e, "(void)v%lu, (void)v%lu;", (unsigned long)tangent[s->by],
+                 (unsigned long)tangent[ADX_TERM_VALUE]);
+    return tangent[s->cell.result];
+}
+
+// A function, its partial, or the derivative of that, as a number.
 static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
                                const adx_spot_of *at)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    const char *result = ad_op_table()[v->op].value;
     const char *formula = adx_formula_of(v);
     adx_numbers_read o = { .e = e };
-    adx_take_operands(e, value, at, &v->term[0], &o);
-    if (v->kind == ADX_VALUE_PARTIAL && adx_mentions_result(formula)) {
-        o.result = e->numbers++;
-        adx_say_indent(e);
-        adx_say(&e->text, "const %s v%lu = ", e->text.real,
-                (unsigned long)o.result);
-        adx_mark_helpers(result, e->helper);
-        adx_say_formula(&e->text, result, adx_say_letter, &o);
-        adx_say(&e->text, ";\n");
+    adx_take_numbers(e, value, at, &v->term[0], &o);
+    bool second = v->kind == ADX_VALUE_SECOND;
+    if (second || (v->kind == ADX_VALUE_PARTIAL
+                   && adx_mentions_result(formula))) {
+        o.result = adx_say_formula_of(e, adx_row_of(v->op)->value, &o);
+        if (second)
+            ADX_SAY_LINE(e, "(void)v%lu;", (unsigned long)o.result);
     }
-    uint32_t number = e->numbers++;
-    adx_say_indent(e);
-    adx_say(&e->text, "const %s v%lu = ", e->text.real, (unsigned long)number);
-    adx_mark_helpers(formula, e->helper);
-    adx_say_formula(&e->text, formula, adx_say_letter, &o);
-    adx_say(&e->text, ";\n");
-    return number;
+    return second ? adx_say_second(e, v, &o)
+                  : adx_say_formula_of(e, formula, &o);
 }
 
 /* --- number by number ---------------------------------------------------- */
@@ -11938,7 +12613,7 @@ static void adx_say_piece(adx_emission *e, uint32_t value, const adx_term_piece 
     const adx_spot_of at = adx_piece_at(e, p, dims, index);
     if (at.map == NULL && p->set->vars > 0)
         return;
-    adx_take_operands(e, value, &at, p->term, &o);
+    adx_take_numbers(e, value, &at, p->term, &o);
     const adx_sum_text to = { .number = number };
     adx_say_added(e, &to, &o, p->term->factors, p->term->k);
     if (asked) {
@@ -11967,7 +12642,7 @@ static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
     if (adx_is_one_product(e, value, region)) {
         adx_numbers_read o = { .e = e };
         const adx_spot_of at = adx_piece_at(e, &p->piece[0], dims, index);
-        adx_take_operands(e, value, &at, p->piece[0].term, &o);
+        adx_take_numbers(e, value, &at, p->piece[0].term, &o);
         adx_say_indent(e);
         adx_say(&e->text, "const %s v%lu = ", e->text.real,
                 (unsigned long)e->numbers);
@@ -12409,7 +13084,7 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
     const adx_spot_of at = { k->term->set, NULL };
     const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     adx_numbers_read o = { .e = e };
-    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_take_numbers(e, k->value, &at, k->term, &o);
     if (!v->once) {
         adx_say_added(e, &to, &o, k->term->factors, k->term->k);
         return;
@@ -12437,7 +13112,7 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     const int64_t *to = adx_written_at(e, k);
     adx_numbers_read o = { .e = e };
     unsigned long number = e->numbers++;
-    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_take_numbers(e, k->value, &at, k->term, &o);
     adx_say_indent(e);
     adx_say(&e->text, "const %s v%lu = ", e->text.real, number);
     adx_say_operand(e, &o.x[0]);
@@ -12495,7 +13170,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, "done[");
     adx_say_affine(e, place);
     adx_say(&e->text, "] = 1;\n");
-    adx_take_operands(e, k->value, &at, term, &o);
+    adx_take_numbers(e, k->value, &at, term, &o);
     if (!e->f->t->options.fused) {
         adx_say_added(e, &to, &o, term->factors, term->k);
         return;
@@ -12539,7 +13214,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     adx_numbers_read o = { .e = e };
     adx_begin_body(e, k->term->set->vars);
     const adx_sum_text to = { .name = sum };
-    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_take_numbers(e, k->value, &at, k->term, &o);
     adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 
@@ -12758,7 +13433,8 @@ ADX_SELDOM_END
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
+ *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
+ *           adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -13408,8 +14084,7 @@ static ad_status adx_check_text_options(const ad_tensor *t,
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header))
         return ADREV_ESHAPE;
-    return asked & ADREV_C_HVP && t->program->curved ? ADREV_EEXTERNAL
-                                                     : ADREV_OK;
+    return ADREV_OK;
 }
 
 ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
@@ -13586,11 +14261,16 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     adx_cache cache = { .memory = &t->memory, .report = report,
                         .code = { .memory = &t->memory } };
     unsigned asked = o->functions == 0
+<<<<<<< HEAD
         ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
           | (t->program->curved ? 0u : (unsigned)ADREV_C_HVP)
         : o->functions & ADREV_C_GRADIENT
         ? (o->functions & ~(unsigned)ADREV_C_GRADIENT) | ADREV_C_VJP
         : o->functions;
+=======
+        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
+        : adx_parts_asked(t, o->functions);
+>>>>>>> main
     adx_tensor_file k;
     ad_status status = adx_check_text_options(t, &c, asked);
     if (status != ADREV_OK)

@@ -52,6 +52,8 @@
  *   sweep/queries       gradients, pullbacks, Jacobians of a recording
  *   sweep/session       ad_grad and ad_jac
  *   core/table          the operator table as data; digamma
+ *   core/derived        what partials are made of, with partials of its own
+ *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
  *   array/linear        statements that are sums of terms
  *   array/sums          sums, norms, operations on elements, softmax
@@ -120,6 +122,8 @@
 #include "sweep/queries.h"
 #include "sweep/session.h"
 #include "core/table.h"
+#include "core/derived.h"
+#include "core/cells.h"
 #include "array/operands.h"
 #include "array/linear.h"
 #include "array/sums.h"

@@ -71,6 +71,7 @@
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/call          a text as one statement of a recording
  *
  * and, if adrev_function.h has been included before:
  *
@@ -121,6 +122,7 @@
 #include "tensor/matrices.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
+#include "tensor/call.h"
 #ifdef ADREV_CODE_H
 #include "tensor/pointwise.h"
 #include "tensor/fusion.h"

@@ -8,7 +8,7 @@
  * processes that compile the same function at the same time replace equal
  * files, and none of them finds an incomplete one.
  *
- *   needs   tape/memory function/api function/operations function/formulas
+ *   needs   tape/memory core/cells function/api function/operations
  *           function/functions code/api code/text code/wanted code/write
  *   offers  adx_blame adx_compile adx_cache adx_take_back_blame
  *           adx_close_library ADX_C_NAME ADX_LOOP_FLAGS adx_library_of

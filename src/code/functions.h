@@ -11,9 +11,9 @@
  * whether the results are finite, which makes the function return -1; a loop
  * over a block of points; and a loop over the steps of a loop.
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           function/places function/functions function/pattern code/text
- *           code/layout code/statements code/matrix
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/copy function/places function/functions function/pattern
+ *           code/text code/layout code/statements code/matrix
  *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
  *           adx_say_block adx_has_block adx_say_loop
  * ========================================================================== */

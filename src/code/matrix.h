@@ -11,8 +11,8 @@
  * block, while the block is in the cache: together with the row's product if
  * that product's adjoint is known before, else after it (`waits`).
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           code/text code/layout code/statements
+ *   needs   tape/memory core/derived function/program function/copy code/text
+ *           code/layout code/statements
  *   offers  ADX_ROW_BLOCK ADX_BEFORE ADX_BY_ROW ADX_ALONG adx_row_loop
  *           adx_find_rows adx_say_of_row
  * ========================================================================== */

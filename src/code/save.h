@@ -7,9 +7,9 @@
  * So a file is accepted only if a recording can make the function, and saving
  * the function again gives the same bytes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/formulas function/adjoints function/record
- *           function/functions function/evaluate code/text
+ *   needs   tape/memory core/derived core/cells function/api
+ *           function/operations function/program function/adjoints
+ *           function/record function/functions function/evaluate code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -6,7 +6,7 @@
  * return; and an array node is a loop, which the kind of the node decides. Sums
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
- *   needs   function/operations function/program code/text code/layout
+ *   needs   core/derived function/program code/text code/layout
  *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
  *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
  *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many

@@ -5,7 +5,7 @@
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   function/operations function/formulas
+ *   needs   core/cells function/operations
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
  *           adx_say_index adx_infinity adx_say_literal adx_say_formula
  *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers

@@ -3,8 +3,8 @@
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   tape/memory function/api function/formulas code/api code/text
- *           code/wanted code/casadi
+ *   needs   tape/memory core/cells function/api code/api code/text code/wanted
+ *           code/casadi
  *   offers  adx_is_usable adx_is_includable ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 

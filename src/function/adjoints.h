@@ -12,8 +12,8 @@
  *
  * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *
- *   needs   tape/memory function/operations function/program function/unique
- *           function/emit function/copy
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique function/emit function/copy
  *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
  *           adx_make_scalar
  * ========================================================================== */

@@ -3,7 +3,7 @@
 /* === function/arrays ========================================================
  * Replay of array nodes, for one point and for lanes of points.
  *
- *   needs   array/operands array/linear array/sums function/api
+ *   needs   core/derived array/operands array/linear array/sums function/api
  *           function/operations function/program function/places
  *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
  * ========================================================================== */

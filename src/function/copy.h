@@ -5,8 +5,8 @@
  * which the nodes that they need of the first one are copied. (Griewank &
  * Walther, chapter 3.)
  *
- *   needs   tape/memory function/operations function/program function/unique
- *           function/emit function/formulas
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique function/emit function/formulas
  *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
  *           adx_start_making adx_begin_making adx_take_range adx_own_range
  *           adx_set_range adx_copied_list adx_copy_node adx_partial_in

@@ -6,25 +6,12 @@
  * product x x becomes a square, whose adjoint is one term instead of two. (Its
  * factor 2 x overflows only where x x has overflowed long before.)
  *
- *   needs   tape/memory function/operations function/program function/unique
- *   offers  adx_compute adx_emit_of adx_emit adx_emit2 adx_emit_guard
- *           adx_append_many adx_numbers_of adx_single adx_is_single
- *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
- *           adx_emit_external
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique
+ *   offers  adx_emit_of adx_emit adx_emit2 adx_emit_guard adx_append_many
+ *           adx_numbers_of adx_single adx_is_single adx_emit_each
+ *           adx_emit_each2 adx_emit_fold adx_emit_product adx_emit_external
  * ========================================================================== */
-
-// The value of an operation, for use outside of replays.
-ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
-                                        ad_real z)
-{
-    switch (op) {
-#define ADX_DO(code, value) case code: return (ad_real)(value);
-    ADX_EVERY
-#undef ADX_DO
-    case ADX_OP_chain: return adx_f_chain(x, y, z);
-    default: return 0;
-    }
-}
 
 // Whether an operation has an identity without a constant: -(-x), c ? y : y.
 static bool adx_has_identity(uint32_t op)

@@ -6,39 +6,16 @@
  * number is identified by its place: first come the inputs, then constants and
  * results in the order in which they were asked for.
  *
- *   needs   tape/memory core/table
- *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_OP_guard
- *           ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub ADX_OP_mul_add
- *           ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL ADX_FUSES_MUL
- *           adx_rounded ADX_FUSED_CHAIN ADX_FUSED ADX_EVERY adx_row_of
+ *   needs   tape/memory
+ *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
+ *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
+ *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
  *           adx_allocator_or adx_make_room_for
  * ========================================================================== */
 
-/* --- operations -------------------------------------------------------------
- * The rows of the operator table come first. Behind them are the operations
- * that only partials need: the rows PARTIAL of core/operations, and a few
- * others. So a partial consists of nodes, and has partials itself.          */
+/* --- operations ----------------------------------------------------------- */
 
-// clang-format off
-#define ADX_CHAIN(ROW)                                                                                     \
-    ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
-#define ADX_OTHERS(ROW)                                                                                    \
-    ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
-    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
-    ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
-    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 )
-// clang-format on
-#define ADX_NO_ROW(...)
-#define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
-// The columns of the two differ, so a ROW may use the names only.
-#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)
-
-#define ADX_ENUM(name, ...) ADX_OP_##name,
 enum {
-    ADX_OP_BEFORE = ADREV_OP_COUNT - 1,
-    ADX_CHAIN(ADX_ENUM)
-    ADX_DERIVED(ADX_ENUM)
-    ADX_OP_COUNT,
     ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
     ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
@@ -47,83 +24,6 @@ enum {
     ADX_OP_mul_sub,                 // c - a * b
     ADX_OP_end
 };
-#undef ADX_ENUM
-
-enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
-
-// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
-// is a polynomial in u, with coefficients p[j]: each round differentiates all
-// terms p[j] u^j.
-static double adx_cot_derivative(int n, double x)
-{
-    const double pi = 3.14159265358979323846;
-    double p[ADX_REFLECTED + 2] = { 0, 1 };
-    double u = (double)adx_pi_cot_pi((ad_real)x);
-    double sum = 0;
-    for (int degree = 1; degree <= n; degree++) {
-        double q[ADX_REFLECTED + 2] = { 0 };
-        for (int j = 1; j <= degree; j++) {
-            q[j - 1] -= pi * pi * j * p[j];
-            q[j + 1] -= j * p[j];
-        }
-        memcpy(p, q, sizeof p);
-    }
-    for (int j = n + 1; j >= 0; j--)
-        sum = sum * u + p[j];
-    return sum;
-}
-
-// The derivative of order k of digamma. The recurrence raises x to at least
-// 15 + k, where the asymptotic series follows; the first term that is left out
-// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
-static ad_real adx_polygamma(ad_real k, ad_real x)
-{
-    static const double bernoulli[] = {     // B(2j)/(2j)!
-        1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-        -691.0 / 1307674368000, 1.0 / 74724249600, -3617.0 / 10670622842880000
-    };
-    double n = (double)k;
-    double z = (double)x;
-    double sum = 0;
-
-    if ((z <= 0 && z == floor(z)) || z != z)
-        return ADX_K(NAN);
-    if (z < -20 && n <= ADX_REFLECTED)
-        return (fmod(n, 2) == 0 ? 1 : -1) * adx_polygamma(k, 1 - x)
-             - (ad_real)adx_cot_derivative((int)n, z);
-    if (z < -1e6)
-        return ADX_K(NAN);
-    if (!(n <= 170))            // n! is infinite, and the recurrence endless
-        return ADX_K(NAN);
-    for (; z < 15 + n; z++)
-        sum += pow(z, -(n + 1));
-    double factorial = tgamma(n + 1);
-    double tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;
-    double rising = 1;          // (n + 1)(n + 2)...(n + 2j - 1)
-    for (size_t j = 1; j <= sizeof bernoulli / sizeof *bernoulli; j++) {
-        double i = 2 * (double)j;
-        rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);
-        tail += bernoulli[j - 1] * rising * pow(z, -(n + i));
-    }
-    return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
-}
-
-// adx_f_name(x, y, z): the value of an operation, whatever its arity.
-#define ADX_DEFINE(name, n, f, ...)                                         \
-    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
-        { (void)x; (void)y; (void)z; return f; }
-#define ADX_ARGUMENTS_1 (x)
-#define ADX_ARGUMENTS_2 (x, y)
-#define ADX_ARGUMENTS_3 (x, y, z)
-#define ADX_DEFINE_PARTIAL(name, n, ...)                                    \
-    ADX_DEFINE(name, n, adx_##name ADX_ARGUMENTS_##n, )
-ADX_CHAIN(ADX_DEFINE)
-ADX_OTHERS(ADX_DEFINE)
-ADX_PARTIALS(ADX_DEFINE_PARTIAL)
-#undef ADX_DEFINE
-#undef ADX_DEFINE_PARTIAL
-
-ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
 // A product and its sum stand in two functions: a compiler that contracts only
 // within an expression leaves them apart.
@@ -164,40 +64,6 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     ADX_FUSED_CHAIN(DO)                                                     \
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
-
-// ADX_DO(code, value), of x, y and z, for every operation of one result but
-// chain: whether a zero absorbs there is for the place of use to say.
-#define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
-#define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
-#define ADX_EVERY_DERIVED(name, ...)                                        \
-    ADX_DO(ADX_OP_##name, adx_f_##name(x, y, z))
-#define ADX_EVERY_COMPARISON(name, operator)                                \
-    ADX_DO(ADREV_OP_##name, x operator y)
-#define ADX_EVERY                                                           \
-    ADREV_OPS(ADX_EVERY_ROW) ADREV_STEPS(ADX_EVERY_STEP)                    \
-    ADREV_COMPARISONS(ADX_EVERY_COMPARISON) ADX_EVERY_STEP(detach, )        \
-    ADX_DERIVED(ADX_EVERY_DERIVED)
-
-#define ADX_CALL_TEXT_1 "(x)"
-#define ADX_CALL_TEXT_2 "(x, y)"
-#define ADX_CALL_TEXT_3 "(x, y, z)"
-
-// Name, arity, value and partials of an operation, as text.
-static const ad_op_info *adx_row_of(uint32_t op)
-{
-#define ADX_INFO(name, n, f, fx, fy, fz)                                    \
-    { #name, n, #f, { #fx, #fy, #fz }, { 0, 0, 0, 0, 0, 0 } },
-#define ADX_INFO_PARTIAL(name, n, fx, fy, fz, ...)                          \
-    { #name, n, "adx_" #name ADX_CALL_TEXT_##n, { #fx, #fy, #fz },          \
-      { 0, 0, 0, 0, 0, 0 } },
-    static const ad_op_info derived[] = {
-        ADX_CHAIN(ADX_INFO) ADX_OTHERS(ADX_INFO) ADX_PARTIALS(ADX_INFO_PARTIAL)
-    };
-#undef ADX_INFO
-#undef ADX_INFO_PARTIAL
-    return op < ADREV_OP_COUNT ? &ad_op_table()[op]
-                               : &derived[op - ADREV_OP_COUNT];
-}
 
 /* --- memory -------------------------------------------------------------- */
 

@@ -10,13 +10,14 @@
  * follow one another; what such a node needs beyond a node's fields is in
  * `many`.
  *
- *   needs   tape/memory function/api function/operations
+ *   needs   tape/memory core/derived core/cells function/api
+ *           function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
  *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
  *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
+ *           adx_seen_set adx_known_cell adx_cells adx_program
  *           adx_begin_program adx_drop_many adx_end_program adx_free_program
  *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
@@ -156,15 +157,6 @@ typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
-
-// One operation of a cell of the operator table. Its arguments are indices: 0
-// to 2 are the arguments of the operation whose partial the cell is, 3 is the
-// result of that operation, and from 4 on they are the terms before this one.
-typedef struct adx_term {
-    uint16_t op;                // or ADX_TERM_NUMBER
-    uint8_t arg[3];
-    ad_real v;
-} adx_term;
 
 // Cells that have been read: each is read once for a program.
 typedef struct adx_known_cell {

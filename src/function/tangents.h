@@ -8,7 +8,8 @@
  * it. Array nodes are treated the same way, range by range: their tangents are
  * array nodes.
  *
- *   needs   function/operations function/program function/emit function/copy
+ *   needs   core/derived function/operations function/program function/emit
+ *           function/copy
  *   offers  adx_tangent_node adx_make_tangent
  * ========================================================================== */
 

@@ -8,9 +8,9 @@
  * these, and so on. The depth is the order; at that depth only the value of a
  * partial is needed.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/emit function/formulas function/copy function/adjoints
- *           function/run function/functions
+ *   needs   tape/memory core/derived function/api function/operations
+ *           function/program function/emit function/formulas function/copy
+ *           function/adjoints function/run function/functions
  * ========================================================================== */
 
 // A program with its partials, and the coefficients of all its numbers.

@@ -179,13 +179,43 @@ ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
                                      ad_real *f, ad_real *const g[]);
 
 // hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
-//
-//   returns      as above; ADREV_EEXTERNAL: a function of inputs whose second
-//                derivative is not known here, which are all but exp, sqr, fma
-//                and those that are linear
+// Every function has second derivatives: they are made of the formulas of its
+// first ones. An argument that stands for a whole number, as the exponent of
+// powi, is a constant.
 ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
+
+/* --- in a recording ------------------------------------------------------ */
+
+// y = f(x) as one statement on the current tape, with numbers in place of
+// arrays of ad_real. Inputs whose numbers are all constants get no adjoints.
+// t must outlive the recording, and functions that recorded the call
+// (adrev_function.h): do not free it before they are cleared, rewound or freed.
+// If it is given another size, relation, map or layout, sweeps and replays end
+// with ADREV_EEXTERNAL.
+//
+//   x            in    NULL in it only for an array without numbers
+//   y            out   NULL in it: that result is not wanted. An array of y may
+//                      lie where x does, but on no other one of y. Constants if
+//                      all numbers of x are
+//
+//   returns      as above; ADREV_ESHAPE: also where numbers of x that are no
+//                constants share a place (ad_tensor_layout). The tape goes on,
+//                as it was. But a function that is being recorded, or any tape
+//                with a trace hook, fails with the same status. Else the status
+//                of the tape, which a lack of its own memory fails, as in
+//                ad_external
+//   cost         the value. In each sweep the ad_tensor_vjp of inputs that are
+//                no constants, or the ad_tensor_jvp; in Hessians of a recorded
+//                function the ad_tensor_hvp, and a further ad_tensor_vjp
+//   memory       on the tape, a number for each number of x, about 100 bytes,
+//                and 4 for each operand, unless their ids are evenly spaced; in
+//                a call and in a sweep up to four times the arrays
+//   threads      any, each with a tape of its own, once t is bound; sweeps, too
+//   see          tests/tensor/call.c
+ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
+                                 ad_rev *const y[]);
 
 /* --- what it takes ------------------------------------------------------- */
 

@@ -58,6 +58,7 @@ struct ad_tensor {
     adx_tensor_code *code;      // machine code of the program, or NULL
     adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
     adx_spare numbers[ADX_TENSOR_SPARES];
+    uint64_t binding;           // times that this has become NULL
 };
 
 /* --- forms in sizes ------------------------------------------------------ */
@@ -139,6 +140,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
     t->program = NULL;
+    t->binding++;
 }
 
 static void adx_free_given(ad_tensor *t)

@@ -6,8 +6,8 @@
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/binding tensor/programs
- *           tensor/sharing
+ *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/binding
+ *           tensor/programs tensor/sharing
  *   offers  adx_same_rows adx_need_all adx_derive_program
  * ========================================================================== */
 
@@ -171,24 +171,69 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// A partial that depends on inputs: its own derivative is not known.
-static void adx_note_curved(ad_tensor *t, const adx_tensor_value *partial)
+// The derivative of a partial by argument `by`, at the points of a set. 0: it is
+// 0 everywhere, or there is no memory. An argument without a partial is a whole
+// number, as that of powi, and a constant in other partials, too.
+static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
+                              const adx_set *s)
 {
-    for (uint32_t i = 0; i < partial->term[0].factors; i++)
-        t->program->curved = t->program->curved
-            || adx_tensor_value_at(t, partial->term[0].factor[i].value)
-                   ->tangent != 0;
+    const adx_tensor_value like = *adx_tensor_value_at(t, partial);
+    const adx_tensor_term of = like.term[0];
+    adx_tensor_second *second = !adx_has_partial_text(like.op, by) ? NULL
+                              : ADX_GET(&t->arena, 1, adx_tensor_second);
+    if (second == NULL)
+        return 0;
+    adx_parse_partial(like.op, like.which, &second->cell);
+    second->by = by;
+    second->moving = adx_moving_terms(
+        &second->cell, (uint64_t)1 << by | (uint64_t)1 << ADX_TERM_VALUE);
+    if (second->cell.wrong)     // no row of the table is
+        adx_arena_fail(&t->arena, ADREV_EEXTERNAL);
+    if ((second->moving >> second->cell.result & 1) == 0)
+        return 0;
+    uint32_t value = adx_value_like(t, partial, ADX_VALUE_SECOND);
+    if (value == 0)
+        return 0;
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    v->op = like.op;
+    v->which = like.which;
+    v->second = second;
+    adx_tensor_term *term = adx_new_tensor_term(t, value, s, of.out, 1);
+    for (uint32_t i = 0; i < of.factors; i++)
+        adx_add_factor(term, of.factor[i]);
+    adx_finish_value(t, value);
+    return value;
+}
+
+static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
+    for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access moved = {
+            adx_tensor_value_at(t, of.factor[i].value)->tangent,
+            of.factor[i].row
+        };
+        adx_set *s = moved.value == 0 ? NULL : adx_copy_set(of.set);
+        if (s == NULL || !adx_restrict(t, &s, moved) || s->empty)
+            continue;
+        const adx_access second = { adx_second_of(t, value, i, s), of.out };
+        uint32_t to = second.value == 0 ? 0 : adx_tangent_value(t, value);
+        adx_tensor_term *term = to == 0 ? NULL
+                              : adx_new_tensor_term(t, to, s, of.out, 1);
+        adx_add_factor(term, second);
+        adx_add_factor(term, moved);
+    }
 }
 
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
-    if (v->kind == ADX_VALUE_PARTIAL)
-        adx_note_curved(t, v);
-    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT || v->kind == ADX_VALUE_PARTIAL)
+    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT)
         return;
     if (v->kind == ADX_VALUE_ROW && v->terms > 0)
         adx_tangent_of_row(t, value);
+    else if (v->kind == ADX_VALUE_PARTIAL)
+        adx_tangent_of_partial(t, value);
     else if (v->kind == ADX_VALUE_MOST)
         adx_tangent_of_most(t, value);
     else
@@ -379,7 +424,6 @@ static void adx_derive_program(ad_tensor *t)
             adx_complete_value(t, p->adjoint_in[i]);
         }
     }
-    p->curved = false;
     adx_derive_adjoints(t, tangents);
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         p->second_in[i] = p->adjoint_in[i] == 0 ? 0

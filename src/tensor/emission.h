@@ -9,9 +9,9 @@
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number.
  *
- *   needs   function/formulas code/text tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/sharing tensor/parts tensor/run
- *           tensor/pointwise tensor/fusion
+ *   needs   core/derived core/cells code/text tensor/arena tensor/sets
+ *           tensor/nests tensor/programs tensor/sharing tensor/parts
+ *           tensor/run tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
  * ========================================================================== */
@@ -344,7 +344,7 @@ static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
     return x;
 }
 
-static void adx_take_operands(adx_emission *e, uint32_t by,
+static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_spot_of *at,
                               const adx_tensor_term *term, adx_numbers_read *to)
 {
@@ -430,31 +430,108 @@ static bool adx_mentions_result(const char *text)
     return false;
 }
 
-// A function, or its partial, as number v`result`.
+// A formula of numbers, as a new number.
+static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
+                                   adx_numbers_read *o)
+{
+    adx_say_indent(e);
+    adx_say_index(&e->text, e->text.single ? "const float v" : "const double v",
+                  e->numbers, " = ");
+    adx_mark_helpers(formula, e->helper);
+    adx_say_formula(&e->text, formula, adx_say_letter, o);
+    adx_say(&e->text, ";\n");
+    return e->numbers++;
+}
+
+static adx_number_read adx_local_read(uint32_t number)
+{
+    const adx_number_read x = { number, 0, NULL };
+    return x;
+}
+
+static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
+{
+    adx_say_indent(e);
+    adx_say_index(&e->text, e->text.single ? "const float v" : "const double v",
+                  e->numbers, " = ");
+    adx_say_literal(&e->text, v);
+    adx_say(&e->text, ";\n");
+    return e->numbers++;
+}
+
+// The tangent of a term of a cell, of those of its arguments.
+static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
+                                     uint64_t moving, adx_numbers_read *o,
+                                     const uint32_t tangent[])
+{
+    uint32_t sum = e->numbers++;
+    const char *chain = adx_row_of(ADX_OP_chain)->value;
+    ADX_SAY_LINE(e, "%s v%lu = 0;", e->text.real, (unsigned long)sum);
+    for (int i = 0; i < adx_row_of(term->op)->arity; i++) {
+        if ((moving >> term->arg[i] & 1) == 0)
+            continue;
+        adx_numbers_read both = { .e = e };
+        both.x[0] = adx_local_read(
+            adx_say_formula_of(e, adx_row_of(term->op)->partial[i], o));
+        both.x[1] = adx_local_read(tangent[term->arg[i]]);
+        adx_say_indent(e);
+        adx_say_index(&e->text, "v", sum, " += ");
+        adx_mark_helpers(chain, e->helper);
+        adx_say_formula(&e->text, chain, adx_say_letter, &both);
+        adx_say(&e->text, ";\n");
+    }
+    return sum;
+}
+
+// The derivative of a partial, as tensor/run makes it of the partial's terms. o
+// has the arguments and the result of the function.
+static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
+                               adx_numbers_read *o)
+{
+    const adx_tensor_second *s = v->second;
+    adx_number_read value[ADX_TERM_FIRST + ADX_TERMS];
+    uint32_t tangent[ADX_TERM_FIRST + ADX_TERMS] = { 0 };
+    memcpy(value, o->x, sizeof o->x);
+    value[ADX_TERM_VALUE] = adx_local_read(o->result);
+    tangent[s->by] = adx_say_constant_number(e, 1);
+    tangent[ADX_TERM_VALUE] =
+        adx_say_formula_of(e, adx_row_of(v->op)->partial[s->by], o);
+    for (uint8_t k = 0; k < s->cell.terms; k++) {
+        const adx_term *term = &s->cell.term[k];
+        adx_numbers_read of = { .e = e };
+        for (int i = 0; i < 3; i++)
+            of.x[i] = value[term->arg[i]];
+        of.result = term->op == ADX_TERM_NUMBER
+                  ? adx_say_constant_number(e, term->v)
+                  : adx_say_formula_of(e, adx_row_of(term->op)->value, &of);
+        value[ADX_TERM_FIRST + k] = adx_local_read(of.result);
+        ADX_SAY_LINE(e, "(void)v%lu;", (unsigned long)of.result);
+        tangent[ADX_TERM_FIRST + k] =
+            (s->moving >> (ADX_TERM_FIRST + k) & 1) == 0 ? 0
+            : adx_say_term_tangent(e, term, s->moving, &of, tangent);
+    }
+    ADX_SAY_LINE(e, "(void)v%lu, (void)v%lu;", (unsigned long)tangent[s->by],
+                 (unsigned long)tangent[ADX_TERM_VALUE]);
+    return tangent[s->cell.result];
+}
+
+// A function, its partial, or the derivative of that, as a number.
 static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
                                const adx_spot_of *at)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    const char *result = ad_op_table()[v->op].value;
     const char *formula = adx_formula_of(v);
     adx_numbers_read o = { .e = e };
-    adx_take_operands(e, value, at, &v->term[0], &o);
-    if (v->kind == ADX_VALUE_PARTIAL && adx_mentions_result(formula)) {
-        o.result = e->numbers++;
-        adx_say_indent(e);
-        adx_say(&e->text, "const %s v%lu = ", e->text.real,
-                (unsigned long)o.result);
-        adx_mark_helpers(result, e->helper);
-        adx_say_formula(&e->text, result, adx_say_letter, &o);
-        adx_say(&e->text, ";\n");
+    adx_take_numbers(e, value, at, &v->term[0], &o);
+    bool second = v->kind == ADX_VALUE_SECOND;
+    if (second || (v->kind == ADX_VALUE_PARTIAL
+                   && adx_mentions_result(formula))) {
+        o.result = adx_say_formula_of(e, adx_row_of(v->op)->value, &o);
+        if (second)
+            ADX_SAY_LINE(e, "(void)v%lu;", (unsigned long)o.result);
     }
-    uint32_t number = e->numbers++;
-    adx_say_indent(e);
-    adx_say(&e->text, "const %s v%lu = ", e->text.real, (unsigned long)number);
-    adx_mark_helpers(formula, e->helper);
-    adx_say_formula(&e->text, formula, adx_say_letter, &o);
-    adx_say(&e->text, ";\n");
-    return number;
+    return second ? adx_say_second(e, v, &o)
+                  : adx_say_formula_of(e, formula, &o);
 }
 
 /* --- number by number ---------------------------------------------------- */
@@ -558,7 +635,7 @@ static void adx_say_piece(adx_emission *e, uint32_t value, const adx_term_piece 
     const adx_spot_of at = adx_piece_at(e, p, dims, index);
     if (at.map == NULL && p->set->vars > 0)
         return;
-    adx_take_operands(e, value, &at, p->term, &o);
+    adx_take_numbers(e, value, &at, p->term, &o);
     const adx_sum_text to = { .number = number };
     adx_say_added(e, &to, &o, p->term->factors, p->term->k);
     if (asked) {
@@ -587,7 +664,7 @@ static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
     if (adx_is_one_product(e, value, region)) {
         adx_numbers_read o = { .e = e };
         const adx_spot_of at = adx_piece_at(e, &p->piece[0], dims, index);
-        adx_take_operands(e, value, &at, p->piece[0].term, &o);
+        adx_take_numbers(e, value, &at, p->piece[0].term, &o);
         adx_say_indent(e);
         adx_say(&e->text, "const %s v%lu = ", e->text.real,
                 (unsigned long)e->numbers);
@@ -1029,7 +1106,7 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
     const adx_spot_of at = { k->term->set, NULL };
     const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
     adx_numbers_read o = { .e = e };
-    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_take_numbers(e, k->value, &at, k->term, &o);
     if (!v->once) {
         adx_say_added(e, &to, &o, k->term->factors, k->term->k);
         return;
@@ -1057,7 +1134,7 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     const int64_t *to = adx_written_at(e, k);
     adx_numbers_read o = { .e = e };
     unsigned long number = e->numbers++;
-    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_take_numbers(e, k->value, &at, k->term, &o);
     adx_say_indent(e);
     adx_say(&e->text, "const %s v%lu = ", e->text.real, number);
     adx_say_operand(e, &o.x[0]);
@@ -1115,7 +1192,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, "done[");
     adx_say_affine(e, place);
     adx_say(&e->text, "] = 1;\n");
-    adx_take_operands(e, k->value, &at, term, &o);
+    adx_take_numbers(e, k->value, &at, term, &o);
     if (!e->f->t->options.fused) {
         adx_say_added(e, &to, &o, term->factors, term->k);
         return;
@@ -1159,7 +1236,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     adx_numbers_read o = { .e = e };
     adx_begin_body(e, k->term->set->vars);
     const adx_sum_text to = { .name = sum };
-    adx_take_operands(e, k->value, &at, k->term, &o);
+    adx_take_numbers(e, k->value, &at, k->term, &o);
     adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 

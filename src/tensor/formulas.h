@@ -161,35 +161,52 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// Whether a condition of one set, of which the other was made, is also in that.
-static bool adx_keeps_condition(const adx_set *to, const adx_set *s, uint32_t r)
+// Whether two sets have the same form in rows of theirs. Variables that only one
+// of them has are in none.
+static bool adx_is_same_form(const adx_set *one, uint32_t r, const adx_set *two,
+                             uint32_t q)
 {
-    const adx_set_row *row = &s->row[r];
-    bool found = false;
-    for (uint32_t q = 0; q < to->rows && !found; q++)
-        found = to->row[q].kind == row->kind && to->row[q].table == row->table
-             && to->row[q].bits == row->bits
-             && memcmp(adx_form_of(to, q), adx_form_of(s, r),
-                       (1 + s->vars) * sizeof *s->k) == 0;
-    return found;
+    const int64_t *a = adx_form_of(one, r);
+    const int64_t *b = adx_form_of(two, q);
+    bool same = a[0] == b[0];
+    for (uint32_t v = 0; same && (v < one->vars || v < two->vars); v++)
+        same = (v < one->vars ? a[1 + v] : 0) == (v < two->vars ? b[1 + v] : 0);
+    return same;
 }
 
-// Whether a term has no more conditions than a set that it was made in.
+static bool adx_is_same_condition(const adx_set *one, uint32_t r,
+                                  const adx_set *two, uint32_t q)
+{
+    const adx_set_row *a = &one->row[r];
+    const adx_set_row *b = &two->row[q];
+    return a->kind == b->kind && a->table == b->table && a->bits == b->bits
+        && adx_is_same_form(one, r, two, q)
+        && (a->kind != ADX_ROW_VALUE
+            || adx_is_same_form(one, a->at, two, b->at));
+}
+
+static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
+{
+    while (r < s->rows && s->row[r].kind <= ADX_ROW_FORM)
+        r++;
+    return r;
+}
+
+// Whether a term has the conditions and bounds of a set that it was made in. (A
+// condition may have taken the place of a weaker one.)
 static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
 {
-    int more = 0;
-    bool same = s->vars <= term->set->vars;
-    for (uint32_t r = 0; r < s->rows && same; r++)
-        if (s->row[r].kind > ADX_ROW_FORM) {
-            same = same && adx_keeps_condition(term->set, s, r);
-            more--;
-        }
-    for (uint32_t r = 0; r < term->set->rows; r++)
-        more += term->set->row[r].kind > ADX_ROW_FORM;
-    same = same && more == 0;
+    const adx_set *set = term->set;
+    uint32_t q = adx_next_condition(set, 0);
+    uint32_t r = adx_next_condition(s, 0);
+    bool same = true;
+    for (; same && r < s->rows && q < set->rows;
+         r = adx_next_condition(s, r + 1), q = adx_next_condition(set, q + 1))
+        same = adx_is_same_condition(s, r, set, q);
+    same = same && r == s->rows && q == set->rows;
     for (uint32_t v = 0; v < s->vars && same; v++)
-        same = s->low[v] == term->set->low[v] && s->high[v] == term->set->high[v]
-            && s->gone[v] == term->set->gone[v];
+        same = s->low[v] == set->low[v] && s->high[v] == set->high[v]
+            && s->gone[v] == set->gone[v];
     return same;
 }
 

@@ -7,9 +7,9 @@
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   code/text tensor/api tensor/arena tensor/sets tensor/binding
- *           tensor/programs tensor/sharing tensor/derive tensor/run
- *           tensor/pointwise
+ *   needs   core/derived core/cells code/text tensor/api tensor/arena
+ *           tensor/sets tensor/binding tensor/programs tensor/sharing
+ *           tensor/derive tensor/run tensor/pointwise
  *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
  *           adx_is_computed_by adx_is_stored adx_fuse_part
  * ========================================================================== */
@@ -49,17 +49,41 @@ typedef struct adx_fusion {
 
 static const char *adx_formula_of(const adx_tensor_value *v)
 {
-    const ad_op_info *row = &ad_op_table()[v->op];
+    const ad_op_info *row = adx_row_of(v->op);
     return v->kind == ADX_VALUE_PARTIAL ? row->partial[v->which] : row->value;
+}
+
+// Whether the derivative of a partial has C text: all that its terms call.
+static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
+{
+    for (uint8_t k = 0; k < s->cell.terms; k++) {
+        const adx_term *term = &s->cell.term[k];
+        if (term->op == ADX_TERM_NUMBER)
+            continue;
+        const ad_op_info *row = adx_row_of(term->op);
+        if (!adx_mark_helpers(row->value, helper))
+            return false;
+        for (int i = 0; i < row->arity; i++)
+            if ((s->moving >> term->arg[i] & 1) != 0
+                && !adx_mark_helpers(row->partial[i], helper))
+                return false;
+    }
+    return true;
 }
 
 // Whether the formulas of a value have C text.
 static bool adx_is_spelled(const adx_tensor_value *v)
 {
     bool helper[ADX_HELPER_COUNT] = {0};
-    return (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL)
-        || (adx_mark_helpers(ad_op_table()[v->op].value, helper)
-            && adx_mark_helpers(adx_formula_of(v), helper));
+    if (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+        && v->kind != ADX_VALUE_SECOND)
+        return true;
+    return adx_mark_helpers(adx_row_of(v->op)->value, helper)
+        && adx_mark_helpers(adx_formula_of(v), helper)
+        && (v->kind != ADX_VALUE_SECOND
+            || (adx_mark_helpers(adx_row_of(v->op)->partial[v->second->by],
+                                 helper)
+                && adx_is_second_spelled(v->second, helper)));
 }
 
 /* --- who reads ----------------------------------------------------------- */

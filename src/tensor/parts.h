@@ -36,15 +36,16 @@ ADX_SELDOM_BEGIN
 
 // Least points of a part. Other numbers of points follow from it: of a value
 // that is worth a fork, of a part with sums of its own, for each number of such
-// sums (they are soon added then), and within one pass of the levels that each
-// part runs through.
+// sums (they are soon added then, and are no sums that code writes out), and
+// within one pass of the levels that each part runs through.
 #ifndef ADX_PART_LEAST
 #define ADX_PART_LEAST 4096
 #endif
 #define ADX_FORK_LEAST ((uint64_t)ADX_PART_LEAST * 8)
 #define ADX_SUMS_LEAST ((uint64_t)ADX_PART_LEAST * 4)
-#define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2)
+#define ADX_SUMS_EACH  ((uint64_t)ADX_PART_LEAST * 2 + 64)
 #define ADX_PASS_LEAST ((uint64_t)ADX_PART_LEAST / 64 + 1)
+#define ADX_SUMS_MOST  1024     // numbers
 #define ADX_PARTS_MOST 64
 
 typedef enum adx_cut_kind {
@@ -522,7 +523,7 @@ static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
     if (v->kind != ADX_VALUE_SUM || adx_picks_any(v)
         || best->parts >= ADX_PARTS_MOST / 4
         || points < 2 * ADX_SUMS_LEAST
-        || points / ADX_SUMS_EACH < v->span)
+        || points / ADX_SUMS_EACH < v->span || v->span > ADX_SUMS_MOST)
         return true;
     c.term = ADX_GET(&t->arena, v->terms, adx_term_cut);
     if (c.term == NULL)

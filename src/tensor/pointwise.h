@@ -326,7 +326,8 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
                       1 + v->dims + ADX_LOOKUPS_MOST, 0 };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
-        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL))
+        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+            && v->kind != ADX_VALUE_SECOND))
         return NULL;
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
     if (k.to->piece == NULL || !adx_make_box(a, v->dims, &k.to->core)

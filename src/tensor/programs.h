@@ -12,13 +12,14 @@
  * where it is written to the conditions of its own set: so no operation is done
  * with a 0 that is there for this reason.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/nests
+ *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
- *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_place_form adx_all_written adx_mark_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
+ *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
+ *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
+ *           adx_all_written adx_mark_written adx_join_sets adx_all_gone
+ *           adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -50,14 +51,24 @@ typedef enum adx_value_kind {
     ADX_VALUE_SUM,              // of terms
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
+    ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST              // the largest, or least, factor of all points
 } adx_value_kind;
+
+// The derivative of a partial by argument `by`: the partial as terms, and which
+// of them move with the argument (core/cells).
+typedef struct adx_tensor_second {
+    uint32_t by;
+    uint64_t moving;
+    adx_formula cell;
+} adx_tensor_second;
 
 typedef struct adx_tensor_value {
     adx_value_kind kind;
     uint32_t order;             // of an input, a tangent, a weight
     uint32_t op;
     uint32_t which;
+    const adx_tensor_second *second;
     uint32_t dims;
     int64_t *low;               // [dims] of indices
     int64_t *extent;
@@ -96,7 +107,6 @@ struct adx_tensor_program {
     uint32_t *adjoint_in;
     uint32_t *second_in;        // tangents of adjoints
     adx_shared_values *shared;
-    bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
     uint32_t *column_of;

@@ -7,6 +7,7 @@
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run
+ *   offers  adx_tensor_arrays adx_evaluate_tensor
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -540,9 +541,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
     const adx_tensor_arrays a = {
         .part = ADREV_TENSOR_HVP, .x = x, .v = v, .w = w, .hv = hv
     };
-    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
-    return status != ADREV_OK ? status
-         : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);
+    return adx_evaluate_tensor(t, &a);
 }
 
 /* --- counts -------------------------------------------------------------- */
@@ -617,8 +616,6 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    if (part == ADREV_TENSOR_HVP && p->curved)
-        return ADREV_EEXTERNAL;
     const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
                            : part == ADREV_TENSOR_JVP ? p->tangent_out
                            : part == ADREV_TENSOR_VJP ? p->adjoint_in

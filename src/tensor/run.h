@@ -5,9 +5,10 @@
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   tape/workspace array/sums tensor/api tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/parts tensor/matrices
+ *   needs   tape/workspace core/derived core/cells array/sums tensor/api
+ *           tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/derive tensor/parts
+ *           tensor/matrices
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
  *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
@@ -412,19 +413,28 @@ static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static ad_real adx_row_partial(uint32_t op, uint32_t which, ad_real x,
-                               ad_real y, ad_real z, ad_real v)
+// The derivative of a partial by argument `by`: a dual number's way through the
+// text of the partial, which depends on the argument, and on the result, which
+// depends on it as well.
+static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
+                              ad_real v)
 {
-    switch (op) {
-#define ADX_CASE(name, ...)                                                 \
-    case ADREV_OP_##name:                                                   \
-        return which == 0 ? adx_fx_##name(x, y, z, v)                       \
-             : which == 1 ? adx_fy_##name(x, y, z, v)                       \
-                          : adx_fz_##name(x, y, z, v);
-    ADREV_OPS(ADX_CASE)
-#undef ADX_CASE
-    }
-    return 0;
+    const adx_tensor_second *s = row->second;
+    const ad_real value[] = { x[0], x[1], x[2], v };
+    ad_real dot[] = { 0, 0, 0, 0 };
+    dot[s->by] = 1;
+    dot[3] = adx_partial_at(row->op, s->by, x[0], x[1], x[2], v);
+    return adx_cell_tangent(&s->cell, s->moving, value, dot);
+}
+
+// What a row, or a partial of it, is of the arguments.
+static ad_real adx_row_of_values(const adx_tensor_value *row,
+                                 const ad_real x[3])
+{
+    ad_real v = adx_compute(row->op, x[0], x[1], x[2]);
+    return row->kind == ADX_VALUE_SECOND ? adx_row_second(row, x, v)
+         : row->kind == ADX_VALUE_PARTIAL
+         ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
 }
 
 // Comparisons are rows of texts, too: 1 or 0.
@@ -450,8 +460,8 @@ static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
         from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
         step[f] = loop ? l->factor[f].step : 0;
     }
-    bool partial = e->value->kind == ADX_VALUE_PARTIAL;
     for (int64_t i = 0; i < n; i++) {
+<<<<<<< HEAD
         ad_real a = from[0][i * step[0]];
         ad_real b = from[1][i * step[1]];
         ad_real c = from[2][i * step[2]];
@@ -459,6 +469,11 @@ static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
         out[loop ? i * l->out.step : 0] =
             partial ? adx_row_partial(e->value->op, e->value->which, a, b, c, v)
                     : v;
+=======
+        const ad_real a[] = { from[0][i * step[0]], from[1][i * step[1]],
+                              from[2][i * step[2]] };
+        out[loop ? i * l->out.step : 0] = adx_row_of_values(e->value, a);
+>>>>>>> main
     }
     return true;
 }
@@ -745,15 +760,19 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
     e->out = e->base[value];
     if (v->size == 0)
         return;
-    if (v->cut != NULL && v->cut->kind == ADX_CUT_SUMS) {
-        adx_run_sums(e);
-        return;
-    }
+    bool sums = v->cut != NULL && v->cut->kind == ADX_CUT_SUMS;
     bool parts = v->cut != NULL && e->shares;
-    if (!parts || v->cut->kind == ADX_CUT_POINTS)
+    uint32_t lacking = 0;
+    for (uint32_t j = 0; j < v->terms; j++)
+        lacking += adx_is_nothing(e, &v->term[j]);
+    if (!sums && (!parts || v->cut->kind == ADX_CUT_POINTS))
         adx_clear_value(e);
-    if (parts)
+    if (sums)
+        adx_run_sums(e);
+    else if (parts)
         adx_do_parts(v->cut->parts, adx_run_part_at, e);
     else
         adx_run_terms(e);
+    if (lacking > 0 && lacking == v->terms)     // times infinity it is 0, too
+        e->base[value] = NULL;
 }

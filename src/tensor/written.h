@@ -9,7 +9,8 @@
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
+ *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
+ *           adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -659,8 +660,7 @@ static ad_status adx_check_text_options(const ad_tensor *t,
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header))
         return ADREV_ESHAPE;
-    return asked & ADREV_C_HVP && t->program->curved ? ADREV_EEXTERNAL
-                                                     : ADREV_OK;
+    return ADREV_OK;
 }
 
 ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,

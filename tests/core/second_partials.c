@@ -6,9 +6,10 @@
  *
  * Each row of ADREV_OPS is recorded once and replayed at points from 1e-310 to
  * 1e308, of both signs and close to every singularity: gradient, Hessian, and
- * forward over reverse (ad_fn_hvp). The oracle knows closed forms in quad
- * precision, whose exponents reach 4932: there nothing overflows. Each row of
- * SWEEPS states its largest errors. Then the rows of ADREV_EDGES_SECOND: the
+ * forward over reverse (ad_fn_hvp). It is a formula of adrev_tensor.h, too, whose
+ * gradient and ad_tensor_hvp are asked there. The oracle knows closed forms in
+ * quad precision, whose exponents reach 4932: there nothing overflows. Each row
+ * of SWEEPS states its largest errors. Then the rows of ADREV_EDGES_SECOND: the
  * table itself against the oracle, and recorded functions against the table.
  *
  * Where a value is subnormal it has lost digits, and a partial made from it has
@@ -16,6 +17,7 @@
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_function.h"
+#include "adrev_tensor.h"
 
 #include "check.h"
 #include "fronts.h"
@@ -546,6 +548,51 @@ static void compare(const struct sweep *s, const double *p, int partial,
                                          { p[0], p[1], p[2] } };
 }
 
+// out f = name(x, y, z), of as many as the row has
+static ad_tensor *formula_of(ad_opcode op)
+{
+    static const char *const list[] = { "x", "x, y", "x, y, z" };
+    const ad_op_info *row = &ad_op_table()[op];
+    ad_tensor *t = NULL;
+    char text[100];
+    snprintf(text, sizeof text, "in %s; out f = %s(%s);", list[row->arity - 1],
+             row->name, list[row->arity - 1]);
+    CHECK(ad_tensor_new(&t, text, NULL, NULL) == ADREV_OK, "%s", text);
+    return t;
+}
+
+// Column k of the Hessian: only argument k moves.
+static void column_of_formula(ad_tensor *t, const ad_real x[3], int k,
+                              ad_real out[3])
+{
+    const ad_real one = 1;
+    const ad_real *v[3] = { NULL }, *in[3] = { x, x + 1, x + 2 };
+    const ad_real *w[1] = { &one };
+    ad_real *hv[3] = { out, out + 1, out + 2 };
+    v[k] = &one;
+    ad_status status = ad_tensor_hvp(t, in, w, v, hv);
+    CHECK(status == ADREV_OK, "product of a formula: %s", ad_message(status));
+}
+
+static void sweep_formula(const struct sweep *s, ad_tensor *t, const double *p,
+                          struct worst worst[PARTIALS])
+{
+    const ad_real x[3] = { p[0], p[1], p[2] };
+    const ad_real *in[3] = { x, x + 1, x + 2 };
+    ad_real y = 0;
+    ad_real out[3] = { 0 };
+    ad_real *g[3] = { out, out + 1, out + 2 };
+    ad_status status = ad_tensor_gradient(t, in, &y, g);
+    CHECK(status == ADREV_OK, "gradient of a formula: %s", ad_message(status));
+    for (int k = 0; k < 3; k++)
+        compare(s, p, X + k, out[k], worst);
+    for (int k = 0; k < 2 && k < ad_op_table()[s->op].arity && !isinf(y); k++) {
+        column_of_formula(t, x, k, out);
+        compare(s, p, k == 0 ? XX : XY, out[0], worst);
+        compare(s, p, k == 0 ? XY : YY, out[1], worst);
+    }
+}
+
 // Reverse, and forward over reverse; the second where the value is finite.
 static void sweep_point(const struct sweep *s, ad_fn *fn, const double *p,
                         struct worst worst[PARTIALS])
@@ -579,6 +626,7 @@ static void run_sweep(const struct sweep *s)
 {
     struct worst worst[PARTIALS] = { { 0 } };
     ad_fn *fn = NULL;
+    ad_tensor *t = formula_of(s->op);
     seed = 88172645463325252u;
     for (int i = 0; i < POINTS; i++) {
         double p[3] = { 0 };
@@ -592,6 +640,7 @@ static void run_sweep(const struct sweep *s)
                 return;
         }
         sweep_point(s, fn, p, worst);
+        sweep_formula(s, t, p, worst);
     }
     for (int k = 0; k < PARTIALS; k++)
         CHECK(worst[k].ulps <= s->ulps[k >= XX],
@@ -607,6 +656,7 @@ static void run_sweep(const struct sweep *s)
     printf("\n");
 #endif
     ad_fn_free(fn);
+    ad_tensor_free(t);
 }
 
 /* --- the edge table ------------------------------------------------------- */
@@ -645,9 +695,13 @@ static void run_edge(const struct edge *e)
     const double *x = e->x;
     double p[3] = { x[0], x[1], x[2] };
     ad_real H[9] = { 0 };
+    ad_real column[2][3] = { { 0 } };
     ad_fn *fn = NULL;
+    ad_tensor *t = formula_of(e->op);
     CHECK(ad_fn_record(&fn, rows[e->op].perform, p, 3, away, 1) == ADREV_OK
               && ad_fn_hessian(fn, x, &one, H) == ADREV_OK, "evaluation");
+    for (int k = 0; k < 2 && k < ad_op_table()[e->op].arity; k++)
+        column_of_formula(t, x, k, column[k]);
     for (int k = XX; k <= YY; k++) {
         quad truth = rows[e->op].oracle[k](limit(x[0]), limit(x[1]), 0);
         double want = e->want[k - XX];
@@ -660,8 +714,13 @@ static void run_edge(const struct edge *e)
         CHECK(close_to(got, (quad)want, e->ulps), "%s(%.17g, %.17g) \"%s\", "
               "%s: got %.17g, want %.17g", rows[e->op].name, x[0], x[1],
               e->because, partial_names[k], got, want);
+        got = column[k == YY][k == XX ? 0 : 1];
+        CHECK(close_to(got, (quad)want, e->ulps), "a formula of %s(%.17g, "
+              "%.17g) \"%s\", %s: got %.17g, want %.17g", rows[e->op].name,
+              x[0], x[1], e->because, partial_names[k], got, want);
     }
     ad_fn_free(fn);
+    ad_tensor_free(t);
 }
 
 int main(void)

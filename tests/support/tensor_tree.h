@@ -534,6 +534,7 @@ typedef struct tree_function {
     long double (*second)(long double x);
 } tree_function;
 
+#define TREE_LN2 0.69314718055994530941723212145817657L
 #define TREE_ROW(name, f, f1, f2)                                           \
     static inline long double tree_##name(long double x) { return f; }      \
     static inline long double tree_##name##_1(long double x) { return f1; } \
@@ -546,6 +547,9 @@ typedef struct tree_function {
          -2 * tanhl(x) / (coshl(x) * coshl(x)) )                            \
     ROW( atan, atanl(x), 1 / (1 + x * x),                                   \
          -2 * x / ((1 + x * x) * (1 + x * x)) )                             \
+    ROW( exp2, exp2l(x), exp2l(x) * TREE_LN2, exp2l(x) * TREE_LN2 * TREE_LN2 ) \
+    ROW( asinh, asinhl(x), 1 / sqrtl(1 + x * x),                            \
+         -x / ((1 + x * x) * sqrtl(1 + x * x)) )                            \
     ROW( log, logl(x), 1 / x, -1 / (x * x) )                                \
     ROW( sqrt, sqrtl(x), 0.5L / sqrtl(x), -0.25L / (x * sqrtl(x)) )
 TREE_ROWS(TREE_ROW)

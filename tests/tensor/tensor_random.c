@@ -6,8 +6,7 @@
  *     tensor_random 100000     as many; tensor_random 1 12345 the one of a seed
  *
  * Values, J v, J' w and H v are the oracle's: exactly, where all numbers are
- * small and dyadic. H v is left out where it needs the second derivative of a
- * function: ADREV_EEXTERNAL. Some programs are evaluated as written, some fused.
+ * small and dyadic. Some programs are evaluated as written, some fused.
  * <w, J v> = <J' w, v>. Operations are at most the model's, and inputs, results
  * and operations of a gradient together at most 4 times those of the value. What
  * fails is made smaller and printed.                                        */
@@ -27,7 +26,6 @@ typedef struct trial {
     uint64_t seed;
     bool wide;                  // compared in relative error
     bool useless;               // not exact: nothing was compared
-    bool second;                // there is an H v
     char why[400];              // empty: right
 } trial;
 
@@ -162,10 +160,8 @@ static void query(trial *c, ad_tensor *t, const given *g, results *r)
         wrong(c, "jvp");
     if (ad_tensor_vjp(t, g->x, g->w, NULL, dx) != ADREV_OK)
         wrong(c, "vjp");
-    ad_status second = ad_tensor_hvp(t, g->x, g->w, g->v, hv);
-    c->second = second == ADREV_OK;
-    if (!c->second && second != ADREV_EEXTERNAL)
-        wrong(c, "hvp: %s", ad_message(second));
+    if (ad_tensor_hvp(t, g->x, g->w, g->v, hv) != ADREV_OK)
+        wrong(c, "hvp");
     if (ad_tensor_eval(t, g->x, y) != ADREV_OK)
         wrong(c, "eval");
 }
@@ -196,7 +192,7 @@ static void compare_inputs(trial *c, const draw_point *p, const expected *e,
             if (!agrees(c, r->dx[i][k], e->dx[i][k]))
                 wrong(c, "dx %d[%d]: got %.17g, want %.17Lg", i, k,
                       (double)r->dx[i][k], e->dx[i][k]);
-            if (c->second && !agrees(c, r->hv[i][k], e->hv[i][k]))
+            if (!agrees(c, r->hv[i][k], e->hv[i][k]))
                 wrong(c, "hv %d[%d]: got %.17g, want %.17Lg", i, k,
                       (double)r->hv[i][k], e->hv[i][k]);
         }
@@ -331,20 +327,21 @@ static bool run_seed(uint64_t number, trial *c)
     return true;
 }
 
+// Programs that were wrong once: a condition had taken the place of a weaker one
+// in a set, which was then taken for the one before.
+static const uint64_t once_wrong[] = { 104134, 107284 };
+
 int main(int argc, char **argv)
 {
     long n = argc > 1 ? atol(argv[1]) : SHORT_RUN;
     uint64_t from = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    long compared = 0, seconds = 0;
+    long compared = 0;
     trial c;
     for (long i = 0; i < n; i++)
-        if (run_seed(from + (uint64_t)i, &c)) {
-            compared++;
-            seconds += c.second;
-        }
+        compared += run_seed(from + (uint64_t)i, &c);
+    for (size_t i = 0; i < sizeof once_wrong / sizeof *once_wrong; i++)
+        run_seed(once_wrong[i], &c);
     CHECK(compared > n / 2 || n < 100, "only %ld programs of %ld were compared",
           compared, n);
-    CHECK(seconds > n / 3 || n < 100, "only %ld times H v of %ld programs",
-          seconds, n);
     return check_done("tensor_random");
 }
