@@ -7740,7 +7740,7 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
  *
  *   needs   number/recording tape/layout array/operands array/linear
  *   offers  adx_products adx_scalar_product adx_length adx_largest
- *           adx_loops_of adx_value_of adx_softmax adx_softmax_rule
+ *           adx_loops_of adx_softmax adx_softmax_rule
  * ========================================================================== */
 
 /* --- sums ---------------------------------------------------------------- */

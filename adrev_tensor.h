@@ -9345,10 +9345,9 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   tape/workspace core/derived core/cells array/sums tensor/api
- *           tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/derive tensor/parts
- *           tensor/matrices
+ *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
+ *           tensor/sets tensor/nests tensor/binding tensor/programs
+ *           tensor/sharing tensor/derive tensor/parts tensor/matrices
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
  *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
@@ -9777,17 +9776,6 @@ static ad_real adx_row_of_values(const adx_tensor_value *row,
          ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
 }
 
-// Comparisons are rows of texts, too: 1 or 0.
-static ad_real adx_row_value(uint32_t op, ad_real x, ad_real y, ad_real z)
-{
-    switch (op) {
-#define ADX_CASE(name, sign) case ADREV_OP_##name: return x sign y;
-    ADREV_COMPARISONS(ADX_CASE)
-#undef ADX_CASE
-    }
-    return adx_value_of((ad_opcode)op, x, y, z);
-}
-
 static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -9801,19 +9789,9 @@ static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
         step[f] = loop ? l->factor[f].step : 0;
     }
     for (int64_t i = 0; i < n; i++) {
-<<<<<<< HEAD
-        ad_real a = from[0][i * step[0]];
-        ad_real b = from[1][i * step[1]];
-        ad_real c = from[2][i * step[2]];
-        ad_real v = adx_row_value(e->value->op, a, b, c);
-        out[loop ? i * l->out.step : 0] =
-            partial ? adx_row_partial(e->value->op, e->value->which, a, b, c, v)
-                    : v;
-=======
         const ad_real a[] = { from[0][i * step[0]], from[1][i * step[1]],
                               from[2][i * step[2]] };
         out[loop ? i * l->out.step : 0] = adx_row_of_values(e->value, a);
->>>>>>> main
     }
     return true;
 }
@@ -13433,8 +13411,7 @@ ADX_SELDOM_END
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
- *           adx_check_text_options
+ *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -14261,16 +14238,10 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     adx_cache cache = { .memory = &t->memory, .report = report,
                         .code = { .memory = &t->memory } };
     unsigned asked = o->functions == 0
-<<<<<<< HEAD
-        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
-          | (t->program->curved ? 0u : (unsigned)ADREV_C_HVP)
+        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
         : o->functions & ADREV_C_GRADIENT
         ? (o->functions & ~(unsigned)ADREV_C_GRADIENT) | ADREV_C_VJP
         : o->functions;
-=======
-        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-        : adx_parts_asked(t, o->functions);
->>>>>>> main
     adx_tensor_file k;
     ad_status status = adx_check_text_options(t, &c, asked);
     if (status != ADREV_OK)

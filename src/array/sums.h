@@ -5,7 +5,7 @@
  *
  *   needs   number/recording tape/layout array/operands array/linear
  *   offers  adx_products adx_scalar_product adx_length adx_largest
- *           adx_loops_of adx_value_of adx_softmax adx_softmax_rule
+ *           adx_loops_of adx_softmax adx_softmax_rule
  * ========================================================================== */
 
 /* --- sums ---------------------------------------------------------------- */

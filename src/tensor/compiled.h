@@ -127,16 +127,10 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     adx_cache cache = { .memory = &t->memory, .report = report,
                         .code = { .memory = &t->memory } };
     unsigned asked = o->functions == 0
-<<<<<<< HEAD
-        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
-          | (t->program->curved ? 0u : (unsigned)ADREV_C_HVP)
+        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
         : o->functions & ADREV_C_GRADIENT
         ? (o->functions & ~(unsigned)ADREV_C_GRADIENT) | ADREV_C_VJP
         : o->functions;
-=======
-        ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-        : adx_parts_asked(t, o->functions);
->>>>>>> main
     adx_tensor_file k;
     ad_status status = adx_check_text_options(t, &c, asked);
     if (status != ADREV_OK)

@@ -317,8 +317,6 @@ static void test_failures(void)
         { { .cache = top, .limit = 1 }, ADREV_ECOMPILE,
           ADREV_COMPILE_TOO_LONG },
         { { .cache = file }, ADREV_ECOMPILE, ADREV_COMPILE_COUNT },
-        { { .cache = top, .functions = ADREV_C_HVP }, ADREV_EEXTERNAL,
-          ADREV_COMPILE_DONE },
         { { .cache = top, .functions = ADREV_C_JACOBIAN }, ADREV_ESHAPE,
           ADREV_COMPILE_DONE },
         { { .cache = top, .functions = 1u << ADREV_C_COUNT }, ADREV_ESHAPE,
