@@ -57,6 +57,13 @@ stress:             ## 2000 random programs under random schedules, TSan (long)
 	    -DADREV_CHAOS=1 -I. -Itests/support tests/parallel/schedules.c -o $B/stress -lm -pthread
 	$B/stress 2000
 
+texts:              ## 400 random texts as C code, 100 as machine code (long)
+	@mkdir -p $B
+	for t in written machine_code; do $(CC) $(STRICT) -O1 -I. -Itests/support \
+	    tests/tensor/$$t.c -o $B/$$t -lm -pthread || exit 1; done
+	$B/written 400
+	$B/machine_code 100 1000
+
 hostile:            ## smallest blocks, every switch flipped
 	@$(SUITE) tests/plans/hostile.txt
 
@@ -102,5 +109,5 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples matrix asan tsan stress hostile fuzz mutate \
+.PHONY: help test check run examples matrix asan tsan stress texts hostile fuzz mutate \
         chain coverage bench statements rooms headers docs lint clean

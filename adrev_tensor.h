@@ -340,8 +340,9 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 // From now on t is evaluated by machine code, until something is bound anew. The
 // results have the same bits. Where an array of v or w is NULL, and what has no
-// C text (the derivative of lgamma), loops go on to evaluate. The code is kept
-// in the cache of ad_fn_compile, whose comment says how, by the same options.
+// C text (the derivatives of lgamma and tgamma), loops go on to evaluate. The
+// code is kept in the cache of ad_fn_compile, whose comment says how, by the
+// same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -371,14 +372,16 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 // array that is needed is missing; then nothing has been written.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
-//                      one number, gradient), single, exported, header;
-//                      others have no meaning here
+//                      one number, gradient; a gradient comes with the
+//                      vjp), single, exported, header; others have no meaning
+//                      here
 //   bytes        out   how many were written, or would be; may be NULL
 //   write        in    called often, with short pieces; NULL: only count
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
-//                name, or a header without `exported`; ADREV_EEXTERNAL: what
-//                has no C text (the derivative of lgamma)
+//                name, a gradient of what is not one number, a header without
+//                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
+//                (the derivatives of lgamma and tgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);
@@ -12936,6 +12939,73 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
         || f->fate[value] == ADX_FATE_HOSTED;
 }
 
+/* --- who reads it too early -------------------------------------------------
+ * Loops run in the order of values. A number that is hosted is there when the
+ * loops of its host's last host have run, which may be after other readers.   */
+
+// The last loops that may compute a value.
+static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
+{
+    while (f->host[value] != 0)
+        value = f->host[value];
+    return value;
+}
+
+// The first ones: its own, if it has some.
+static uint32_t adx_earliest_of(const adx_fusion *f, uint32_t value)
+{
+    while (f->fate[value] == ADX_FATE_INLINED)
+        value = f->host[value];
+    return value;
+}
+
+static bool adx_is_read_by(const adx_fusion *f, uint32_t value, uint32_t by)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
+    for (uint32_t i = 0; i < v->terms; i++)
+        for (uint32_t j = 0; j < v->term[i].factors; j++)
+            if (v->term[i].factor[j].value == value)
+                return true;
+    return false;
+}
+
+static bool adx_is_read_early(const adx_fusion *f, const uint32_t place[],
+                              uint32_t value)
+{
+    const adx_tensor_program *p = f->t->program;
+    uint32_t stored = place[adx_latest_of(f, value)];
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t by = p->order[i];
+        if (f->needed[by] && by != f->host[value]
+            && place[adx_earliest_of(f, by)] <= stored
+            && adx_is_read_by(f, value, by))
+            return true;
+    }
+    return false;
+}
+
+// Values that would be read too early are computed by their own loops.
+static void adx_take_out_early_ones(adx_fusion *f)
+{
+    const adx_tensor_program *p = f->t->program;
+    uint32_t *place = ADX_GET(f->a, p->values, uint32_t);
+    bool changed = place != NULL;
+    for (uint32_t i = 0; changed && i < p->steps; i++)
+        place[p->order[i]] = i;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < p->steps; i++) {
+            uint32_t v = p->order[i];
+            if (f->fate[v] == ADX_FATE_HOSTED
+                && adx_is_read_early(f, place, v)) {
+                f->fate[v] = ADX_FATE_ALONE;
+                f->host[v] = 0;
+                changed = true;
+            }
+        }
+    }
+}
+
 /* --- of a part ----------------------------------------------------------- */
 
 static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
@@ -12999,6 +13069,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
     for (uint32_t i = 0; i < p->steps; i++)
         if (f->needed[p->order[i]])
             adx_decide_fate(f, p->order[i]);
+    adx_take_out_early_ones(f);
     return a->status == ADREV_OK;
 }
 
@@ -14071,6 +14142,14 @@ static bool adx_is_level_idle(const adx_looping *k, const adx_nest_level *l)
         && adx_sparse_extreme(k->nest, &at, true) < (double)l->table->n;
 }
 
+// Compilers warn of variables that nobody reads: factors may not, where they
+// have one number along an index.
+static void adx_say_level_unread(const adx_looping *k, const adx_nest_level *l)
+{
+    if (!adx_form_has(&k->term->loop->out.place, l->var))
+        ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
+}
+
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
     if (adx_is_level_idle(k, l))
@@ -14081,6 +14160,8 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
     }
+    if (l->kind != ADX_LEVEL_RANGE)
+        adx_say_level_unread(k, l);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
 }
@@ -14252,12 +14333,17 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
     ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
     ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
+    adx_say_level_unread(k, l);
     adx_say_eighth(e, k, "sum[j]");
     adx_close_to(e, inside);
-    ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
-    ADX_SAY_LINE(e, "const long x%lu = i;", x);
-    adx_say_eighth(e, k, "sum[0]");
-    adx_close_to(e, inside);
+    // gcc warns of a loop that is known never to run
+    if (l->bounds > 0 || l == k->cut || (l->high - l->low + 1) % 8 != 0) {
+        ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
+        ADX_SAY_LINE(e, "const long x%lu = i;", x);
+        adx_say_level_unread(k, l);
+        adx_say_eighth(e, k, "sum[0]");
+        adx_close_to(e, inside);
+    }
     adx_say_indent(e);
     adx_say_sum_text(e, &to);
     adx_say(&e->text, fused ? " = fma%s(" : times == -1 ? " -= " : " += ",
@@ -14444,8 +14530,7 @@ ADX_SELDOM_END
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
- *           adx_check_text_options
+ *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -14527,6 +14612,16 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
     adx_say(t, *before == '(' ? "(void)" : ")");
 }
 
+// Tables are constants of the file, with its name in front.
+static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
+{
+    for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
+        if (k->tables.table[i].read)
+            adx_say(t, "    const %s *const t%lu = %s_t%lu;\n",
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i, t->name, (unsigned long)i);
+}
+
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -14585,8 +14680,11 @@ static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
     e->text.user = &body;
     head.user = &all;
     adx_say_step(e, value);
+    for (uint32_t i = 0; i < k->t->program->values; i++)
+        e->read[i] = e->read[i] && !e->written[i];
     adx_say_parameters(k, e, &head);
     adx_say(&head, "\n{\n");
+    adx_say_step_tables(k, &head);
     adx_put_text(&head, (const char *)body.v, body.n);
     adx_say(&head, "}\n\n");
     if (body.failed || all.failed)
@@ -14686,8 +14784,9 @@ static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
                                uint32_t number)
 {
     const adx_table_data *d = &k->tables.table[number];
-    adx_say(t, "static const %s t%lu[%llu] = {", adx_table_type(k, d->kind),
-            (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
+    adx_say(t, "static const %s %s_t%lu[%llu] = {",
+            adx_table_type(k, d->kind), t->name, (unsigned long)number,
+            (unsigned long long)(d->n > 0 ? d->n : 1));
     for (uint64_t i = 0; i < d->n; i++) {
         adx_say(t, i % 10 == 0 ? "\n    " : " ");
         if (d->kind == ADX_TABLE_WORDS)
@@ -14748,6 +14847,7 @@ typedef struct adx_part_result {
     uint32_t like;              // a value of its shape
     const char *array;
     uint32_t order;
+    bool used;                  // r... stands in the text
 } adx_part_result;
 
 typedef struct adx_part_writing {
@@ -14757,6 +14857,7 @@ typedef struct adx_part_writing {
     adx_part_result *result;
     uint32_t results;
     bool *needs;                // [values] what one result needs
+    bool given[3];              // x, v and w stand in the text
 } adx_part_writing;
 
 static void adx_list_results(adx_part_writing *w, const uint32_t value[],
@@ -14765,7 +14866,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
 {
     for (uint32_t i = 0; i < n; i++)
         w->result[w->results++] = (adx_part_result){ value[i], like[i], array,
-                                                     i };
+                                                     i, false };
 }
 
 // False: no memory.
@@ -14802,6 +14903,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
         if (w->result[i].value == 0 || !w->needs[value])
             continue;
         adx_say(w->t, "%sr%lu", before, (unsigned long)i);
+        w->result[i].used = true;
         before = " | ";
     }
 }
@@ -14845,6 +14947,7 @@ static void adx_say_given(adx_part_writing *w)
             continue;
         const char *array = adx_array_of_given(v->kind);
         unsigned long order = v->order;
+        w->given[array[0] == 'x' ? 0 : array[0] == 'v' ? 1 : 2] = true;
         adx_say(w->t, "    const %s *const b%lu = %s != 0 ? %s[%lu] : 0;\n",
                 w->t->real, (unsigned long)i, array, array, order);
         if (v->size == 0)
@@ -14855,12 +14958,34 @@ static void adx_say_given(adx_part_writing *w)
     }
 }
 
-static void adx_say_wanted(adx_part_writing *w)
+// Whether an array of arrays stands in the text.
+static bool adx_is_parameter_used(const adx_part_writing *w, const char *array)
 {
+    bool used = (strcmp(array, "x") == 0 && w->given[0])
+             || (strcmp(array, "v") == 0 && w->given[1])
+             || (strcmp(array, "w") == 0 && w->given[2]);
     for (uint32_t i = 0; i < w->results; i++)
-        adx_say(w->t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
-                (unsigned long)i, w->result[i].array, w->result[i].array,
-                (unsigned long)w->result[i].order);
+        used = used || (w->result[i].used
+                        && strcmp(w->result[i].array, array) == 0);
+    return used;
+}
+
+// Says which results are wanted, where that matters. Compilers warn of what is
+// not used.
+static void adx_say_wanted(const adx_part_writing *w, adx_text *t)
+{
+    static const char *const parameters[ADX_TENSOR_PARTS][5] = {
+        { "x", "y" }, { "x", "v", "y", "dy" }, { "x", "w", "y", "dx" },
+        { "x", "w", "v", "hv" }
+    };
+    for (uint32_t i = 0; i < 5 && parameters[w->part][i] != NULL; i++)
+        if (!adx_is_parameter_used(w, parameters[w->part][i]))
+            adx_say(t, "    (void)%s;\n", parameters[w->part][i]);
+    for (uint32_t i = 0; i < w->results; i++)
+        if (w->result[i].used)
+            adx_say(t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
+                    (unsigned long)i, w->result[i].array, w->result[i].array,
+                    (unsigned long)w->result[i].order);
 }
 
 // Declares where values are stored: in work, unless they are results that are
@@ -14877,9 +15002,11 @@ static uint64_t adx_say_stored(adx_part_writing *w)
         while (r < w->results && w->result[r].value != i)
             r++;
         adx_say(w->t, "    %s *const b%lu = ", w->t->real, (unsigned long)i);
-        if (r < w->results)
+        if (r < w->results) {
+            w->result[r].used = true;
             adx_say(w->t, "r%lu ? %s[%lu] : ", (unsigned long)r,
                     w->result[r].array, (unsigned long)w->result[r].order);
+        }
         adx_say(w->t, "work + %llu;\n",
                 (unsigned long long)(at + (uint64_t)v->first));
         at += v->span;
@@ -14939,10 +15066,11 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
-        const adx_part_result *r = &w->result[i];
+        adx_part_result *r = &w->result[i];
         const adx_tensor_value *v = adx_tensor_value_at(w->k->t, r->like);
         if (r->value != 0 || v->size == 0)
             continue;
+        r->used = true;
         adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
         for (uint32_t d = 0; d < v->dims; d++)
             adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
@@ -14982,7 +15110,6 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
     to.user = &body;
     to.bytes = 0;
     w.t = &to;
-    adx_say_wanted(&w);
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
     if (adx_part_uses(&w, true))
@@ -15003,6 +15130,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
             (unsigned long long)(numbers == 0 ? 1 : numbers));
     adx_say_prototype(t, as->name, as->parameters);
     adx_say(t, "\n{\n");
+    adx_say_wanted(&w, t);
     adx_put_text(t, (const char *)body.v, body.n);
     adx_say(t, "    return 0;\n}\n\n");
     if (body.failed)
@@ -15230,7 +15358,9 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
                         .code = { .memory = &t->memory } };
     unsigned asked = o->functions == 0
         ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-        : adx_parts_asked(t, o->functions);
+        : o->functions & ADREV_C_GRADIENT
+        ? (o->functions & ~(unsigned)ADREV_C_GRADIENT) | ADREV_C_VJP
+        : o->functions;
     adx_tensor_file k;
     ad_status status = adx_check_text_options(t, &c, asked);
     if (status != ADREV_OK)
@@ -15242,6 +15372,8 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     if (library != NULL && !adx_take_code_of(t, &k, library)) {
         adx_blame_hidden(&cache, library);
         cache.no_memory = t->arena.status != ADREV_OK;
+        if (cache.no_memory)
+            adx_take_back_blame(report);
         t->arena.status = ADREV_OK;
         library = NULL;
     }

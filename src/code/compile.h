@@ -10,8 +10,9 @@
  *
  *   needs   tape/memory core/cells function/api function/operations
  *           function/functions code/api code/text code/wanted code/write
- *   offers  adx_blame adx_compile adx_cache adx_close_library ADX_C_NAME
- *           ADX_LOOP_FLAGS adx_library_of adx_blame_hidden
+ *   offers  adx_blame adx_compile adx_cache adx_take_back_blame
+ *           adx_close_library ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
+ *           adx_blame_hidden
  * ========================================================================== */
 
 // Puts a reason into the report, unless there is one already: the first one
@@ -93,6 +94,13 @@ typedef struct adx_cache {
 } adx_cache;
 
 ADX_SELDOM_BEGIN
+
+// Without memory there is no reason: what was blamed is only what followed.
+static void adx_take_back_blame(ad_compile_report *r)
+{
+    r->reason = ADREV_COMPILE_DONE;
+    r->text[0] = '\0';
+}
 
 /* --- files --------------------------------------------------------------- */
 
@@ -813,6 +821,8 @@ static void *adx_library_of(adx_cache *k, const ad_compile_options *o,
     if (adx_make_key(k) && (adx_find_library(k) || adx_build(k)))
         library = adx_load(k);
     adx_remove_own(k);
+    if (k->no_memory)
+        adx_take_back_blame(k->report);
     return library;
 }
 

@@ -249,8 +249,9 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 // From now on t is evaluated by machine code, until something is bound anew. The
 // results have the same bits. Where an array of v or w is NULL, and what has no
-// C text (the derivative of lgamma), loops go on to evaluate. The code is kept
-// in the cache of ad_fn_compile, whose comment says how, by the same options.
+// C text (the derivatives of lgamma and tgamma), loops go on to evaluate. The
+// code is kept in the cache of ad_fn_compile, whose comment says how, by the
+// same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -280,14 +281,16 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 // array that is needed is missing; then nothing has been written.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
-//                      one number, gradient), single, exported, header;
-//                      others have no meaning here
+//                      one number, gradient; a gradient comes with the
+//                      vjp), single, exported, header; others have no meaning
+//                      here
 //   bytes        out   how many were written, or would be; may be NULL
 //   write        in    called often, with short pieces; NULL: only count
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
-//                name, or a header without `exported`; ADREV_EEXTERNAL: what
-//                has no C text (the derivative of lgamma)
+//                name, a gradient of what is not one number, a header without
+//                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
+//                (the derivatives of lgamma and tgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);

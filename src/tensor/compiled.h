@@ -128,7 +128,9 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
                         .code = { .memory = &t->memory } };
     unsigned asked = o->functions == 0
         ? ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-        : adx_parts_asked(t, o->functions);
+        : o->functions & ADREV_C_GRADIENT
+        ? (o->functions & ~(unsigned)ADREV_C_GRADIENT) | ADREV_C_VJP
+        : o->functions;
     adx_tensor_file k;
     ad_status status = adx_check_text_options(t, &c, asked);
     if (status != ADREV_OK)
@@ -140,6 +142,8 @@ static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
     if (library != NULL && !adx_take_code_of(t, &k, library)) {
         adx_blame_hidden(&cache, library);
         cache.no_memory = t->arena.status != ADREV_OK;
+        if (cache.no_memory)
+            adx_take_back_blame(report);
         t->arena.status = ADREV_OK;
         library = NULL;
     }

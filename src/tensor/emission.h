@@ -1067,6 +1067,14 @@ static bool adx_is_level_idle(const adx_looping *k, const adx_nest_level *l)
         && adx_sparse_extreme(k->nest, &at, true) < (double)l->table->n;
 }
 
+// Compilers warn of variables that nobody reads: factors may not, where they
+// have one number along an index.
+static void adx_say_level_unread(const adx_looping *k, const adx_nest_level *l)
+{
+    if (!adx_form_has(&k->term->loop->out.place, l->var))
+        ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
+}
+
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
     if (adx_is_level_idle(k, l))
@@ -1077,6 +1085,8 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
     }
+    if (l->kind != ADX_LEVEL_RANGE)
+        adx_say_level_unread(k, l);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
 }
@@ -1248,12 +1258,17 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
     ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
     ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
+    adx_say_level_unread(k, l);
     adx_say_eighth(e, k, "sum[j]");
     adx_close_to(e, inside);
-    ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
-    ADX_SAY_LINE(e, "const long x%lu = i;", x);
-    adx_say_eighth(e, k, "sum[0]");
-    adx_close_to(e, inside);
+    // gcc warns of a loop that is known never to run
+    if (l->bounds > 0 || l == k->cut || (l->high - l->low + 1) % 8 != 0) {
+        ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
+        ADX_SAY_LINE(e, "const long x%lu = i;", x);
+        adx_say_level_unread(k, l);
+        adx_say_eighth(e, k, "sum[0]");
+        adx_close_to(e, inside);
+    }
     adx_say_indent(e);
     adx_say_sum_text(e, &to);
     adx_say(&e->text, fused ? " = fma%s(" : times == -1 ? " -= " : " += ",

@@ -277,6 +277,73 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
         || f->fate[value] == ADX_FATE_HOSTED;
 }
 
+/* --- who reads it too early -------------------------------------------------
+ * Loops run in the order of values. A number that is hosted is there when the
+ * loops of its host's last host have run, which may be after other readers.   */
+
+// The last loops that may compute a value.
+static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
+{
+    while (f->host[value] != 0)
+        value = f->host[value];
+    return value;
+}
+
+// The first ones: its own, if it has some.
+static uint32_t adx_earliest_of(const adx_fusion *f, uint32_t value)
+{
+    while (f->fate[value] == ADX_FATE_INLINED)
+        value = f->host[value];
+    return value;
+}
+
+static bool adx_is_read_by(const adx_fusion *f, uint32_t value, uint32_t by)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
+    for (uint32_t i = 0; i < v->terms; i++)
+        for (uint32_t j = 0; j < v->term[i].factors; j++)
+            if (v->term[i].factor[j].value == value)
+                return true;
+    return false;
+}
+
+static bool adx_is_read_early(const adx_fusion *f, const uint32_t place[],
+                              uint32_t value)
+{
+    const adx_tensor_program *p = f->t->program;
+    uint32_t stored = place[adx_latest_of(f, value)];
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t by = p->order[i];
+        if (f->needed[by] && by != f->host[value]
+            && place[adx_earliest_of(f, by)] <= stored
+            && adx_is_read_by(f, value, by))
+            return true;
+    }
+    return false;
+}
+
+// Values that would be read too early are computed by their own loops.
+static void adx_take_out_early_ones(adx_fusion *f)
+{
+    const adx_tensor_program *p = f->t->program;
+    uint32_t *place = ADX_GET(f->a, p->values, uint32_t);
+    bool changed = place != NULL;
+    for (uint32_t i = 0; changed && i < p->steps; i++)
+        place[p->order[i]] = i;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < p->steps; i++) {
+            uint32_t v = p->order[i];
+            if (f->fate[v] == ADX_FATE_HOSTED
+                && adx_is_read_early(f, place, v)) {
+                f->fate[v] = ADX_FATE_ALONE;
+                f->host[v] = 0;
+                changed = true;
+            }
+        }
+    }
+}
+
 /* --- of a part ----------------------------------------------------------- */
 
 static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
@@ -340,6 +407,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
     for (uint32_t i = 0; i < p->steps; i++)
         if (f->needed[p->order[i]])
             adx_decide_fate(f, p->order[i]);
+    adx_take_out_early_ones(f);
     return a->status == ADREV_OK;
 }
 

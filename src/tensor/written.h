@@ -9,8 +9,7 @@
  *           tensor/fusion tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_parts_asked
- *           adx_check_text_options
+ *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -92,6 +91,16 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
     adx_say(t, *before == '(' ? "(void)" : ")");
 }
 
+// Tables are constants of the file, with its name in front.
+static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
+{
+    for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
+        if (k->tables.table[i].read)
+            adx_say(t, "    const %s *const t%lu = %s_t%lu;\n",
+                    adx_table_type(k, k->tables.table[i].kind),
+                    (unsigned long)i, t->name, (unsigned long)i);
+}
+
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -150,8 +159,11 @@ static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
     e->text.user = &body;
     head.user = &all;
     adx_say_step(e, value);
+    for (uint32_t i = 0; i < k->t->program->values; i++)
+        e->read[i] = e->read[i] && !e->written[i];
     adx_say_parameters(k, e, &head);
     adx_say(&head, "\n{\n");
+    adx_say_step_tables(k, &head);
     adx_put_text(&head, (const char *)body.v, body.n);
     adx_say(&head, "}\n\n");
     if (body.failed || all.failed)
@@ -251,8 +263,9 @@ static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
                                uint32_t number)
 {
     const adx_table_data *d = &k->tables.table[number];
-    adx_say(t, "static const %s t%lu[%llu] = {", adx_table_type(k, d->kind),
-            (unsigned long)number, (unsigned long long)(d->n > 0 ? d->n : 1));
+    adx_say(t, "static const %s %s_t%lu[%llu] = {",
+            adx_table_type(k, d->kind), t->name, (unsigned long)number,
+            (unsigned long long)(d->n > 0 ? d->n : 1));
     for (uint64_t i = 0; i < d->n; i++) {
         adx_say(t, i % 10 == 0 ? "\n    " : " ");
         if (d->kind == ADX_TABLE_WORDS)
@@ -313,6 +326,7 @@ typedef struct adx_part_result {
     uint32_t like;              // a value of its shape
     const char *array;
     uint32_t order;
+    bool used;                  // r... stands in the text
 } adx_part_result;
 
 typedef struct adx_part_writing {
@@ -322,6 +336,7 @@ typedef struct adx_part_writing {
     adx_part_result *result;
     uint32_t results;
     bool *needs;                // [values] what one result needs
+    bool given[3];              // x, v and w stand in the text
 } adx_part_writing;
 
 static void adx_list_results(adx_part_writing *w, const uint32_t value[],
@@ -330,7 +345,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
 {
     for (uint32_t i = 0; i < n; i++)
         w->result[w->results++] = (adx_part_result){ value[i], like[i], array,
-                                                     i };
+                                                     i, false };
 }
 
 // False: no memory.
@@ -367,6 +382,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
         if (w->result[i].value == 0 || !w->needs[value])
             continue;
         adx_say(w->t, "%sr%lu", before, (unsigned long)i);
+        w->result[i].used = true;
         before = " | ";
     }
 }
@@ -410,6 +426,7 @@ static void adx_say_given(adx_part_writing *w)
             continue;
         const char *array = adx_array_of_given(v->kind);
         unsigned long order = v->order;
+        w->given[array[0] == 'x' ? 0 : array[0] == 'v' ? 1 : 2] = true;
         adx_say(w->t, "    const %s *const b%lu = %s != 0 ? %s[%lu] : 0;\n",
                 w->t->real, (unsigned long)i, array, array, order);
         if (v->size == 0)
@@ -420,12 +437,34 @@ static void adx_say_given(adx_part_writing *w)
     }
 }
 
-static void adx_say_wanted(adx_part_writing *w)
+// Whether an array of arrays stands in the text.
+static bool adx_is_parameter_used(const adx_part_writing *w, const char *array)
 {
+    bool used = (strcmp(array, "x") == 0 && w->given[0])
+             || (strcmp(array, "v") == 0 && w->given[1])
+             || (strcmp(array, "w") == 0 && w->given[2]);
     for (uint32_t i = 0; i < w->results; i++)
-        adx_say(w->t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
-                (unsigned long)i, w->result[i].array, w->result[i].array,
-                (unsigned long)w->result[i].order);
+        used = used || (w->result[i].used
+                        && strcmp(w->result[i].array, array) == 0);
+    return used;
+}
+
+// Says which results are wanted, where that matters. Compilers warn of what is
+// not used.
+static void adx_say_wanted(const adx_part_writing *w, adx_text *t)
+{
+    static const char *const parameters[ADX_TENSOR_PARTS][5] = {
+        { "x", "y" }, { "x", "v", "y", "dy" }, { "x", "w", "y", "dx" },
+        { "x", "w", "v", "hv" }
+    };
+    for (uint32_t i = 0; i < 5 && parameters[w->part][i] != NULL; i++)
+        if (!adx_is_parameter_used(w, parameters[w->part][i]))
+            adx_say(t, "    (void)%s;\n", parameters[w->part][i]);
+    for (uint32_t i = 0; i < w->results; i++)
+        if (w->result[i].used)
+            adx_say(t, "    const int r%lu = %s != 0 && %s[%lu] != 0;\n",
+                    (unsigned long)i, w->result[i].array, w->result[i].array,
+                    (unsigned long)w->result[i].order);
 }
 
 // Declares where values are stored: in work, unless they are results that are
@@ -442,9 +481,11 @@ static uint64_t adx_say_stored(adx_part_writing *w)
         while (r < w->results && w->result[r].value != i)
             r++;
         adx_say(w->t, "    %s *const b%lu = ", w->t->real, (unsigned long)i);
-        if (r < w->results)
+        if (r < w->results) {
+            w->result[r].used = true;
             adx_say(w->t, "r%lu ? %s[%lu] : ", (unsigned long)r,
                     w->result[r].array, (unsigned long)w->result[r].order);
+        }
         adx_say(w->t, "work + %llu;\n",
                 (unsigned long long)(at + (uint64_t)v->first));
         at += v->span;
@@ -504,10 +545,11 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
-        const adx_part_result *r = &w->result[i];
+        adx_part_result *r = &w->result[i];
         const adx_tensor_value *v = adx_tensor_value_at(w->k->t, r->like);
         if (r->value != 0 || v->size == 0)
             continue;
+        r->used = true;
         adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
         for (uint32_t d = 0; d < v->dims; d++)
             adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
@@ -547,7 +589,6 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
     to.user = &body;
     to.bytes = 0;
     w.t = &to;
-    adx_say_wanted(&w);
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
     if (adx_part_uses(&w, true))
@@ -568,6 +609,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part 
             (unsigned long long)(numbers == 0 ? 1 : numbers));
     adx_say_prototype(t, as->name, as->parameters);
     adx_say(t, "\n{\n");
+    adx_say_wanted(&w, t);
     adx_put_text(t, (const char *)body.v, body.n);
     adx_say(t, "    return 0;\n}\n\n");
     if (body.failed)
