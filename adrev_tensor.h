@@ -80,7 +80,10 @@
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
  *   tensor/blocks        steps that share their outermost loop
- *   tensor/emission      C text of a step
+ *   tensor/emission      tables, forms and places as C text
+ *   tensor/points        numbers, and values that are computed one by one
+ *   tensor/loops         the loops of a term
+ *   tensor/steps         a step, or the steps of a block
  *   tensor/written       a file of C code
  *   tensor/compiled      machine code
  *
@@ -13512,21 +13515,24 @@ static bool adx_find_blocks(adx_fusion *f)
 ADX_SELDOM_END
 
 /* === tensor/emission ========================================================
- * C text that computes one value of a part: the loops of tensor/run or, of
- * values that are computed number by number, loops around one expression. Its
- * additions and multiplications are those of tensor/run, in the same order, so
- * the bits are the same.
+ * C text of tables, of forms of variables, and of places in memory, for the
+ * loops of tensor/loops and the expressions of tensor/points. Their additions and
+ * multiplications are those of tensor/run, in the same order, so the bits are the
+ * same.
  *
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number.
  *
- *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/nests tensor/binding tensor/programs tensor/sharing
- *           tensor/parts tensor/run tensor/pointwise tensor/fusion
- *           tensor/blocks
- *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
- *           adx_table_list adx_emission adx_say_step
+ *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/programs
+ *           tensor/sharing tensor/pointwise tensor/fusion
+ *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
+ *           adx_table_data adx_table_list adx_local_number adx_emission
+ *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
+ *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
+ *           adx_begin_body adx_say_affine adx_say_sparse adx_spot_of
+ *           adx_compose adx_indices_at adx_say_place
  * ========================================================================== */
+
 
 ADX_SELDOM_BEGIN
 
@@ -13753,6 +13759,25 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
     adx_say_affine(e, place);
     adx_say(&e->text, "]");
 }
+
+ADX_SELDOM_END
+
+/* === tensor/points ==========================================================
+ * C text of numbers: in memory, or expressions of others; of functions, their
+ * partials, and the derivatives of these; and of values that are computed number
+ * by number: loops over regions of their indices, the core and what is around
+ * it, with one expression inside.
+ *
+ *   needs   core/derived core/cells code/text tensor/arena tensor/sets
+ *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
+ *           tensor/emission
+ *   offers  adx_numbers_read adx_say_operand adx_take_numbers
+ *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
+ *           adx_say_row_at adx_is_run_index adx_say_run_index
+ *           adx_say_pointwise
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 /* --- numbers ------------------------------------------------------------- */
 
@@ -14304,6 +14329,19 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
         }
 }
 
+ADX_SELDOM_END
+
+/* === tensor/loops ===========================================================
+ * C text of a term's loops, as tensor/nests has them.
+ *
+ *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
+ *           tensor/run tensor/emission
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
+ *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
 /* --- loops of a term ----------------------------------------------------- */
 
 // What is done at the points of a term.
@@ -14605,6 +14643,20 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
 }
+
+ADX_SELDOM_END
+
+/* === tensor/steps ===========================================================
+ * C text of a step: what is done at the points of loops, sums of parts, and the
+ * steps of a block together.
+ *
+ *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/programs
+ *           tensor/sharing tensor/parts tensor/run tensor/pointwise
+ *           tensor/blocks tensor/emission tensor/points tensor/loops
+ *   offers  adx_say_step
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
@@ -15024,7 +15076,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
  *           tensor/binding tensor/programs tensor/sharing tensor/derive
- *           tensor/fusion tensor/blocks tensor/emission
+ *           tensor/fusion tensor/blocks tensor/emission tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
  *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options

@@ -6,7 +6,7 @@
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
  *           tensor/binding tensor/programs tensor/sharing tensor/derive
- *           tensor/fusion tensor/blocks tensor/emission
+ *           tensor/fusion tensor/blocks tensor/emission tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
  *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
