@@ -609,11 +609,21 @@ static ad_status do_tensor(int what)
         status = ad_tensor_relation(t, "R", at[0], column);
     } else {
         static const int entries[] = { 0, 1 };
+        const ad_c_options o = { .functions = (unsigned)at[0],
+                                 .split = at[1] };
+        const ad_compile_options c = { .functions = (unsigned)at[0],
+                                       .limit = at[1],
+                                       .compiler = "/nowhere/cc",
+                                       .cache = "/nowhere" };
+        size_t bytes;
         column[0] = entries;
         ad_tensor_size(t, "n", 2);
         ad_tensor_relation(t, "R", 2, column);
-        ad_tensor_layout(t, "x", stride);
-        status = ad_tensor_bind(t, NULL);
+        if (what == 2)
+            ad_tensor_layout(t, "x", stride);
+        status = what == 2 ? ad_tensor_bind(t, NULL)
+               : what == 3 ? ad_tensor_write_c(t, &o, ignore, NULL, &bytes)
+                           : ad_tensor_compile(t, &c);
     }
     ad_tensor_free(t);
     return status;
@@ -1087,7 +1097,9 @@ static ad_status do_parallelism(void)
 #define ROWS_TENSOR(ROW)                                                      \
     ROW(ad_tensor_size, , 1, ONCE, do_tensor(0))                              \
     ROW(ad_tensor_relation, , 1, ONCE, do_tensor(1))                          \
-    ROW(ad_tensor_layout, , 1, ONCE, do_tensor(2))
+    ROW(ad_tensor_layout, , 1, ONCE, do_tensor(2))                            \
+    ROW(ad_tensor_write_c, , 2, ONCE, do_tensor(3))                           \
+    ROW(ad_tensor_compile, , 2, ONCE, do_tensor(4))
 
 #define ROWS(ROW)                                                             \
     ROWS_CORE(ROW) ROWS_SUMS(ROW) ROWS_EACH(ROW) ROWS_PRODUCTS(ROW)           \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags:
+// tags: formulas
 /* cases.c - tensor programs with known values, gradients and operations
  * (cases.h), whole programs beside C by hand (programs.h), and how counts,
  * memory and time grow with the size.                                       */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags:
+// tags: formulas
 /* explain.c - what ad_tensor_explain says: A1 in full, every kind of set, names
  * that are not in the text; operations that are those of ad_tensor_count, of
  * all programs and parts; texts that are not bound; every failing allocation.

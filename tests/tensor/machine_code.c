@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: recorded code last-bits
+// tags: formulas recorded code last-bits
 // flags: -pthread
 // needs: xxhash.h
 /* machine_code.c - ad_tensor_compile: machine code gives the bits of the loops,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: last-bits
+// tags: formulas last-bits
 /* matrices.c - products of matrices in texts: all layouts, sizes around those of
  * tiles and panels, loops around them, constants and several terms. A packed
  * product has the bits of the loops that run where there is no memory for it,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: last-bits
+// tags: formulas last-bits
 /* paths.c - the order in which factors are multiplied and variables are summed:
  * operations against closed forms and against the best order of a chain of
  * matrices, values and gradients against the text's own order, and texts that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags:
+// tags: formulas
 /* sharing.c - what is equal in a text is computed once: operations, values and
  * gradients of texts with equal parts, results that are equal, terms that stand
  * in a sum several times or cancel; and the time that binding takes.        */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags:
+// tags: formulas
 /* syntax.c - texts of formulas: what is accepted and how it is understood, each
  * error with its place, mutated texts, memory that runs out, depth, length.
  *

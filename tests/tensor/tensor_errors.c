@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // flags: -pthread
-// tags: threads
+// tags: formulas threads
 /* tensor_errors.c - tensor programs that are refused, and their edges: texts
  * with the place of what is wrong; sizes 0, 1 and too large; what is not bound;
  * entries and accesses out of range; NULL and strides; every failing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags:
+// tags: formulas
 /* tensor_random.c - random tensor programs against the oracle (tensor_tree.h).
  *
  *     tensor_random            two thousand programs

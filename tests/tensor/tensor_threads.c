@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: threads
+// tags: formulas threads
 // flags: -DADX_PART_LEAST=1 -pthread
 /* tensor_threads.c - tensor programs in parts: on pools of 1, 2 and 8 threads,
  * and by executors that run the parts backwards, or in an order of their own.

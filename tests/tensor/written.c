@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: recorded code last-bits
+// tags: formulas recorded code last-bits
 // needs: xxhash.h
 /* written.c - ad_tensor_write_c: C code of many texts, in one file, compiled
  * without a warning and loaded, gives the bits of the library.
