@@ -2737,6 +2737,7 @@ typedef struct adx_bitmap {
     uint64_t *word;
     uint64_t n;                 // bits
     uint64_t set;               // how many are 1
+    uint32_t node;              // the condition in the text; 0: it is of none
 } adx_bitmap;
 
 static bool adx_has_bit(const adx_bitmap *b, uint64_t i)
@@ -4512,7 +4513,7 @@ ADX_SELDOM_END
  *
  *   needs   tensor/tree
  *   offers  adx_tree_printer adx_put_string_of adx_put_spot adx_put_natural
- *           adx_print_tree
+ *           adx_put_condition adx_print_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -6365,6 +6366,8 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
         if (adx_is_true_at(k, node, value))
             adx_set_bit(bits, at);
     }
+    if (bits != NULL)
+        bits->node = node;
     return adx_lowered(k) ? bits : NULL;
 }
 
@@ -11138,6 +11141,18 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
+// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+static void adx_spell_words(const adx_explainer *e, uint32_t node)
+{
+    adx_tree_kind kind = e->t->tree.node[node].kind;
+    bool several = kind == ADX_TREE_AND || kind == ADX_TREE_OR;
+    if (node == 0)
+        return;
+    adx_spell(e, several ? " of (" : " of ");
+    adx_put_condition(&e->to, node);
+    adx_spell(e, several ? ")" : "");
+}
+
 static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 {
     const adx_set_row *r = &e->set->row[row];
@@ -11154,6 +11169,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
         adx_spell(e, r->kind == ADX_ROW_BIT ? "" : "no ");
         adx_spell_bit(e, r->bits);
         adx_spell_form(e, form);
+        adx_spell_words(e, r->bits->node);
     }
 }
 

@@ -313,6 +313,18 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
+// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+static void adx_spell_words(const adx_explainer *e, uint32_t node)
+{
+    adx_tree_kind kind = e->t->tree.node[node].kind;
+    bool several = kind == ADX_TREE_AND || kind == ADX_TREE_OR;
+    if (node == 0)
+        return;
+    adx_spell(e, several ? " of (" : " of ");
+    adx_put_condition(&e->to, node);
+    adx_spell(e, several ? ")" : "");
+}
+
 static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 {
     const adx_set_row *r = &e->set->row[row];
@@ -329,6 +341,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
         adx_spell(e, r->kind == ADX_ROW_BIT ? "" : "no ");
         adx_spell_bit(e, r->bits);
         adx_spell_form(e, form);
+        adx_spell_words(e, r->bits->node);
     }
 }
 

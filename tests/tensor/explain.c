@@ -299,10 +299,24 @@ static const struct telling {
     { ADREV_TENSOR_VALUE,
       "rel R[n,n]; in x[n]; out y[i] = sum(j: R(i,j) | i == j) x[j]*x[i];",
       { "    bits say where a condition is true",
-        "sum(j<4, #e<4: R[#e] == (i,j)) x[j]*x[i]", "no bit 5*i" } },
+        "sum(j<4, #e<4: R[#e] == (i,j)) x[j]*x[i]",
+        "x[i]^2    for i<4: no bit 5*i of R(i,j)\n", "if no bit 5*i: " } },
     { ADREV_TENSOR_VALUE, "rel R[n,n]; in x[n]; "
       "out y[i] = sum(j: exists(k<n: R(i,k), R(k,j))) x[j]*x[i];",
-      { "sum(j<4: bit 4*i+j) x[j]*x[i]    for i<4\n", " if bit 4*i+j: " } },
+      { "sum(j<4: bit 4*i+j of exists(k<n: R(i,k), R(k,j))) x[j]*x[i]    for "
+        "i<4\n", " if bit 4*i+j: " } },
+    { ADREV_TENSOR_VALUE, "rel R[n,n]; in x[n]; A[i<n,j<n] = "
+      "[exists(k<n: R(i,k), k > j | R(k,j))] x[i]*x[j]; out y = sum(p) A[p,p];",
+      { "sum(p<4: bit 5*p of exists(k<n: R(i,k), k-j-1 >= 0 | R(k,j))) " } },
+    { ADREV_TENSOR_VALUE, "in x[n]; out y[i] = sum(j: i != j, i + j != 2,"
+      "2*i != 3*j, 3*i != 5*j, 5*i != 2*j) x[i]*x[j];",
+      { "sum(j<4: bit 4*i+j of (i-j != 0, i+j-2 != 0, 2*i-3*j != 0, "
+        "3*i-5*j != 0, 5*i-2*j != 0)) x[i]*x[j]    for i<4\n",
+        "if bit 4*i+j: 9 points\n      5 additions, 9 mul" } },
+    { ADREV_TENSOR_VALUE, "rel R[n,n]; in x[n]; out y[i<n] = "
+      "[exists(k<n: R(i,k))] [exists(k<n: R(k,i))] x[i];",
+      { "for i<4: bit i of exists(k<n: R(i,k)), bit i of exists(k<n: R(k,i))\n",
+      } },
     { ADREV_TENSOR_VALUE, "rel S[9]; in x[S]; out y = sum(i) x[i];",
       { "\n\nwith S of 2 entries\n\nSteps" } },
     { ADREV_TENSOR_VALUE, "rel S[n]; in x[S]; out y = sum(i) x[i];",
