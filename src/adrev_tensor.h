@@ -78,7 +78,11 @@
  *
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
- *   tensor/emission      C text of a step
+ *   tensor/blocks        steps that share their outermost loop
+ *   tensor/emission      tables, forms and places as C text
+ *   tensor/points        numbers, and values that are computed one by one
+ *   tensor/loops         the loops of a term
+ *   tensor/steps         a step, or the steps of a block
  *   tensor/written       a file of C code
  *   tensor/compiled      machine code
  *
@@ -128,7 +132,11 @@
 #ifdef ADREV_CODE_H
 #include "tensor/pointwise.h"
 #include "tensor/fusion.h"
+#include "tensor/blocks.h"
 #include "tensor/emission.h"
+#include "tensor/points.h"
+#include "tensor/loops.h"
+#include "tensor/steps.h"
 #include "tensor/written.h"
 #include "tensor/compiled.h"
 #endif

@@ -1,0 +1,316 @@
+#pragma once
+
+/* === tensor/loops ===========================================================
+ * C text of a term's loops, as tensor/nests has them.
+ *
+ *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
+ *           tensor/run tensor/emission
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
+ *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- loops of a term ----------------------------------------------------- */
+
+// What is done at the points of a term.
+typedef enum adx_doing {
+    ADX_DOING_TERM,             // what its value says
+    ADX_DOING_ZEROS,            // 0 where it writes
+    ADX_DOING_BEGIN             // of a most: -infinity
+} adx_doing;
+
+typedef struct adx_looping {
+    adx_emission *e;
+    uint32_t value;
+    const adx_tensor_term *term;
+    const adx_nest *nest;
+    adx_doing doing;
+    const adx_nest_level *cut;  // its variable is that of a part: from lo to
+                                // hi - 1; or NULL
+} adx_looping;
+
+// The least, or largest, that a form can be.
+static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
+                                 bool most)
+{
+    double sum = (double)f->c;
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint32_t l = 0; l < n->levels; l++)
+            if (n->level[l].var == f->var[i])
+                sum += (double)f->k[i] * (double)((f->k[i] > 0) == most
+                                   ? n->level[l].high : n->level[l].low);
+    return sum;
+}
+
+// "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
+static void adx_say_within(adx_emission *e, const adx_nest_level *l,
+                           bool below, bool above)
+{
+    unsigned long x = l->var;
+    if (below && above)
+        ADX_SAY_OPEN(e, "if (x%lu >= %lld && x%lu <= %lld)", x, (long long)l->low,
+                 x, (long long)l->high);
+    else if (below)
+        ADX_SAY_OPEN(e, "if (x%lu >= %lld)", x, (long long)l->low);
+    else if (above)
+        ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
+}
+
+// "if (form >= low && form <= high) {"
+static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
+                          int64_t low, int64_t high)
+{
+    adx_say_indent(e);
+    adx_say(&e->text, "if (");
+    adx_say_sparse(e, f);
+    adx_say(&e->text, " >= %lld && ", (long long)low);
+    adx_say_sparse(e, f);
+    adx_say(&e->text, " <= %lld) {\n", (long long)high);
+    e->open++;
+}
+
+// " - (form))", the end of what begins with a bracket. NULL: nothing.
+static void adx_say_less(adx_emission *e, const adx_sparse_form *f)
+{
+    if (f == NULL)
+        return;
+    adx_say(&e->text, " - (");
+    adx_say_sparse(e, f);
+    adx_say(&e->text, "))");
+}
+
+// Names that are declared next belong to a block.
+static void adx_say_scope(adx_emission *e)
+{
+    if (e->open == 0)
+        ADX_SAY_BLOCK(e);
+}
+
+// "from0" and "to0": the bounds of a level.
+static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    e->bounds = e->bounds || l->bounds > 0;
+    if (l == k->cut)
+        ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
+    else
+        ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x,
+                     (long long)l->low, x, (long long)l->high);
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        int64_t by = l->bound[i].k;
+        bool lower = by > 0;
+        adx_say_indent(e);
+        adx_say(&e->text, lower ? "from%lu = %s_most(from%lu, -%s_floor("
+                                : "to%lu = %s_least(to%lu, %s_floor(",
+                x, e->text.name, x, e->text.name);
+        adx_say_sparse(e, &l->bound[i].form);
+        adx_say(&e->text, ", %lld));\n", (long long)(by < 0 ? -by : by));
+    }
+}
+
+static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
+{
+    unsigned long x = l->var;
+    if (l->bounds == 0 && l != k->cut) {
+        ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                 (long long)l->low, x, (long long)l->high, x);
+        return;
+    }
+    adx_say_scope(k->e);
+    adx_say_bounds(k, l);
+    ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x, x,
+             x, x);
+}
+
+// k*x + form = 0
+static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    bool unit = adx_is_unit(l->k);
+    double low = adx_sparse_extreme(k->nest, &l->form, l->k > 0)
+               / (double)-l->k;
+    double high = adx_sparse_extreme(k->nest, &l->form, l->k < 0)
+                / (double)-l->k;
+    adx_say_scope(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long rest%lu = ", x);
+    adx_say_sparse(e, &l->form);
+    adx_say(&e->text, ";\n");
+    if (!unit)
+        ADX_SAY_OPEN(e, "if (rest%lu %% %lld == 0)", x, (long long)l->k);
+    if (unit)
+        ADX_SAY_LINE(e, "const long x%lu = %srest%lu;", x, l->k > 0 ? "-" : "", x);
+    else
+        ADX_SAY_LINE(e, "const long x%lu = -(rest%lu / %lld);", x, x,
+                 (long long)l->k);
+    adx_say_within(e, l, low < (double)l->low, high > (double)l->high);
+}
+
+// A value of a map.
+static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    adx_sparse_form argument = l->argument;
+    uint32_t table = adx_table_number(e, l->table->value, l->table->n,
+                                      ADX_TABLE_INTS);
+    bool plain = l->k == 1 && l->form.n == 0 && l->form.c == 0;
+    argument.c -= l->table->from;
+    if (adx_sparse_extreme(k->nest, &argument, false) < 0
+        || adx_sparse_extreme(k->nest, &argument, true) >= (double)l->table->n)
+        adx_say_asked(e, &argument, 0, (int64_t)l->table->n - 1);
+    adx_say_scope(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %st%lu[", x,
+            plain ? "" : l->k < 0 ? "-(" : "(", (unsigned long)table);
+    adx_say_sparse(e, &argument);
+    adx_say(&e->text, "]");
+    adx_say_less(e, plain ? NULL : &l->form);
+    adx_say(&e->text, ";\n");
+    adx_say_within(e, l, !plain || l->table->low < l->low,
+                   !plain || l->table->high > l->high);
+}
+
+// The arguments for which a map has a value.
+static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    const adx_int_table *t = l->table;
+    adx_sparse_form of = l->form;
+    adx_sparse_form less = l->argument;
+    unsigned long start = adx_table_number(e, t->start,
+                                           (uint64_t)(t->high - t->low) + 2,
+                                           ADX_TABLE_COUNTS);
+    unsigned long argument = adx_table_number(e, t->argument, t->n,
+                                              ADX_TABLE_COUNTS);
+    of.c -= t->low;
+    less.c -= t->from;
+    bool plain = l->k == 1 && less.n == 0 && less.c == 0;
+    bool inside = plain && l->low <= 0 && l->high >= (int64_t)t->n - 1;
+    if (adx_sparse_extreme(k->nest, &of, false) < 0
+        || adx_sparse_extreme(k->nest, &of, true) > (double)(t->high - t->low))
+        adx_say_asked(e, &of, 0, t->high - t->low);
+    adx_say_indent(e);
+    adx_say(&e->text, "for (unsigned long q%lu = t%lu[", x, start);
+    adx_say_sparse(e, &of);
+    adx_say(&e->text, "]; q%lu < t%lu[", x, start);
+    of.c++;
+    adx_say_sparse(e, &of);
+    adx_say(&e->text, "]; q%lu++) {\n", x);
+    e->open++;
+    adx_say_indent(e);
+    adx_say(&e->text, "const long x%lu = %s(long)t%lu[q%lu]", x,
+            plain ? "" : l->k < 0 ? "-(" : "(", argument, x);
+    adx_say_less(e, plain ? NULL : &less);
+    adx_say(&e->text, ";\n");
+    adx_say_within(e, l, !inside, !inside);
+}
+
+// "if (...) {" for what is to be looked at once x has its value.
+static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
+{
+    uint32_t table = c->kind == ADX_ROW_VALUE
+        ? adx_table_number(e, c->table->value, c->table->n, ADX_TABLE_INTS)
+        : c->kind == ADX_ROW_BIT || c->kind == ADX_ROW_NO_BIT
+        ? adx_table_number(e, c->bits->word, c->bits->n / 64 + 1,
+                           ADX_TABLE_WORDS) : 0;
+    bool bit = c->kind == ADX_ROW_BIT || c->kind == ADX_ROW_NO_BIT;
+    ADX_SAY_BLOCK(e);
+    adx_say_indent(e);
+    adx_say(&e->text, "const long is = ");
+    adx_say_sparse(e, &c->form);
+    adx_say(&e->text, ";\n");
+    if (c->kind == ADX_ROW_ZERO || c->kind == ADX_ROW_SIGN)
+        ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
+    else if (bit)
+        ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
+                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
+                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
+                 (unsigned long long)c->bits->n, (unsigned long)table);
+    else {
+        adx_say_indent(e);
+        adx_say(&e->text, "const long at = ");
+        adx_say_sparse(e, &c->argument);
+        adx_say_rest(e, -c->table->from, true);
+        adx_say(&e->text, ";\n");
+        ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && t%lu[at] == is)",
+                 (unsigned long long)c->table->n, (unsigned long)table);
+    }
+}
+
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
+}
+
+// Whether what is read or written, or a level after this one, depends on its
+// variable.
+static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
+{
+    uint32_t v = l->var;
+    const adx_loop *loop = k->term->loop;
+    bool used = adx_form_has(&loop->out.place, v);
+    for (uint32_t i = 0; i < k->term->factors; i++) {
+        const adx_access x = k->term->factor[i];
+        uint32_t dims = adx_tensor_value_at(k->e->f->t, x.value)->dims;
+        for (uint32_t d = 0; d < dims; d++)
+            used |= adx_form_of(k->term->set, x.row + d)[1 + v] != 0;
+    }
+    for (const adx_nest_level *m = l;
+         m < k->nest->level + k->nest->levels; m++) {
+        used |= adx_form_has(&m->form, v) || adx_form_has(&m->argument, v);
+        for (uint32_t i = 0; i < m->bounds; i++)
+            used |= adx_form_has(&m->bound[i].form, v);
+        for (uint32_t i = 0; i < m->checks; i++)
+            used |= adx_form_has(&m->check[i].form, v)
+                 || adx_form_has(&m->check[i].argument, v);
+    }
+    return used || k->term->most != 0;
+}
+
+// Whether a level says nothing: a map gives a variable that nobody uses.
+static bool adx_is_level_idle(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_sparse_form at = l->argument;
+    if (l->kind != ADX_LEVEL_VALUE || l->checks > 0 || l->k != 1
+        || l->form.n > 0 || adx_is_level_used(k, l))
+        return false;
+    at.c -= l->table->from;
+    return l->table->low - l->form.c >= l->low
+        && l->table->high - l->form.c <= l->high
+        && adx_sparse_extreme(k->nest, &at, false) >= 0
+        && adx_sparse_extreme(k->nest, &at, true) < (double)l->table->n;
+}
+
+// Compilers warn of variables that nobody reads: factors may not, where they
+// have one number along an index.
+static void adx_say_level_unread(const adx_looping *k, const adx_nest_level *l)
+{
+    if (!adx_form_has(&k->term->loop->out.place, l->var))
+        ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
+}
+
+static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
+{
+    if (adx_is_level_idle(k, l))
+        return;
+    switch (l->kind) {
+    case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
+    case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;
+    case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
+    case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
+    }
+    if (l->kind != ADX_LEVEL_RANGE)
+        adx_say_level_unread(k, l);
+    for (uint32_t i = 0; i < l->checks; i++)
+        adx_say_level_check(k->e, &l->check[i]);
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,425 @@
+#pragma once
+
+/* === tensor/steps ===========================================================
+ * C text of a step: what is done at the points of loops, sums of parts, and the
+ * steps of a block together.
+ *
+ *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/programs
+ *           tensor/sharing tensor/parts tensor/run tensor/pointwise
+ *           tensor/blocks tensor/emission tensor/points tensor/loops
+ *   offers  adx_say_step
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- what is done at a point --------------------------------------------- */
+
+static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    const adx_access out = { k->value, k->term->out };
+    return adx_indices_at(e, &at, out);
+}
+
+static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    const adx_spot_of at = { k->term->set, NULL };
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
+    adx_numbers_read o = { .e = e };
+    adx_take_numbers(e, k->value, &at, k->term, &o);
+    if (!v->once) {
+        adx_say_added(e, &to, &o, k->term->factors, k->term->k);
+        return;
+    }
+    adx_say_indent(e);
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, " = ");
+    adx_say_product_of(e, &o, k->term->factors, k->term->k);
+    adx_say(&e->text, ";\n");
+}
+
+static void adx_say_row_term(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    uint32_t number = adx_say_row_at(e, k->value, &at);
+    adx_say_indent(e);
+    adx_say_place(e, k->value, adx_written_at(e, k), true);
+    adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
+}
+
+static void adx_say_most_term(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    const adx_spot_of at = { k->term->set, NULL };
+    const int64_t *to = adx_written_at(e, k);
+    adx_numbers_read o = { .e = e };
+    unsigned long number = e->numbers++;
+    adx_take_numbers(e, k->value, &at, k->term, &o);
+    adx_say_indent(e);
+    adx_say(&e->text, "const %s v%lu = ", e->text.real, number);
+    adx_say_operand(e, &o.x[0]);
+    adx_say(&e->text, ";\n");
+    adx_say_indent(e);
+    adx_say(&e->text, "if (v%lu != v%lu || v%lu %s ", number, number, number,
+            v->op == ADREV_OP_min ? "<" : ">");
+    adx_say_place(e, k->value, to, true);
+    adx_say(&e->text, ")\n    ");
+    adx_say_indent(e);
+    adx_say_place(e, k->value, to, true);
+    adx_say(&e->text, " = v%lu;\n", number);
+}
+
+static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    adx_say_indent(e);
+    adx_say_place(e, k->value, adx_written_at(e, k), true);
+    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+            adx_infinity(&e->text));
+}
+
+// The first point at which the number that is picked is the largest one.
+static void adx_say_pick(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_term *term = k->term;
+    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, term->most);
+    const adx_spot_of at = { term->set, NULL };
+    const adx_access best = { term->most, term->at };
+    const int64_t *picked = adx_indices_at(e, &at, term->picked);
+    const int64_t *index = adx_indices_at(e, &at, best);
+    int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
+    adx_numbers_read o = { .e = e };
+    if (place == NULL || index == NULL)
+        return;
+    place[0] = most->first;
+    for (uint32_t d = 0; d < most->dims; d++) {
+        for (uint32_t j = 0; j < e->width; j++)
+            place[j] += most->stride[d] * index[(size_t)d * e->width + j];
+        place[0] -= most->stride[d] * most->low[d];
+    }
+    e->picks = true;
+    adx_say_indent(e);
+    adx_say(&e->text, "if (!done[");
+    adx_say_affine(e, place);
+    adx_say(&e->text, "] && ");
+    adx_say_place(e, term->picked.value, picked, false);
+    adx_say(&e->text, " == ");
+    adx_say_place(e, term->most, index, false);
+    adx_say(&e->text, ") {\n");
+    e->open++;
+    adx_say_indent(e);
+    adx_say(&e->text, "done[");
+    adx_say_affine(e, place);
+    adx_say(&e->text, "] = 1;\n");
+    adx_take_numbers(e, k->value, &at, term, &o);
+    if (!e->f->t->options.fused) {
+        adx_say_added(e, &to, &o, term->factors, term->k);
+        return;
+    }
+    adx_say_indent(e);
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, " = fma%s(", e->text.single ? "f" : "");
+    adx_say_literal(&e->text, term->k);
+    adx_say(&e->text, ", ");
+    adx_say_operand(e, &o.x[0]);
+    adx_say(&e->text, ", ");
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, ");\n");
+}
+
+static void adx_say_at_point(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    adx_begin_body(e, k->term->set->vars);
+    if (k->doing == ADX_DOING_ZEROS) {
+        adx_say_indent(e);
+        adx_say_place(e, k->value, adx_written_at(e, k), true);
+        adx_say(&e->text, " = 0;\n");
+    } else if (k->doing == ADX_DOING_BEGIN)
+        adx_say_begun_most(e, k);
+    else if (k->term->most != 0)
+        adx_say_pick(e, k);
+    else if (v->kind == ADX_VALUE_SUM)
+        adx_say_sum_term(e, k);
+    else if (v->kind == ADX_VALUE_MOST)
+        adx_say_most_term(e, k);
+    else
+        adx_say_row_term(e, k);
+}
+
+// a*b at a point of a reduction, added to one of eight sums.
+static void adx_say_eighth(adx_emission *e, const adx_looping *k,
+                           const char *sum)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    adx_numbers_read o = { .e = e };
+    adx_begin_body(e, k->term->set->vars);
+    const adx_sum_text to = { .name = sum };
+    adx_take_numbers(e, k->value, &at, k->term, &o);
+    adx_say_added(e, &to, &o, k->term->factors, 1);
+}
+
+// A reduction in eight sums, as adx_add_products forms them.
+static void adx_say_reduction(adx_emission *e, const adx_looping *k,
+                              const adx_nest_level *l)
+{
+    unsigned long x = l->var;
+    uint32_t open = e->open;
+    ad_real times = k->term->k;
+    bool fused = e->f->t->options.fused && times != 1 && times != -1;
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
+    ADX_SAY_BLOCK(e);
+    adx_say_bounds(k, l);
+    ADX_SAY_OPEN(e, "if (from%lu <= to%lu)", x, x);
+    uint32_t inside = e->open;
+    ADX_SAY_LINE(e, "%s sum[8] = { 0 };", e->text.real);
+    ADX_SAY_LINE(e, "long i = from%lu;", x);
+    ADX_SAY_OPEN(e, "for (; i + 7 <= to%lu; i += 8)", x);
+    ADX_SAY_OPEN(e, "for (int j = 0; j < 8; j++)");
+    ADX_SAY_LINE(e, "const long x%lu = i + j;", x);
+    adx_say_level_unread(k, l);
+    adx_say_eighth(e, k, "sum[j]");
+    adx_close_to(e, inside);
+    // gcc warns of a loop that is known never to run
+    if (l->bounds > 0 || l == k->cut || (l->high - l->low + 1) % 8 != 0) {
+        ADX_SAY_OPEN(e, "for (; i <= to%lu; i++)", x);
+        ADX_SAY_LINE(e, "const long x%lu = i;", x);
+        adx_say_level_unread(k, l);
+        adx_say_eighth(e, k, "sum[0]");
+        adx_close_to(e, inside);
+    }
+    adx_say_indent(e);
+    adx_say_sum_text(e, &to);
+    adx_say(&e->text, fused ? " = fma%s(" : times == -1 ? " -= " : " += ",
+            e->text.single ? "f" : "");
+    if (times != 1 && times != -1) {
+        adx_say_literal(&e->text, times);
+        adx_say(&e->text, fused ? ", " : " * ");
+    }
+    adx_say(&e->text, "(((sum[0] + sum[4]) + (sum[1] + sum[5]))\n        ");
+    adx_say_indent(e);
+    adx_say(&e->text, "+ ((sum[2] + sum[6]) + (sum[3] + sum[7])))");
+    if (fused) {
+        adx_say(&e->text, ", ");
+        adx_say_sum_text(e, &to);
+        adx_say(&e->text, ")");
+    }
+    adx_say(&e->text, ";\n");
+    adx_close_to(e, open);
+}
+
+// A loop over index d of a value.
+static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
+                               int64_t index[])
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    unsigned long x = d;
+    index[(size_t)d * e->width + 1 + d] = 1;
+    if (adx_is_run_index(e, value, d))
+        adx_say_run_index(e, d);
+    else
+        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
+                 (long long)v->low[d], x,
+                 (long long)(v->low[d] + v->extent[d]), x);
+}
+
+/* --- loops of a value ---------------------------------------------------- */
+
+static void adx_say_loops(adx_emission *e, uint32_t value,
+                          const adx_tensor_term *term, adx_doing doing,
+                          const adx_nest_level *cut)
+{
+    const adx_looping k = { e, value, term, term->loop->nest, doing, cut };
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t open = e->open;
+    bool reduces = doing == ADX_DOING_TERM && term->most == 0
+                && adx_reduces(v, term);
+    uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
+    adx_begin_variables(e, term->set->vars);
+    if (k.nest->empty)
+        return;
+    if (e->in_run) {
+        ADX_SAY_BLOCK(e);
+        adx_say_run_index(e, k.nest->level[0].var);
+    }
+    for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
+        adx_say_level(&k, &k.nest->level[l]);
+    if (reduces)
+        adx_say_reduction(e, &k, &k.nest->level[levels]);
+    else {
+        if (e->open == open)
+            ADX_SAY_BLOCK(e);
+        adx_say_at_point(e, &k);
+    }
+    adx_close_to(e, open);
+}
+
+/* --- sums of parts (tensor/parts) ---------------------------------------- */
+
+// Adds the sums of a part to the value.
+static void adx_say_added_sums(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t open = e->open;
+    adx_begin_variables(e, v->dims);
+    int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
+    for (uint32_t d = 0; index != NULL && d < v->dims; d++)
+        adx_say_index_loop(e, value, d, index);
+    adx_say_indent(e);
+    adx_say_place(e, value, index, true);
+    adx_say(&e->text, " += ");
+    e->into_sums = true;
+    adx_say_place(e, value, index, true);
+    e->into_sums = false;
+    adx_say(&e->text, ";\n");
+    adx_close_to(e, open);
+}
+
+// The parts of one term, one after the other.
+static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_term_cut *c = &v->cut->term[term];
+    const adx_nest *nest = v->term[term].loop->nest;
+    unsigned long parts = c->parts;
+    uint64_t span = (uint64_t)(c->to - c->from);
+    uint32_t open = e->open;
+    ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    ADX_SAY_LINE(e, "for (long i = 0; i < %llu; i++) sums[i] = 0;",
+                 (unsigned long long)v->span);
+    for (int next = 0; c->form.n > 0 && next < 2; next++)
+        ADX_SAY_LINE(e, "const long %s = %lld + %llu*(part + %d)"
+                     " + %llu*(part + %d)/%lu;", next ? "hi" : "lo",
+                     (long long)c->from, (unsigned long long)(span / parts),
+                     next, (unsigned long long)(span % parts), next, parts);
+    e->sums = e->into_sums = true;
+    adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
+                  c->form.n > 0 ? &nest->level[c->last] : NULL);
+    e->into_sums = false;
+    adx_say_added_sums(e, value);
+    adx_close_to(e, open);
+}
+
+/* --- a value by loops ---------------------------------------------------- */
+
+// 0 for all numbers of a value.
+static void adx_say_all_zeros(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    adx_begin_variables(e, v->dims);
+    int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
+    uint32_t open = e->open;
+    for (uint32_t d = 0; index != NULL && d < v->dims; d++)
+        adx_say_index_loop(e, value, d, index);
+    adx_say_indent(e);
+    adx_say_place(e, value, index, true);
+    adx_say(&e->text, " = 0;\n");
+    adx_close_to(e, open);
+}
+
+static void adx_say_zeros_of(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    if (adx_clears_all(v))
+        adx_say_all_zeros(e, value);
+    else if (!v->once)
+        for (uint32_t j = 0; j < v->terms; j++)
+            adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
+}
+
+static void adx_say_looped(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t picking = 0;
+    if (!e->in_run || e->f->run_of[value] != 0)
+        adx_say_zeros_of(e, value);
+    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
+    for (uint32_t j = 0; j < v->terms; j++) {
+        uint32_t most = v->term[j].most;
+        if (most != 0 && most != picking)
+            ADX_SAY_LINE(e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+                     (unsigned long long)
+                         adx_tensor_value_at(e->f->t, most)->span);
+        picking = most;
+        e->picks = e->picks || most != 0;
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
+    }
+}
+
+static void adx_say_value(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    if (v->size == 0)
+        return;
+    if (e->f->shape[value] != NULL)
+        adx_say_pointwise(e, value);
+    else if (adx_has_sums(v)) {
+        adx_say_all_zeros(e, value);
+        for (uint32_t j = 0; j < v->terms; j++)
+            adx_say_parts_of(e, value, j);
+    } else
+        adx_say_looped(e, value);
+}
+
+/* --- blocks (tensor/blocks) ---------------------------------------------- */
+
+// "if (n7) {": a step of a block is needed.
+static void adx_say_flag(adx_emission *e, uint32_t value)
+{
+    e->flag[value] = true;
+    ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
+}
+
+// All steps of a block, in one loop. What is added to here and there is made 0
+// before.
+static void adx_say_together(adx_emission *e, uint32_t leader)
+{
+    const adx_tensor_program *p = e->f->t->program;
+    const adx_outer o = adx_outer_of(e->f, leader);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (e->f->block[v] != leader || e->f->run_of[v] != 0)
+            continue;
+        adx_say_flag(e, v);
+        adx_say_zeros_of(e, v);
+        adx_close_to(e, 0);
+    }
+    ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
+                 (long long)o.high);
+    e->in_run = true;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (e->f->block[v] != leader)
+            continue;
+        adx_say_flag(e, v);
+        adx_say_value(e, v);
+        adx_close_to(e, 1);
+    }
+    e->in_run = false;
+    adx_close_to(e, 0);
+}
+
+// Writes the body of the C function that computes a value, and those that it
+// hosts; or, of the first value of a block, of all of that. read, written, flag
+// and the tables say which parameters it has.
+static void adx_say_step(adx_emission *e, uint32_t value)
+{
+    uint32_t values = e->f->t->program->values;
+    memset(e->read, 0, values * sizeof *e->read);
+    memset(e->written, 0, values * sizeof *e->written);
+    memset(e->flag, 0, values * sizeof *e->flag);
+    for (uint32_t i = 0; i < e->tables->n; i++)
+        e->tables->table[i].read = false;
+    e->picks = e->sums = e->into_sums = e->in_run = false;
+    e->open = e->numbers = 0;
+    e->local = NULL;
+    if (e->f->block[value] == value)
+        adx_say_together(e, value);
+    else
+        adx_say_value(e, value);
+}
+
+ADX_SELDOM_END
