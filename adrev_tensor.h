@@ -323,7 +323,8 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 
 // Writes what became of the text: the text with all ranges, as it was
 // understood; and if t is bound, the steps of a part with all its results, as
-// formulas, each with the numbers that it writes, its loops and its operations.
+// formulas, each with the numbers that it writes, its loops and its operations,
+// whether it is a product of matrices, and into how many parts it is cut.
 //
 //   write        in    is given the text piece by piece
 //
@@ -2740,6 +2741,7 @@ typedef struct adx_bitmap {
     uint64_t *word;
     uint64_t n;                 // bits
     uint64_t set;               // how many are 1
+    uint32_t node;              // the condition in the text; 0: it is of none
 } adx_bitmap;
 
 static bool adx_has_bit(const adx_bitmap *b, uint64_t i)
@@ -4518,7 +4520,7 @@ ADX_SELDOM_END
  *
  *   needs   tensor/tree
  *   offers  adx_tree_printer adx_put_string_of adx_put_spot adx_put_natural
- *           adx_print_tree
+ *           adx_put_condition adx_print_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -6371,6 +6373,8 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
         if (adx_is_true_at(k, node, value))
             adx_set_bit(bits, at);
     }
+    if (bits != NULL)
+        bits->node = node;
     return adx_lowered(k) ? bits : NULL;
 }
 
@@ -10846,14 +10850,15 @@ ADX_SELDOM_END
 
 /* === tensor/explain =========================================================
  * What became of a text, as text to read: the tree, and of one part its steps,
- * each with the numbers that it writes, its loops and its operations. Steps are
+ * each with the numbers that it writes, its loops and its operations; which
+ * terms are products of matrices, and how a step is cut into parts. Steps are
  * written like formulas of the language. A term is a sum over those variables
  * of its set that do not say which number is written; the others stand behind
  * `for`.
  *
  *   needs   tape/memory check/print tensor/api tensor/tree tensor/sets
  *           tensor/nests tensor/binding tensor/print tensor/programs
- *           tensor/derive tensor/queries
+ *           tensor/derive tensor/parts tensor/matrices tensor/queries
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -11156,6 +11161,18 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
+// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+static void adx_spell_words(const adx_explainer *e, uint32_t node)
+{
+    adx_tree_kind kind = e->t->tree.node[node].kind;
+    bool several = kind == ADX_TREE_AND || kind == ADX_TREE_OR;
+    if (node == 0)
+        return;
+    adx_spell(e, several ? " of (" : " of ");
+    adx_put_condition(&e->to, node);
+    adx_spell(e, several ? ")" : "");
+}
+
 static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 {
     const adx_set_row *r = &e->set->row[row];
@@ -11172,6 +11189,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
         adx_spell(e, r->kind == ADX_ROW_BIT ? "" : "no ");
         adx_spell_bit(e, r->bits);
         adx_spell_form(e, form);
+        adx_spell_words(e, r->bits->node);
     }
 }
 
@@ -11660,6 +11678,43 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, "\n");
 }
 
+// "as 3 products of matrices, [i,l] times [l,j]".
+static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
+{
+    const adx_matrices *m = term->loop->matrices;
+    uint64_t products = 1;
+    if (m == NULL)
+        return;
+    for (uint32_t i = 0; i < m->loops; i++)
+        products *= (uint64_t)m->loop[i].n;
+    e->set = term->set;
+    adx_spell(e, "      as ");
+    adx_spell_count(e, products, "product");
+    for (int i = 0; i < 2; i++) {
+        adx_spell(e, i == 0 ? " of matrices, [" : "] times [");
+        adx_spell_var(e, m->var[i]);
+        adx_spell(e, ",");
+        adx_spell_var(e, m->var[i + 1]);
+    }
+    adx_spell(e, e->t->options.gemm == NULL ? "]\n" : "], by gemm\n");
+}
+
+// "in 16 parts, by i"; by the index that differs between them.
+static void adx_spell_cut(adx_explainer *e, const adx_tensor_value *v)
+{
+    const adx_value_cut *c = v->cut;
+    if (c == NULL)
+        return;
+    e->set = v->term->set;
+    adx_spell(e, "      in ");
+    adx_put_natural(&e->to, c->parts);
+    adx_spell(e, c->kind == ADX_CUT_SUMS ? " parts with sums of their own"
+                                         : " parts, by ");
+    if (c->kind != ADX_CUT_SUMS)
+        adx_spell_terms(e, &c->term->form, 1, false);
+    adx_spell(e, "\n");
+}
+
 /* --- steps --------------------------------------------------------------- */
 
 static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
@@ -11680,8 +11735,11 @@ static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
     adx_spell(e, "  ");
     adx_spell_formula(e, value);
     adx_spell_written(e, v, e->written[step]);
-    for (uint32_t j = 0; j < v->terms; j++)
+    for (uint32_t j = 0; j < v->terms; j++) {
         adx_spell_loops(e, &v->term[j]);
+        adx_spell_matrices(e, &v->term[j]);
+    }
+    adx_spell_cut(e, v);
     adx_spell(e, "      ");
     adx_spell_cost(e, &e->cost[step]);
     adx_spell(e, "\n");
@@ -11709,11 +11767,16 @@ static bool adx_has_bits(const adx_explainer *e)
     return false;
 }
 
+// Whether a step is a part without a name, or a derivative of one.
 static bool adx_has_part(const adx_explainer *e)
 {
-    for (uint32_t i = 1; i < e->t->program->values; i++)
-        if (e->needed[i] && e->part[i] != 0)
+    for (uint32_t i = 1; i < e->t->program->values; i++) {
+        uint32_t of = i;
+        while (e->derived[of] != 0)
+            of = e->derived[of];
+        if (e->needed[i] && e->part[of] != 0)
             return true;
+    }
     return false;
 }
 
@@ -11750,24 +11813,55 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
                      "bound\n");
 }
 
+// Where a list goes on: `next`, if something of the same kind came before.
+static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
+                              bool next)
+{
+    adx_spell(e, *listed == 0 ? "\nwith " : next ? ", " : "; ");
+    ++*listed;
+}
+
+// "A by strides (1,4)", where ad_tensor_layout gave some.
+static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
+{
+    const adx_tree *tree = &e->t->tree;
+    bool next = false;
+    for (uint32_t i = 1; i < tree->array_count; i++) {
+        const ptrdiff_t *stride = e->t->given.stride[i];
+        uint32_t n = adx_places_of(tree, &tree->array[i]);
+        if (stride == NULL || n == 0)
+            continue;
+        adx_spell_between(e, listed, next);
+        next = true;
+        adx_put_spot(&e->to, tree->array[i].name);
+        for (uint32_t d = 0; d < n; d++) {
+            adx_spell(e, d == 0 ? " by strides (" : ",");
+            adx_spell_whole(e, stride[d]);
+        }
+        adx_spell(e, ")");
+    }
+}
+
 static void adx_spell_sizes(const adx_explainer *e)
 {
     const adx_tree *tree = &e->t->tree;
+    uint32_t listed = 0;
     for (uint32_t i = 1; i < tree->size_count; i++) {
-        adx_spell(e, i == 1 ? "\nwith " : ", ");
+        adx_spell_between(e, &listed, true);
         adx_put_spot(&e->to, tree->size[i]);
         adx_spell(e, " = ");
         adx_spell_whole(e, e->t->given.size[i]);
     }
     for (uint32_t i = 1; i < tree->relation_count; i++) {
-        adx_spell(e, i > 1 ? ", " : tree->size_count > 1 ? "; " : "\nwith ");
+        size_t n = e->t->given.relation[i].entries;
+        adx_spell_between(e, &listed, i > 1);
         adx_put_spot(&e->to, tree->relation[i].name);
         adx_spell(e, " of ");
-        adx_put_natural(&e->to, e->t->given.relation[i].entries);
-        adx_spell(e, e->t->given.relation[i].entries == 1 ? " entry"
-                                                          : " entries");
+        adx_put_natural(&e->to, n);
+        adx_spell(e, n == 1 ? " entry" : " entries");
     }
-    adx_spell(e, tree->size_count + tree->relation_count > 2 ? "\n" : "");
+    adx_spell_strides(e, &listed);
+    adx_spell(e, listed > 0 ? "\n" : "");
 }
 
 static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
@@ -11803,7 +11897,7 @@ static void adx_name_values(adx_explainer *e)
     uint32_t parts = 0;
     memset(e->derived, 0, p->values * sizeof *e->derived);
     memset(e->part, 0, p->values * sizeof *e->part);
-    for (uint32_t i = 1; i < p->values; i++) {
+    for (uint32_t i = p->values; i-- > 1;) {    // of equal ones, the first
         if (p->value[i].tangent != 0)
             e->derived[p->value[i].tangent] = i;
         if (p->value[i].adjoint != 0)

@@ -12,7 +12,7 @@
  * Prints   20 by 15 by 10, of rank 3: 135 unknowns
  *          1715 entries fitted, off by 0.0285
  *           285 others, off by 0.0307
- *          232 gradients, L-BFGS
+ *          215 gradients, L-BFGS
  *
  * SPDX-License-Identifier: MIT-0
  */

@@ -228,7 +228,8 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 
 // Writes what became of the text: the text with all ranges, as it was
 // understood; and if t is bound, the steps of a part with all its results, as
-// formulas, each with the numbers that it writes, its loops and its operations.
+// formulas, each with the numbers that it writes, its loops and its operations,
+// whether it is a product of matrices, and into how many parts it is cut.
 //
 //   write        in    is given the text piece by piece
 //

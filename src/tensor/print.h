@@ -6,7 +6,7 @@
  *
  *   needs   tensor/tree
  *   offers  adx_tree_printer adx_put_string_of adx_put_spot adx_put_natural
- *           adx_print_tree
+ *           adx_put_condition adx_print_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -40,6 +40,7 @@ typedef struct adx_bitmap {
     uint64_t *word;
     uint64_t n;                 // bits
     uint64_t set;               // how many are 1
+    uint32_t node;              // the condition in the text; 0: it is of none
 } adx_bitmap;
 
 static bool adx_has_bit(const adx_bitmap *b, uint64_t i)

@@ -319,6 +319,8 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
         if (adx_is_true_at(k, node, value))
             adx_set_bit(bits, at);
     }
+    if (bits != NULL)
+        bits->node = node;
     return adx_lowered(k) ? bits : NULL;
 }
 

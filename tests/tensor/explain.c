@@ -65,85 +65,129 @@ static void bind(ad_tensor *t)
     "in x[n];\n"                                                            \
     "A[i<n, j<n] = [i-j == 0] x[i];\n"                                      \
     "out f = sum(i<n) A[i,i] + sum(i<n) A[i,i];\n"
-#define A1_COST(add)                                                 \
-    "      " #add " additions, 0 multiplications, 0 functions\n"           \
-    "\n"                                                                    \
-    "Together: " #add " additions, 0 multiplications, 0 functions;\n"       \
-    "    4 numbers of inputs and results; %zu bytes for the steps\n"
-
-// %zu: bytes
-static const char *const a1[] = {
-    A1 "\n"
-    "with n = 3\n"
-    "\n"
-    "Steps of the value:\n"
-    "\n"
-    "  1  f = sum(i<3) x[i]\n"
-    "         + sum(i<3) x[i]\n"
-    "      writes 1 number\n"
-    "      loops over i in 0:3: 3 points\n"
-    "      loops over i in 0:3: 3 points\n"
-    A1_COST(5),
-    A1 "\n"
-    "with n = 3\n"
-    "\n"
-    "Steps of the tangents (jvp):\n"
+#define A1_PARTS                                                             \
+    "    #1, #2 ... are parts of formulas, without a name in the text\n"
+#define A1_TANGENT                                                          \
     "    x' is the tangent of x; those of the inputs are given\n"
-    "\n"
-    "  1  f' = sum(i<3) x'[i]\n"
-    "         + sum(i<3) x'[i]\n"
-    "      writes 1 number\n"
-    "      loops over i in 0:3: 3 points\n"
-    "      loops over i in 0:3: 3 points\n"
-    A1_COST(5),
-    A1 "\n"
-    "with n = 3\n"
-    "\n"
-    "Steps of the adjoints (vjp):\n"
+#define A1_ADJOINT                                                          \
     "    x~ is the adjoint of x; w(y), the weight of a result y, is given\n"
-    "\n"
-    "  1  f~ = w(f)\n"
-    "      writes 1 number\n"
-    "      1 point\n"
+#define A1_WEIGHT                                                           \
+    "  1  f~ = w(f)\n"                                                      \
+    "      writes 1 number\n"                                               \
+    "      1 point\n"                                                       \
     "      0 additions, 0 multiplications, 0 functions\n"
-    "\n"
-    "  2  x~[i] = f~\n"
-    "         + f~    for i<3\n"
-    "      writes all 3 numbers\n"
-    "      loops over i in 0:3: 3 points\n"
-    "      loops over i in 0:3: 3 points\n"
-    A1_COST(3),
-    A1 "\n"
-    "with n = 3\n"
-    "\n"
-    "Steps of the tangents of the adjoints (hvp):\n"
-    "    x' is the tangent of x; those of the inputs are given\n"
-    "    x~ is the adjoint of x; w(y), the weight of a result y, is given\n"
-    "    x~' is the tangent of the adjoint of x\n"
-    "\n"
-    "Together: 0 additions, 0 multiplications, 0 functions;\n"
+#define A1_TOGETHER(cost)                                                   \
+    "\n"                                                                    \
+    "Together: " cost ", 0 functions;\n"                                    \
     "    4 numbers of inputs and results; %zu bytes for the steps\n"
-};
-static const size_t a1_numbers[] = { 1, 1, 4, 0 };
 
-static void test_a1(void)
+static const char *const a1_heads[] = {
+    "Steps of the value:\n",
+    "Steps of the tangents (jvp):\n" A1_TANGENT,
+    "Steps of the adjoints (vjp):\n" A1_ADJOINT,
+    "Steps of the tangents of the adjoints (hvp):\n" A1_TANGENT A1_ADJOINT
+    "    x~' is the tangent of the adjoint of x\n"
+};
+
+static const struct a1 {
+    const char *steps;          // %zu: bytes
+    size_t numbers;
+} a1[2][4] = { {                // one trace, times 2
+    { A1_PARTS
+      "\n"
+      "  1  #1 = sum(i<3) x[i]\n"
+      "      writes 1 number\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      2 additions, 0 multiplications, 0 functions\n"
+      "\n"
+      "  2  f = 2*#1\n"
+      "      writes 1 number\n"
+      "      1 point\n"
+      "      0 additions, 1 multiplication, 0 functions\n"
+      A1_TOGETHER("2 additions, 1 multiplication"), 2 },
+    { A1_PARTS
+      "\n"
+      "  1  #1' = sum(i<3) x'[i]\n"
+      "      writes 1 number\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      2 additions, 0 multiplications, 0 functions\n"
+      "\n"
+      "  2  f' = 2*#1'\n"
+      "      writes 1 number\n"
+      "      1 point\n"
+      "      0 additions, 1 multiplication, 0 functions\n"
+      A1_TOGETHER("2 additions, 1 multiplication"), 2 },
+    { A1_PARTS
+      "\n"
+      A1_WEIGHT
+      "\n"
+      "  2  #1~ = 2*f~\n"
+      "      writes 1 number\n"
+      "      1 point\n"
+      "      0 additions, 1 multiplication, 0 functions\n"
+      "\n"
+      "  3  x~[i] = #1~    for i<3\n"
+      "      writes all 3 numbers\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      0 additions, 0 multiplications, 0 functions\n"
+      A1_TOGETHER("0 additions, 1 multiplication"), 5 },
+    { A1_TOGETHER("0 additions, 0 multiplications"), 0 },
+}, {                            // as written: two traces
+    { "\n"
+      "  1  f = sum(i<3) x[i]\n"
+      "         + sum(i<3) x[i]\n"
+      "      writes 1 number\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      5 additions, 0 multiplications, 0 functions\n"
+      A1_TOGETHER("5 additions, 0 multiplications"), 1 },
+    { "\n"
+      "  1  f' = sum(i<3) x'[i]\n"
+      "         + sum(i<3) x'[i]\n"
+      "      writes 1 number\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      5 additions, 0 multiplications, 0 functions\n"
+      A1_TOGETHER("5 additions, 0 multiplications"), 1 },
+    { "\n"
+      A1_WEIGHT
+      "\n"
+      "  2  x~[i] = f~\n"
+      "         + f~    for i<3\n"
+      "      writes all 3 numbers\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      loops over i in 0:3: 3 points\n"
+      "      3 additions, 0 multiplications, 0 functions\n"
+      A1_TOGETHER("3 additions, 0 multiplications"), 4 },
+    { A1_TOGETHER("0 additions, 0 multiplications"), 0 },
+} };
+
+static void check_a1(ad_tensor *t, int part, const struct a1 *c)
 {
+    char want[1000];
+    int n = snprintf(want, sizeof want, A1 "\nwith n = 3\n\n%s",
+                     a1_heads[part]);
+    snprintf(want + n, sizeof want - (size_t)n, c->steps,
+             c->numbers * sizeof(ad_real));
+    const char *got = explained(t, (ad_tensor_part)part, ADREV_OK);
+    CHECK(strcmp(got, want) == 0, "part %d: got\n%s\nwant\n%s", part, got,
+          want);
+}
+
+static void test_a1(bool as_written)
+{
+    const ad_tensor_options options = { .as_written = as_written };
     ad_tensor *t = made_with("in x[n]; A[i<n,j<n] = [i==j] x[i];"
-                             "out f = sum(i) A[i,i] + sum(i) A[i,i];", NULL);
+                             "out f = sum(i) A[i,i] + sum(i) A[i,i];",
+                             &options);
     for (int i = 0; i < 2; i++) {       // not bound
         const char *got = explained(t, ADREV_TENSOR_VJP, ADREV_OK);
         CHECK(strcmp(got, A1) == 0, "not bound: got\n%s", got);
         give(ad_tensor_size(t, "n", 3));
     }
     bind(t);
-    for (int part = 0; part < 4; part++) {
-        char want[1000];
-        snprintf(want, sizeof want, a1[part],
-                 a1_numbers[part] * sizeof(ad_real));
-        const char *got = explained(t, (ad_tensor_part)part, ADREV_OK);
-        CHECK(strcmp(got, want) == 0, "part %d: got\n%s\nwant\n%s", part, got,
-              want);
-    }
+    for (int part = 0; part < 4; part++)
+        check_a1(t, part, &a1[as_written][part]);
     CHECK(ad_tensor_explain(NULL, ADREV_TENSOR_VALUE, put, &written)
           == ADREV_ESHAPE, "no tensor");
     CHECK(ad_tensor_explain(t, ADREV_TENSOR_VALUE, NULL, NULL)
@@ -207,22 +251,37 @@ static const struct telling {
     // maps, maps of maps; one whose value an index is
     { ADREV_TENSOR_VALUE, "map p[n]->n; in x[n]; out y[a<n] = x[p[p[a]]];",
       { "map p[n] -> n;\n", "  1  y[a] = x[p[p[a]]]    for a<4\n",
-        "p[a] in 0:4; p[p[a]]; a with p[a] = that: 4 points\n" } },
+        "      loops over a in 0:4; p[a]; p[p[a]]: 4 points\n" } },
     { ADREV_TENSOR_VALUE,
       "map p[n]->n; in x[n]; out y[i<n] = sum(a: p[a] == i) x[a]*x[i];",
       { "  1  y[i] = sum(a<4: p[a] == i) x[a]*x[i]    for i<4\n", "= p[a]" } },
     { ADREV_TENSOR_VALUE, "map p[n]->n; in x[n];"
       "out y[i<n] = sum(a<n: p[a] == i + 1) x[a]*x[i];",
-      { "sum(a<4: p[a] == i+1)", "a with p[a] = i+1" } },
+      { "sum(a<4: p[a] == i+1) x[a]*x[i]    for i<3\n",
+        "writes 2 of 4 numbers, in [0:3]\n",
+        "loops over a in 0:4; i+1 = p[a]: 3 points\n      1 addition, 3 m" } },
     { ADREV_TENSOR_VALUE, "map p[m]->n; in x[m,n];"
       "out y[i<n] = sum(a<n: p[a + 2] == 3 - i) x[a,i];",
       { "sum(a<4: p[a+2] == -i+3)", "a in 0:4; -i+3 = p[a+2]" } },
     { ADREV_TENSOR_VALUE, "map p[m]->n; in x[n,m];"
       "out y[i<n] = sum(a<m-2: p[a + 2] == i) x[i,a];",
-      { "sum(a<5: p[a+2] == i)", "i in 0:4; a with p[a+2] = i" } },
+      { "sum(a<5: p[a+2] == i)", "a in 0:5; i = p[a+2]: 5 points\n" } },
     { ADREV_TENSOR_VALUE, "map p[m]->n; in x[n,m];"
       "out y[i<n] = sum(a<m: p[m - 1 - a] == i) x[i,a];",
-      { "sum(a<7: p[-a+6] == i)", "i in 0:4; a with p[-a+6] = i" } },
+      { "sum(a<7: p[-a+6] == i)", "a in 0:7; i = p[-a+6]: 7 points\n" } },
+    // few values of a map: over the arguments that have them
+    { ADREV_TENSOR_VALUE, "map p[n]->m; in x[m,n];"
+      "out y[i<2] = sum(a<n: p[a] == i) x[i,a];",
+      { "sum(a<4: p[a] == i) x[i,a]    for i<2\n", "writes 1 of 2 numbers",
+        "      loops over i in 0:2; a with p[a] = i: 1 point\n" } },
+    { ADREV_TENSOR_VALUE, "map p[n]->m; in x[m,n];"
+      "out y[i<2] = sum(a<n-1: p[3 - a] == i + 2) x[i,a];",
+      { "sum(a<3: p[-a+3] == i+2)", "writes all 2 numbers\n",
+        "i in 0:2; a with p[-a+3] = i+2: 3 points\n      1 addition, 0" } },
+    { ADREV_TENSOR_VALUE, "map p[n]->n, q[n]->m; in x[m,n];"
+      "out y[i<2] = sum(a<n: q[p[a]] == i) x[i,a];",
+      { "sum(a<4: q[p[a]] == i) x[i,a]    for i<2\n", "writes 1 of 2 numbers",
+        "i in 0:2; p[a] with q[p[a]] = i; a with p[a] = that: 1 point\n" } },
     { ADREV_TENSOR_VJP, "map p[n]->n; in x[n]; out y[a<n] = x[p[a]];",
       { "  2  x~[p[a]] = sum(a<4) y~[a]\n" } },
     { ADREV_TENSOR_VALUE, "map p[n]->n, q[n]->n; in x[n]; "
@@ -239,10 +298,24 @@ static const struct telling {
     { ADREV_TENSOR_VALUE,
       "rel R[n,n]; in x[n]; out y[i] = sum(j: R(i,j) | i == j) x[j]*x[i];",
       { "    bits say where a condition is true",
-        "sum(j<4, #e<4: R[#e] == (i,j)) x[j]*x[i]", "no bit 5*i" } },
+        "sum(j<4, #e<4: R[#e] == (i,j)) x[j]*x[i]",
+        "x[i]^2    for i<4: no bit 5*i of R(i,j)\n", "if no bit 5*i: " } },
     { ADREV_TENSOR_VALUE, "rel R[n,n]; in x[n]; "
       "out y[i] = sum(j: exists(k<n: R(i,k), R(k,j))) x[j]*x[i];",
-      { "sum(j<4: bit 4*i+j) x[j]*x[i]    for i<4\n", " if bit 4*i+j: " } },
+      { "sum(j<4: bit 4*i+j of exists(k<n: R(i,k), R(k,j))) x[j]*x[i]    for "
+        "i<4\n", " if bit 4*i+j: " } },
+    { ADREV_TENSOR_VALUE, "rel R[n,n]; in x[n]; A[i<n,j<n] = "
+      "[exists(k<n: R(i,k), k > j | R(k,j))] x[i]*x[j]; out y = sum(p) A[p,p];",
+      { "sum(p<4: bit 5*p of exists(k<n: R(i,k), k-j-1 >= 0 | R(k,j))) " } },
+    { ADREV_TENSOR_VALUE, "in x[n]; out y[i] = sum(j: i != j, i + j != 2,"
+      "2*i != 3*j, 3*i != 5*j, 5*i != 2*j) x[i]*x[j];",
+      { "sum(j<4: bit 4*i+j of (i-j != 0, i+j-2 != 0, 2*i-3*j != 0, "
+        "3*i-5*j != 0, 5*i-2*j != 0)) x[i]*x[j]    for i<4\n",
+        "if bit 4*i+j: 9 points\n      5 additions, 9 mul" } },
+    { ADREV_TENSOR_VALUE, "rel R[n,n]; in x[n]; out y[i<n] = "
+      "[exists(k<n: R(i,k))] [exists(k<n: R(k,i))] x[i];",
+      { "for i<4: bit i of exists(k<n: R(i,k)), bit i of exists(k<n: R(k,i))\n",
+      } },
     { ADREV_TENSOR_VALUE, "rel S[9]; in x[S]; out y = sum(i) x[i];",
       { "\n\nwith S of 2 entries\n\nSteps" } },
     { ADREV_TENSOR_VALUE, "rel S[n]; in x[S]; out y = sum(i) x[i];",
@@ -280,6 +353,56 @@ static const struct telling {
         "      1 point\n      1 addition, 0 mul",
         "  2  z[i] = 0    for i<4\n" } },
     { ADREV_TENSOR_HVP, "in x; out y = x^3;", { "x'", "x~'" } },
+    // what is equal has the first name
+    { ADREV_TENSOR_VALUE, "in x[n]; A[i] = exp(x[i]); B[j<n] = exp(x[j]);"
+      "out y = sum(i) A[i]*B[i]; out z = sum(k) B[k]^2;",
+      { "  1  A[i] = exp(x[i])    for i<4\n", "  2  y = sum(i<4) A[i]^2\n",
+        "  3  z = y\n", "      1 point\n      0 additions, 0 m" } },
+    { ADREV_TENSOR_JVP, "in x[n]; C[i] = x[i] + 1; D[i] = x[i] + 2;"
+      "out y = sum(i) C[i]; out z = sum(i) D[i]^2;",
+      { "  2  C'[i] = x'[i]    for i<4\n", "  3  y' = sum(i<4) C'[i]\n",
+        "  4  z' = sum(i<4) 2*C'[i]*D[i]\n", "8 multiplications" } },
+    // strides
+    { ADREV_TENSOR_VALUE, "in c, L[n,m]; out M[i] = c*(sum(j) L[i,j]);",
+      { "\nwith n = 4, m = 7; L by strides (1,4), M by strides (-2)\n\nSteps",
+        "      loops over j in 0:7; i in 0:4: 28 points\n" } },
+    { ADREV_TENSOR_VALUE, "rel R[4,4]; in L[R,2]; out y = sum(i,j,k) L[i,j,k];",
+      { "\nwith R of 4 entries; L by strides (1,4)\n\nSteps" } },
+    { ADREV_TENSOR_VALUE, "in L[4,7]; out y = sum(i,j) L[i,j];",
+      { "\nwith L by strides (1,4)\n\nSteps" } },
+    // products of matrices: in any order, several
+    { ADREV_TENSOR_VALUE, "in A[30,10], B[10,20];"
+      "out C[i,j] = sum(l) A[i,l]*B[l,j];",
+      { "  1  C[i,j] = sum(l<10) A[i,l]*B[l,j]    for i<30, j<20\n",
+        "      loops over i in 0:30; l in 0:10; j in 0:20: 6000 points\n"
+        "      as 1 product of matrices, [i,l] times [l,j]\n"
+        "      5400 additions, 6000 multiplications, 0 functions\n" } },
+    { ADREV_TENSOR_VALUE, "in A[3,30,10], B[3,20,10];"
+      "out C[b,j,i] = sum(l) A[b,i,l]*B[b,j,l];",
+      { "b in 0:3; j in 0:20; l in 0:10; i in 0:30: 18000 points\n"
+        "      as 3 products of matrices, [i,l] times [l,j]\n      16200" } },
+    // parts
+    { ADREV_TENSOR_VALUE, "in x[66000]; out y = sum(i) x[i];",
+      { "      loops over i in 0:66000: 66000 points\n"
+        "      in 4 parts with sums of their own\n      65999 additions" } },
+    { ADREV_TENSOR_VJP, "in x[66000]; out y = sum(i) x[i];",
+      { "  2  x~[i] = y~    for i<66000\n", "66000 points\n"
+        "      in 16 parts, by i\n      0 additions" } },
+    { ADREV_TENSOR_VJP, "in x[66000]; out y = sum(i) x[i];"
+      "out z = sum(k) x[k]^2;",
+      { "  x~[k] += 2*x[k]*z~    for k<66000\n     x~[i] += y~    for i<66000",
+        "      in 32 parts, by k\n      66000 additions, 132000 mul" } },
+    { ADREV_TENSOR_VALUE, "in x[50000];"       // of points
+      "out y[j<50000] = sum(i: 2*i == 3*j) x[i];",
+      { "  1  y[j] = sum(i<50000: 2*i == 3*j) x[i]    for j<50000\n",
+        "writes 16667 of 50000 numbers, in [0:50000]\n",
+        "i in 0:50000; j = 2*i/3 if whole: 16667 points\n"
+        "      in 12 parts, by i\n" } },
+    { ADREV_TENSOR_VALUE, "in A[200,10], B[10,20];"
+      "out C[j,i] = sum(l) A[i,l]*B[l,j];",
+      { "j in 0:20; l in 0:10; i in 0:200: 40000 points\n"
+        "      as 1 product of matrices, [i,l] times [l,j]\n"
+        "      in 9 parts, by j\n" } },
     // nothing at all
     { ADREV_TENSOR_VALUE, "in x[0:0]; out y = sum(i) x[i];",
       { "  1  y = 0\n      writes 0 of 1 number\n      0 additions" } },
@@ -293,12 +416,17 @@ static void give_all(ad_tensor *t)
     static const int q[] = { 1, 0, 3, 3 };
     static const int r[] = { 1, 0, 3, 2, 1, 3, 0 };     // [m]
     const int *const column[] = { p, q };
+    static const ptrdiff_t there[] = { 1, 4 };
+    static const ptrdiff_t back[] = { -2 };
     ad_ignore(ad_tensor_size(t, "n", 4));       // what the text has
     ad_ignore(ad_tensor_size(t, "m", 7));
     ad_ignore(ad_tensor_map(t, "p", strstr(t->tree.text, "p[m]") ? r : p));
     ad_ignore(ad_tensor_map(t, "q", q));
     ad_ignore(ad_tensor_relation(t, "R", 4, column));
     ad_ignore(ad_tensor_relation(t, "S", 2, column));
+    ad_ignore(ad_tensor_layout(t, "c", there));
+    ad_ignore(ad_tensor_layout(t, "L", there));
+    ad_ignore(ad_tensor_layout(t, "M", back));
 }
 
 static void check_telling(const struct telling *c)
@@ -317,6 +445,41 @@ static void check_telling(const struct telling *c)
         from = at == NULL ? from : at + strlen(c->want[i]);
     }
     ad_tensor_free(t);
+}
+
+// The product of l numbers of A by those of B, and what is said of it.
+static void check_product(int l, const ad_tensor_options *options,
+                          const char *want)
+{
+    const char *at = "      as 1 product of matrices";
+    ad_tensor *t = made_with("in A[30,k], B[k,20];"
+                             "out C[i,j] = sum(l) A[i,l]*B[l,j];", options);
+    give(ad_tensor_size(t, "k", (size_t)l));
+    bind(t);
+    const char *all = explained(t, ADREV_TENSOR_VALUE, ADREV_OK);
+    const char *got = strstr(all, at);
+    CHECK(want == NULL ? got == NULL : got != NULL
+          && strncmp(got + strlen(at), want, strlen(want)) == 0,
+          "with k = %d: got\n%s", l, all);
+    ad_tensor_free(t);
+}
+
+static void multiply(size_t m, size_t k, size_t n, const ad_real *A,
+                     ptrdiff_t ars, ptrdiff_t acs, const ad_real *B,
+                     ptrdiff_t brs, ptrdiff_t bcs, ad_real *C, ptrdiff_t crs,
+                     ptrdiff_t ccs)
+{
+    (void)m, (void)k, (void)n, (void)A, (void)ars, (void)acs;
+    (void)B, (void)brs, (void)bcs, (void)C, (void)crs, (void)ccs;
+}
+
+static void test_products(void)
+{
+    const ad_tensor_options gemm = { .gemm = multiply };
+    check_product(7, NULL, NULL);
+    check_product(8, NULL, ", [i,l] times [l,j]\n");
+    check_product(7, &gemm, NULL);
+    check_product(8, &gemm, ", [i,l] times [l,j], by gemm\n");
 }
 
 /* --- the same operations as ad_tensor_count ------------------------------- */
@@ -519,9 +682,11 @@ static void test_memory(void)
 
 int main(void)
 {
-    test_a1();
+    test_a1(false);
+    test_a1(true);
     for (size_t i = 0; i < sizeof tellings / sizeof *tellings; i++)
         check_telling(&tellings[i]);
+    test_products();
     test_programs();
     test_random();
     test_again();
