@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas
-/* explain.c - what ad_tensor_explain says: A1 in full, every kind of set, names
- * that are not in the text; operations that are those of ad_tensor_count, of
- * all programs and parts; texts that are not bound; every failing allocation.
+/* explain.c - what ad_tensor_explain says: A1 in full, shared and as written;
+ * every kind of set, names that are not in the text; products of matrices,
+ * parts, strides; operations that are those of ad_tensor_count, of all programs
+ * and parts; texts that are not bound; every failing allocation.
  *
  * What is wanted is written by hand, after docs/tensor-walk.md.              */
 
