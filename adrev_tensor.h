@@ -9414,12 +9414,11 @@ typedef struct adx_gather_form {
     int64_t *k;
 } adx_gather_form;
 
-// x = sign*(table[argument] - less)
+// Of x = sign*(table[argument] - c) forms have sign and c in their own constants.
 typedef struct adx_map_asked {
     uint32_t var;
     const adx_int_table *table;
     adx_gather_form argument;   // less the table's `from`
-    int64_t sign, less;
 } adx_map_asked;
 
 typedef struct adx_gathers {
@@ -9502,10 +9501,12 @@ static bool adx_make_gather_form(adx_arena *a, const adx_nest *nest,
         } else if (level == g->level)
             to->step = from->k[i];
         else if (nest->level[level].kind == ADX_LEVEL_VALUE) {
+            int64_t k = from->k[i] * nest->level[level].k;
             if (!adx_add_lookup(a, nest, var, g))
                 return false;
+            to->rest.c -= k * nest->level[level].form.c;
             to->of[to->n] = adx_lookup_of(g, var);
-            to->k[to->n++] = from->k[i];
+            to->k[to->n++] = k;
         }
     }
     return true;
@@ -9521,8 +9522,6 @@ static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
     while (l->var != var)
         l++;
     to.table = l->table;
-    to.sign = l->k;
-    to.less = l->form.c;
     if (!adx_make_gather_form(a, nest, &l->argument, g, &to.argument)
         || g->lookups == ADX_LOOKED_UP_MOST)
         return false;
@@ -9567,7 +9566,8 @@ typedef struct adx_gathering {
     const int32_t *list;        // NULL: none
     uint32_t every;
     int64_t n;
-    int64_t given[ADX_LOOKED_UP_MOST][ADX_GATHER_MOST];
+    const int32_t *given[ADX_LOOKED_UP_MOST];   // by maps: theirs, or in `room`
+    int32_t room[ADX_LOOKED_UP_MOST][ADX_GATHER_MOST];
 } adx_gathering;
 
 // Whether the places of a form are as far apart everywhere.
@@ -9582,16 +9582,18 @@ static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
          + (s->list == NULL ? f->step * s->first : 0);
 }
 
-// What a form is at all points of a stretch.
+// What a form is at all points.
 static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
-                               int64_t at[])
+                              int64_t at[])
 {
     int64_t first = adx_first_place(s, f);
-    for (int64_t i = 0; i < s->n; i++)
-        at[i] = first + f->step * (s->list == NULL ? i
-                                                   : s->list[i * s->every]);
+    int64_t step = f->step;
+    for (int64_t i = 0; s->list == NULL && i < s->n; i++)
+        at[i] = first + step * i;
+    for (int64_t i = 0; s->list != NULL && i < s->n; i++)
+        at[i] = first + step * s->list[i * s->every];
     for (uint32_t j = 0; j < f->n; j++) {
-        const int64_t *given = s->given[f->of[j]];
+        const int32_t *given = s->given[f->of[j]];
         int64_t k = f->k[j];
         for (int64_t i = 0; i < s->n; i++)
             at[i] += k * given[i];
@@ -9603,18 +9605,15 @@ static void adx_ask_maps(adx_gathering *s)
 {
     int64_t at[ADX_GATHER_MOST];
     for (uint32_t j = 0; j < s->g->lookups; j++) {
-        const adx_map_asked *l = &s->g->lookup[j];
-        const int32_t *value = l->table->value;
-        int64_t *to = s->given[j];
-        if (adx_has_even_places(s, &l->argument) && l->argument.step == 1) {
-            value += adx_first_place(s, &l->argument);
-            for (int64_t i = 0; i < s->n; i++)
-                to[i] = (value[i] - l->less) * l->sign;
+        const adx_gather_form *f = &s->g->lookup[j].argument;
+        const int32_t *value = s->g->lookup[j].table->value;
+        bool next = adx_has_even_places(s, f) && f->step == 1;
+        s->given[j] = next ? value + adx_first_place(s, f) : s->room[j];
+        if (next)
             continue;
-        }
-        adx_gather_places(s, &l->argument, at);
+        adx_gather_places(s, f, at);
         for (int64_t i = 0; i < s->n; i++)
-            to[i] = (value[at[i]] - l->less) * l->sign;
+            s->room[j][i] = value[at[i]];
     }
 }
 
