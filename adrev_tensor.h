@@ -12977,26 +12977,40 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// The variables that no index and no map gives, in the order of the loops, and how many
-// values they have together; UINT64_MAX: too many.
+// Marks a variable of each index, that with the most values: the index gives it,
+// once the others are known.
+static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
+                            const adx_set *s, bool owner[])
+{
+    for (uint32_t d = 0; d < k->value->dims; d++) {
+        const int64_t *row = adx_form_of(s, term->out + d);
+        uint32_t best = UINT32_MAX;
+        for (uint32_t v = 0; v < s->vars; v++)
+            if (row[1 + v] != 0 && (best == UINT32_MAX
+                || s->high[v] - s->low[v] > s->high[best] - s->low[best]))
+                best = v;
+        if (best != UINT32_MAX)
+            owner[best] = true;
+    }
+}
+
+// The variables that no index and no map gives, and how many values they have
+// together; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *term,
                                 const adx_set *s, uint32_t var[], uint32_t *n)
 {
-    const adx_nest *nest = term->loop->nest;
     bool *given = ADX_GET(k->a, s->vars, bool);
+    bool *owner = ADX_GET(k->a, s->vars, bool);
     uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
     uint64_t values = 1;
     bool all;
     *n = 0;
-    if (given == NULL || order == NULL)
+    if (given == NULL || owner == NULL || order == NULL)
         return UINT64_MAX;
     adx_find_given(s, given, order, &all);
-    for (uint32_t l = 0; l < nest->levels; l++) {
-        uint32_t v = nest->level[l].var;
-        bool written = false;
-        for (uint32_t d = 0; d < k->value->dims; d++)
-            written = written || adx_form_of(s, term->out + d)[1 + v] != 0;
-        if (written || s->gone[v] || given[v])
+    adx_mark_owners(k, term, s, owner);
+    for (uint32_t v = 0; v < s->vars; v++) {
+        if (owner[v] || s->gone[v] || given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
             return UINT64_MAX;
@@ -13006,6 +13020,45 @@ static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *ter
         var[(*n)++] = v;
     }
     return values;
+}
+
+// Whether the loops reach a piece before another, at the same indices: both are
+// of one term. *differ: their variables are different forms of the indices, and
+// it is not known.
+static bool adx_comes_before(const adx_finding *k, const adx_nest *nest,
+                             const adx_term_piece *one,
+                             const adx_term_piece *other, bool *differ)
+{
+    for (uint32_t l = 0; l < nest->levels; l++) {
+        size_t at = (size_t)nest->level[l].var * k->width;
+        const int64_t *a = one->form + at;
+        const int64_t *b = other->form + at;
+        if (memcmp(a + 1, b + 1, (k->width - 1) * sizeof *a) != 0) {
+            *differ = true;
+            return false;
+        }
+        if (a[0] != b[0])
+            return a[0] < b[0];
+    }
+    return false;
+}
+
+// Sorts the pieces of a term, from `first` on, as the loops reach them at any
+// indices. False: that is not known.
+static bool adx_sort_pieces(const adx_finding *k, const adx_nest *nest,
+                            uint32_t first)
+{
+    adx_term_piece *p = k->to->piece;
+    bool differ = false;
+    for (uint32_t i = first + 1; i < k->to->n; i++) {
+        const adx_term_piece now = p[i];
+        uint32_t j = i;
+        for (; j > first && adx_comes_before(k, nest, &now, &p[j - 1], &differ);
+             j--)
+            p[j] = p[j - 1];
+        p[j] = now;
+    }
+    return !differ;
 }
 
 // Whether a value is the sum of sums of parts (tensor/parts).
@@ -13040,12 +13093,21 @@ static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
     uint64_t values = adx_find_summed(k, term, s, var, &n);
     if (values == UINT64_MAX)
         return false;
+    uint32_t first = k->to->n;
     for (uint64_t i = 0; i < values; i++) {
         adx_set *c = adx_fix_vars(k, s, var, n, i);
+        uint32_t before = k->to->n;
         if (c == NULL || (!c->empty && !adx_add_one_piece(k, term, c)))
             return false;
+        uint64_t rest = i;
+        for (uint32_t j = n; k->to->n > before && j-- > 0;) {
+            uint64_t extent = (uint64_t)(s->high[var[j]] - s->low[var[j]]) + 1;
+            k->to->piece[before].form[(size_t)var[j] * k->width] =
+                s->low[var[j]] + (int64_t)(rest % extent);
+            rest /= extent;
+        }
     }
-    return true;
+    return adx_sort_pieces(k, term->loop->nest, first);
 }
 
 /* --- all of a value ------------------------------------------------------ */

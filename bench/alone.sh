@@ -37,10 +37,11 @@ peer() {
 # elsewhere, CPATH, LIBRARY_PATH and LD_LIBRARY_PATH say so. (What libtorch needs
 # is looked for when it is loaded.)
 if [ "$name" = tensor ]; then
+    has_xxhash && more=-DBENCH_TENSOR_COMPILED
     cxx=$(echo "$cc" | sed 's/gcc/g++/; s/clang/clang++/')
     torch=/usr/include/torch/csrc/api/include
     loose=-Wl,--allow-shlib-undefined
-    more=$root/bench/tensor_hand.c
+    more="$more $root/bench/tensor_hand.c"
     peer openblas "$cc" tensor_openblas.c -lopenblas
     peer eigen "$cxx -std=c++17 -isystem /usr/include/eigen3" \
         tensor_eigen.cpp ""

@@ -59,7 +59,8 @@ enum code_kind { CODE_PLAIN, CODE_WHOLE, CODE_SPECIAL, CODE_KINDS };
 
 static inline ad_real code_number(uint64_t *seed, enum code_kind kind)
 {
-    static const double special[] = { 0, -0.0, INFINITY, -INFINITY, NAN, 1e-310,
+    static const double special[] = { 0, -0.0, (double)INFINITY,
+                                      -(double)INFINITY, (double)NAN, 1e-310,
                                       1e-40, 1e30, 1e300, -1 };
     int special_count = (int)(sizeof special / sizeof special[0]);
     if (kind == CODE_SPECIAL && code_below(seed, 4) == 0)

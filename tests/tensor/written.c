@@ -496,8 +496,7 @@ static void write_static(const char *file, bool of_floats)
     static const char *const texts[] = {
         "rel R[n,n]; in A[R], x[n]; out f = sum(i,j) A[i,j]*x[j];",
         "map s[n]->n; in x[n]; out y[i<n] = maximum(j<n: s[j] <= i) x[s[j]];",
-        "in x[n]; out f = sum(i) fma(x[i], 2, 1)*sqr(x[i]); out g = pow(x[0],"
-        " 2);"
+        "in x[n]; out f = sum(i) fma(x[i], 2, 1)*sqr(x[i]); out g = x[0]^2;"
     };
     FILE *f = opened(file);
     for (int i = 0; i < 3; i++) {
