@@ -9582,22 +9582,35 @@ static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
          + (s->list == NULL ? f->step * s->first : 0);
 }
 
+// at[i] += k*given[i]; a k that is known takes no product.
+ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
+                              int64_t *at)
+{
+    for (int64_t i = 0; i < n; i++)
+        at[i] += k * given[i];
+}
+
 // What a form is at all points.
 static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
                               int64_t at[])
 {
     int64_t first = adx_first_place(s, f);
     int64_t step = f->step;
-    for (int64_t i = 0; s->list == NULL && i < s->n; i++)
-        at[i] = first + step * i;
-    for (int64_t i = 0; s->list != NULL && i < s->n; i++)
-        at[i] = first + step * s->list[i * s->every];
-    for (uint32_t j = 0; j < f->n; j++) {
-        const int32_t *given = s->given[f->of[j]];
-        int64_t k = f->k[j];
-        for (int64_t i = 0; i < s->n; i++)
-            at[i] += k * given[i];
-    }
+    int64_t n = s->n;
+    if (step == 0)
+        for (int64_t i = 0; i < n; i++)
+            at[i] = first;
+    else if (s->list == NULL)
+        for (int64_t i = 0; i < n; i++)
+            at[i] = first + step * i;
+    else
+        for (int64_t i = 0; i < n; i++)
+            at[i] = first + step * s->list[i * s->every];
+    for (uint32_t j = 0; j < f->n; j++)
+        if (f->k[j] == 1)
+            adx_add_given(n, 1, s->given[f->of[j]], at);
+        else
+            adx_add_given(n, f->k[j], s->given[f->of[j]], at);
 }
 
 // Asks the maps.
