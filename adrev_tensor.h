@@ -9385,9 +9385,9 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
  * Strips along which maps give the other variables: of the entries e of a
  * relation, i = t0[e] and j = t1[e]. Such a strip ends a nest, with no
  * conditions behind it; at most a range comes after the maps, the same at each
- * point. It goes to a kernel as one, which asks the maps for a stretch of points
- * at a time, and makes of what they give the places of all numbers that are read
- * or written.
+ * point. It goes to a kernel as one (tensor/run), which asks the maps for some
+ * points at a time: what they give says where the numbers are that are read and
+ * written. Maps that no number depends on are not asked.
  *
  * Points keep their order, and each is done as if it stood alone. So this
  * changes no bits.
@@ -9398,7 +9398,7 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
  *           adx_gather_places adx_ask_maps adx_gather_numbers
  * ========================================================================== */
 
-// Most points of a stretch, and most maps that are asked at each.
+// Most points at a time, and most maps that are asked at each.
 #ifndef ADX_GATHER_MOST
 #define ADX_GATHER_MOST 128
 #endif
@@ -9555,10 +9555,10 @@ static const adx_gathers *adx_make_gathers(const adx_set *s,
 
 ADX_SELDOM_END
 
-/* --- stretches ------------------------------------------------------------ */
+/* --- some points of a strip ----------------------------------------------- */
 
-// Some points of a strip: those with the values of its variable from `first` on,
-// or those with the values list[0], list[every], ...
+// Points at which the variable of the strip has the values from `first` on, or
+// list[0], list[every], ...
 typedef struct adx_gathering {
     const adx_gathers *g;
     const int64_t *x;           // of the levels before
@@ -10055,11 +10055,15 @@ typedef struct adx_reads {
     int64_t step[3];
 } adx_reads;
 
+static const adx_reads adx_no_reads = {
+    { adx_one, adx_one, adx_one }, { 0, 0, 0 }
+};
+
 static adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
                               bool loop)
 {
     const adx_loop *l = e->loop;
-    adx_reads r = { { adx_one, adx_one, adx_one }, { 0, 0, 0 } };
+    adx_reads r = adx_no_reads;
     for (uint32_t f = 0; f < e->term->factors; f++) {
         r.from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
         r.step[f] = loop ? l->factor[f].step : 0;
@@ -10078,18 +10082,6 @@ static void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
         adx_run_dot(&s, e->t->options.fused);
     else
         adx_run_strip(&s, e->value->once, e->t->options.fused);
-}
-
-static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
-                        int64_t n)
-{
-    const adx_evaluating *e = (const adx_evaluating *)user;
-    const adx_stream_of *out = &e->loop->out;
-    bool loop = var != UINT32_MAX;
-    const adx_reads r = adx_reads_at(e, x, loop);
-    adx_add_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
-                  loop ? out->step : 0, n, loop);
-    return true;
 }
 
 // The derivative of a partial by argument `by`: a dual number's way through the
@@ -10127,14 +10119,25 @@ static void adx_row_strip(const adx_evaluating *e, const adx_reads *r,
     }
 }
 
-static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
+// A sum, or a row, along a strip.
+static void adx_do_strip(const adx_evaluating *e, const adx_reads *r,
+                         ad_real *to, int64_t step, int64_t n, bool loop)
+{
+    if (e->value->kind == ADX_VALUE_SUM)
+        adx_add_strip(e, r, to, step, n, loop);
+    else
+        adx_row_strip(e, r, to, step, n);
+}
+
+static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
+                          int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
     const adx_stream_of *out = &e->loop->out;
     bool loop = var != UINT32_MAX;
     const adx_reads r = adx_reads_at(e, x, loop);
-    adx_row_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
-                  loop ? out->step : 0, n);
+    adx_do_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
+                 loop ? out->step : 0, n, loop);
     return true;
 }
 
@@ -10197,7 +10200,7 @@ static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 
 /* --- strips with maps (tensor/gathers) ------------------------------------ */
 
-// Adds the products of a stretch, or stores them, one after the other.
+// Adds products, or stores them, one after the other.
 ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
                                adx_strip_way way)
 {
@@ -10210,8 +10213,8 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
     }
 }
 
-static void adx_scatter(const adx_evaluating *e, const adx_reads *r,
-                        const int64_t at[], int64_t n)
+static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
+                             const int64_t at[], int64_t n)
 {
     const adx_tensor_strip s = { n, e->term->k, e->out, 0, r->from[0],
                                  r->step[0], r->from[1], r->step[1] };
@@ -10223,44 +10226,44 @@ static void adx_scatter(const adx_evaluating *e, const adx_reads *r,
         adx_scatter_by(&s, at, ADX_STRIP_ADD);
 }
 
+static void adx_scatter_rows(const adx_evaluating *e, const adx_reads *r,
+                             const int64_t at[], int64_t n)
+{
+    ad_real row[ADX_GATHER_MOST];
+    adx_row_strip(e, r, row, 1, n);
+    for (int64_t i = 0; i < n; i++)
+        e->out[at[i]] = row[i];
+}
+
 // Points that stand alone.
 static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_gather_form *out = &s->g->out;
-    adx_reads r = { { adx_one, adx_one, adx_one }, { 0, 0, 0 } };
+    adx_reads r = adx_no_reads;
     ad_real room[3][ADX_GATHER_MOST];
     int64_t at[ADX_GATHER_MOST];
-    bool even = adx_has_even_places(s, out);
-    bool sum = e->value->kind == ADX_VALUE_SUM;
     for (uint32_t f = 0; f < e->term->factors; f++)
-        r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f], room[f],
-                                   &r.step[f]);
-    if (even && sum)
-        adx_add_strip(e, &r, e->out + adx_first_place(s, out), out->step, s->n,
-                      false);
-    else if (even)
-        adx_row_strip(e, &r, e->out + adx_first_place(s, out), out->step, s->n);
-    else {
-        adx_gather_places(s, out, at);
-        if (sum)
-            adx_scatter(e, &r, at, s->n);
-        else
-            for (int64_t i = 0; i < s->n; i++) {
-                const ad_real a[] = { r.from[0][i * r.step[0]],
-                                      r.from[1][i * r.step[1]],
-                                      r.from[2][i * r.step[2]] };
-                e->out[at[i]] = adx_row_of_values(e->value, a);
-            }
+        r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f],
+                                       room[f], &r.step[f]);
+    if (adx_has_even_places(s, out)) {
+        adx_do_strip(e, &r, e->out + adx_first_place(s, out), out->step, s->n,
+                     false);
+        return;
     }
+    adx_gather_places(s, out, at);
+    if (e->value->kind == ADX_VALUE_SUM)
+        adx_scatter_sums(e, &r, at, s->n);
+    else
+        adx_scatter_rows(e, &r, at, s->n);
 }
 
 // A range at each point.
 static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_loop *l = e->loop;
-    const adx_nest_level *inner = s->g->inner;
-    int64_t count = inner->high - inner->low + 1;
-    adx_reads r = { { adx_one, adx_one, adx_one }, { 0, 0, 0 } };
+    int64_t low = s->g->inner->low;
+    int64_t n = s->g->inner->high - low + 1;
+    adx_reads r = adx_no_reads;
     int64_t at[3][ADX_GATHER_MOST];
     int64_t to[ADX_GATHER_MOST];
     adx_gather_places(s, &s->g->out, to);
@@ -10269,13 +10272,10 @@ static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
         r.step[f] = l->factor[f].step;
     }
     for (int64_t i = 0; i < s->n; i++) {
-        ad_real *out = e->out + to[i] + inner->low * l->out.step;
         for (uint32_t f = 0; f < e->term->factors; f++)
-            r.from[f] = e->factor[f] + at[f][i] + inner->low * r.step[f];
-        if (e->value->kind == ADX_VALUE_SUM)
-            adx_add_strip(e, &r, out, l->out.step, count, true);
-        else
-            adx_row_strip(e, &r, out, l->out.step, count);
+            r.from[f] = e->factor[f] + at[f][i] + low * r.step[f];
+        adx_do_strip(e, &r, e->out + to[i] + low * l->out.step, l->out.step, n,
+                     true);
     }
 }
 
@@ -10446,9 +10446,8 @@ static void adx_run_term(adx_evaluating *e, const adx_tensor_term *term)
 {
     adx_walk_term(e, term, adx_has_gathers(e, term) ? adx_run_gathers
                   : term->most != 0 ? adx_run_pick
-                  : e->value->kind == ADX_VALUE_SUM ? adx_run_sum
                   : e->value->kind == ADX_VALUE_MOST ? adx_run_most
-                                                     : adx_run_row);
+                                                     : adx_run_along);
 }
 
 // Adds the terms of a value, or of a part of it.

@@ -4,9 +4,9 @@
  * Strips along which maps give the other variables: of the entries e of a
  * relation, i = t0[e] and j = t1[e]. Such a strip ends a nest, with no
  * conditions behind it; at most a range comes after the maps, the same at each
- * point. It goes to a kernel as one, which asks the maps for a stretch of points
- * at a time, and makes of what they give the places of all numbers that are read
- * or written.
+ * point. It goes to a kernel as one (tensor/run), which asks the maps for some
+ * points at a time: what they give says where the numbers are that are read and
+ * written. Maps that no number depends on are not asked.
  *
  * Points keep their order, and each is done as if it stood alone. So this
  * changes no bits.
@@ -17,7 +17,7 @@
  *           adx_gather_places adx_ask_maps adx_gather_numbers
  * ========================================================================== */
 
-// Most points of a stretch, and most maps that are asked at each.
+// Most points at a time, and most maps that are asked at each.
 #ifndef ADX_GATHER_MOST
 #define ADX_GATHER_MOST 128
 #endif
@@ -174,10 +174,10 @@ static const adx_gathers *adx_make_gathers(const adx_set *s,
 
 ADX_SELDOM_END
 
-/* --- stretches ------------------------------------------------------------ */
+/* --- some points of a strip ----------------------------------------------- */
 
-// Some points of a strip: those with the values of its variable from `first` on,
-// or those with the values list[0], list[every], ...
+// Points at which the variable of the strip has the values from `first` on, or
+// list[0], list[every], ...
 typedef struct adx_gathering {
     const adx_gathers *g;
     const int64_t *x;           // of the levels before
