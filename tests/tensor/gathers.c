@@ -26,6 +26,12 @@ static const text_case texts[] = {
     { "rel R[n,m]; in A[R], x[m]; out y[i] = sum(j) A[i,j]*x[j];", true, 2, 1 },
     { "rel R[n,m]; in A[R], x[m]; out y[i] = -2.5*sum(j) A[i,j]*exp(x[j]);",
       true, 2, 1 },
+    { "rel R[n,m]; in x[m], z[n];"
+      "out y[i<n-1] = sum(j: R(i+1,j)) x[j]*z[i];"
+      "out f = sum(i<n-3,j<m: R(n-2-i,m-1-j)) x[j]*z[i];", false, 2, 2 },
+    { "rel R[n,m]; in z[-1:n-1], x[m], u[1:n+1];"
+      "out y[i] = sum(j: R(i+1,j)) x[j]*z[i];"
+      "out f = sum(i,j: R(n-i,m-1-j)) x[j]*u[i];", true, 3, 2 },
     // into one number; of factors that no map gives
     { "rel R[n,m]; in A[R], x[n], y[m];"
       "out f = sum(i,j) x[i]*A[i,j]*y[j]; out g = sum(i,j: R(i,j)) A[i,j]^2;",
@@ -48,6 +54,8 @@ static const text_case texts[] = {
       "out y[i<k] = x[n-1-a[k-1-i]] + 3*z[c[a[i]]]*x[c[n-1-a[i]]];", true, 2,
       1 },
     { "map a[2*k]->n; in x[3*n]; out y[i<k] = x[3*a[2*i]+1]*x[a[2*i+1]+2];",
+      true, 1, 1 },
+    { "map a[-3:k-3]->n; in x[n]; out y[i<k] = x[a[i-3]]*x[n-1-a[k-4-i]];",
       true, 1, 1 },
     { "map a[k+r]->n; in x[n], z[k,r];"
       "out y[i<k] = sum(s<r) x[a[i+s]]*z[i,s];", true, 2, 1 },
@@ -113,7 +121,7 @@ static void give(ad_tensor *t, const char *text, size_t k, size_t r)
         give_map(t, 0, "a", 2 * k, ROWS);
     else if (strstr(text, "map a[k+r]"))
         give_map(t, 0, "a", k + r, ROWS);
-    else if (strstr(text, "map a[k]->n"))
+    else if (strstr(text, "map a[k]->n") || strstr(text, "map a[-3"))
         give_map(t, 0, "a", k, ROWS);
     else if (strstr(text, "map a[k]->k"))
         give_map(t, 0, "a", k, k);
