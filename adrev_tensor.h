@@ -80,6 +80,7 @@
  *
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
+ *   tensor/blocks        steps that share their outermost loop
  *   tensor/emission      C text of a step
  *   tensor/written       a file of C code
  *   tensor/compiled      machine code
@@ -3909,10 +3910,11 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
-// A step of a program as machine code: the values, tables of whole numbers, flags
-// for picks, and memory for the sums of a part.
+// A step of a program as machine code: the values, tables of whole numbers, which
+// values are needed, flags for picks, and memory for the sums of a part.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
-                                unsigned char *done, ad_real *sums);
+                                const unsigned char *need, unsigned char *done,
+                                ad_real *sums);
 
 // By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
 typedef struct adx_tensor_code {
@@ -3923,6 +3925,8 @@ typedef struct adx_tensor_code {
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
                                             // computed; 0: alone
     bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
+    uint32_t *block[ADREV_TENSOR_HVP + 1];  // the value whose step computes it
+                                            // with others; 0: none
 } adx_tensor_code;
 
 #define ADX_TENSOR_SPARES 8     // threads whose memory is kept, at most
@@ -10960,19 +10964,32 @@ static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
     return code;
 }
 
-// Evaluates the values that are needed, in their order.
+// Whether a step of a block is needed.
+static bool adx_needs_block(const adx_evaluating *e, const uint32_t block[],
+                            uint32_t leader)
+{
+    for (uint32_t i = 1; i < e->t->program->values; i++)
+        if (block[i] == leader && e->needed[i])
+            return true;
+    return false;
+}
+
+// Evaluates the values that are needed, in their order; c: by code.
 static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
 {
     const adx_tensor_program *p = e->t->program;
     const adx_tensor_code *c = e->code;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
+        uint32_t leader = c == NULL ? 0 : c->block[part][v];
         bool hosted = c != NULL && e->needed[c->host[part][v]];
-        if (!e->needed[v] || hosted)
+        if (leader != 0 ? leader != v || !adx_needs_block(e, c->block[part], v)
+                        : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table, (unsigned char *)e->picked,
-                             e->sums);
+            c->step[part][v](e->base, c->table,
+                             (const unsigned char *)e->needed,
+                             (unsigned char *)e->picked, e->sums);
         else
             adx_run_value(e, v);
     }
@@ -13184,8 +13201,9 @@ ADX_SELDOM_END
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/sharing
  *           tensor/derive tensor/run tensor/pointwise
- *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
- *           adx_is_computed_by adx_is_stored adx_fuse_part
+ *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
+ *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
+ *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -13208,6 +13226,9 @@ typedef struct adx_fusion {
     adx_fate *fate;
     uint32_t *host;             // the reader that computes it
     bool *hosts;                // others are stored where it is computed
+    uint32_t *block;            // the first of its steps (tensor/blocks), or 0
+    uint32_t *run_of;           // 1 + the index that runs are of, or 0
+    uint32_t *thin;             // the same, of values with memory for one run
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -13518,6 +13539,26 @@ static void adx_take_out_early_ones(adx_fusion *f)
     }
 }
 
+// How far apart in memory what is read and written lies along an index.
+static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    const adx_pointwise *p = f->shape[value];
+    double far = fabs((double)v->stride[d]);
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t j = 0; j < p->piece[i].term->factors; j++) {
+            const adx_access from = p->piece[i].term->factor[j];
+            const adx_tensor_value *x = adx_tensor_value_at(f->t, from.value);
+            for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
+                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
+                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
+                    far += fabs((double)x->stride[k]
+                        * (double)adx_form_of(p->piece[i].set,
+                                              from.row + k)[1 + v2]);
+        }
+    return far;
+}
+
 /* --- of a part ----------------------------------------------------------- */
 
 static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
@@ -13532,6 +13573,9 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     f->fate = ADX_GET(a, n, adx_fate);
     f->host = ADX_GET(a, n, uint32_t);
     f->hosts = ADX_GET(a, n, bool);
+    f->block = ADX_GET(a, n, uint32_t);
+    f->run_of = ADX_GET(a, n, uint32_t);
+    f->thin = ADX_GET(a, n, uint32_t);
     f->view = ADX_GET(a, n, bool);
     f->fixed = ADX_GET(a, n, bool);
     f->reads = ADX_GET(a, n, uint32_t);
@@ -13587,6 +13631,336 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
 
 ADX_SELDOM_END
 
+/* === tensor/blocks ==========================================================
+ * Steps whose outermost loops run over the same range become one loop, a block:
+ * if they exchange numbers only within one run of it. A value that only steps of
+ * its block read is thin: it has memory for one run. So what is between the
+ * entries of a relation, or the cases of a batch, stays in the cache.
+ *
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/derive tensor/run
+ *           tensor/pointwise tensor/fusion
+ *   offers  adx_outer adx_outer_of adx_is_follower adx_find_blocks
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_BLOCK_VALUES 2000   // programs with more have no blocks
+#define ADX_BLOCK_RUNS   64     // runs of a block, at least
+
+// The outermost loop of a step; `dim` is the index of its value that it runs
+// over, or UINT32_MAX.
+typedef struct adx_outer {
+    bool there;
+    uint32_t dim;
+    int64_t low, high;
+} adx_outer;
+
+/* --- outermost loops ----------------------------------------------------- */
+
+// The index that has the longest strides, as adx_order_indices has it first, if
+// no edge is cut off along it.
+static adx_outer adx_outer_of_points(const adx_fusion *f, uint32_t value)
+{
+    const adx_pointwise *p = f->shape[value];
+    uint32_t dims = adx_tensor_value_at(f->t, value)->dims;
+    adx_outer to = { false, 0, 0, 0 };
+    for (uint32_t d = 1; d < dims; d++)
+        if (adx_stride_along(f, value, d) > adx_stride_along(f, value, to.dim))
+            to.dim = d;
+    if (dims == 0 || p->core.low[to.dim] != p->domain.low[to.dim]
+        || p->core.high[to.dim] != p->domain.high[to.dim])
+        return to;
+    to.low = p->core.low[to.dim];
+    to.high = p->core.high[to.dim];
+    to.there = to.high - to.low >= ADX_BLOCK_RUNS;
+    return to;
+}
+
+// Whether row r of a set is the variable v and nothing else.
+static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
+{
+    const int64_t *row = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t some = 0;
+    adx_divisor_of(s, row, &count, &some);
+    return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
+}
+
+// That of loops: all terms begin with the same plain range.
+static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    adx_outer to = { v->kind == ADX_VALUE_SUM && v->terms > 0
+                         && !adx_has_sums(v) && adx_clears_all(v), 0, 0, 0 };
+    for (uint32_t j = 0; j < v->terms && to.there; j++) {
+        const adx_nest *n = v->term[j].loop->nest;
+        const adx_nest_level *l = n->level;
+        to.there = v->term[j].most == 0 && !n->empty && n->levels > 0
+                && l->kind == ADX_LEVEL_RANGE && l->bounds == 0
+                && l->checks == 0 && !v->term[j].set->gone[l->var]
+                && (n->levels > 1 || !adx_reduces(v, &v->term[j]))
+                && l->high - l->low >= ADX_BLOCK_RUNS
+                && (j == 0 || (l->low == to.low && l->high == to.high));
+        to.low = l->low;
+        to.high = l->high;
+    }
+    for (to.dim = 0; to.there && to.dim < v->dims; to.dim++) {
+        bool all = v->low[to.dim] == to.low
+                && v->low[to.dim] + v->extent[to.dim] - 1 == to.high;
+        for (uint32_t j = 0; j < v->terms; j++)
+            all = all && adx_is_row_of(v->term[j].set, v->term[j].out + to.dim,
+                                       v->term[j].loop->nest->level[0].var);
+        if (all)
+            return to;
+    }
+    to.dim = UINT32_MAX;
+    return to;
+}
+
+static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
+{
+    const adx_outer none = { false, 0, 0, 0 };
+    return !f->spelled[value] ? none
+         : f->shape[value] != NULL ? adx_outer_of_points(f, value)
+                                   : adx_outer_of_loops(f, value);
+}
+
+/* --- what is read within a run ------------------------------------------- */
+
+typedef struct adx_blocking {
+    adx_fusion *f;
+    uint32_t *place;            // of values in the order of steps
+    bool *needed;               // memory
+    uint32_t leader;            // of the block that is made; 0: none
+    uint32_t *made;             // [values] 1 + the index that the run is, of
+                                // those that the block has made
+} adx_blocking;
+
+static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+                             const adx_tensor_term *term, const adx_set *s,
+                             uint32_t var, bool note);
+
+// What a value that is computed where it is read reads itself. var: the variable
+// of the reader's set that is the run; UINT32_MAX: none.
+static bool adx_inlined_within(const adx_blocking *k, adx_access x,
+                               const adx_set *s, uint32_t var, bool note)
+{
+    const adx_pointwise *p = k->f->shape[x.value];
+    uint32_t dims = adx_tensor_value_at(k->f->t, x.value)->dims;
+    uint32_t width = 1 + dims + ADX_LOOKUPS_MOST;
+    uint32_t dim = 0;
+    while (var != UINT32_MAX && dim < dims && !adx_is_row_of(s, x.row + dim, var))
+        dim++;
+    bool along = var != UINT32_MAX && dim < dims;
+    if (note && along && k->f->fate[x.value] == ADX_FATE_HOSTED)
+        k->made[x.value] = 1 + dim;
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint32_t own = UINT32_MAX;
+        for (uint32_t v = 0; along && v < p->piece[i].set->vars; v++)
+            if (p->piece[i].form[v * width + 1 + dim] == 1
+                && p->piece[i].form[v * width] == 0)
+                own = v;
+        if (!adx_reads_within(k, x.value, p->piece[i].term, p->piece[i].set,
+                              own, note))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+                             const adx_tensor_term *term, const adx_set *s,
+                             uint32_t var, bool note)
+{
+    const adx_fusion *f = k->f;
+    for (uint32_t i = 0; i < term->factors; i++) {
+        const adx_access x = term->factor[i];
+        bool ok = true;
+        if (adx_tensor_value_at(f->t, x.value)->kind <= ADX_VALUE_WEIGHT)
+            continue;
+        if (adx_is_computed_by(f, x.value, by))
+            ok = adx_inlined_within(k, x, s, var, note);
+        else if (k->made[x.value] != 0)
+            ok = var != UINT32_MAX
+              && adx_is_row_of(s, x.row + k->made[x.value] - 1, var);
+        else
+            ok = k->place[adx_latest_of(f, x.value)] < k->place[k->leader];
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+// Whether a step reads what its block has made only within the same run; note:
+// marks what it makes.
+static bool adx_fits_block(const adx_blocking *k, uint32_t value,
+                           const adx_outer *o, bool note)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->f->t, value);
+    const adx_pointwise *p = k->f->shape[value];
+    uint32_t width = 1 + v->dims + ADX_LOOKUPS_MOST;
+    if (note && o->dim != UINT32_MAX)
+        k->made[value] = 1 + o->dim;
+    for (uint32_t i = 0; p != NULL && i < p->n; i++) {
+        uint32_t own = UINT32_MAX;
+        for (uint32_t u = 0; u < p->piece[i].set->vars; u++)
+            if (p->piece[i].form[u * width + 1 + o->dim] == 1
+                && p->piece[i].form[u * width] == 0)
+                own = u;
+        if (!adx_reads_within(k, value, p->piece[i].term, p->piece[i].set, own,
+                              note))
+            return false;
+    }
+    for (uint32_t i = 0; p == NULL && i < v->terms; i++)
+        if (!adx_reads_within(k, value, &v->term[i], v->term[i].set,
+                              v->term[i].loop->nest->level[0].var, note))
+            return false;
+    return true;
+}
+
+/* --- hosts --------------------------------------------------------------- */
+
+// Whether whoever reads a hosted value needs its host, too.
+static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
+{
+    const adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t by = p->order[i];
+        if (!f->needed[by] || !adx_is_read_by(f, value, by))
+            continue;
+        memset(k->needed, 0, p->values * sizeof *k->needed);
+        k->needed[by] = true;
+        adx_need_all(p, k->needed);
+        if (!k->needed[f->host[value]])
+            return false;
+    }
+    return !f->result[value];
+}
+
+// Values whose host may not be needed are better members of its block.
+static void adx_free_members(const adx_blocking *k)
+{
+    adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (!f->needed[v] || f->fate[v] != ADX_FATE_HOSTED || f->result[v]
+            || adx_host_is_needed(k, v))
+            continue;
+        const adx_outer one = adx_outer_of(f, v);
+        const adx_outer other = adx_outer_of(f, adx_latest_of(f, v));
+        if (one.there && other.there && one.low == other.low
+            && one.high == other.high) {
+            f->fate[v] = ADX_FATE_ALONE;
+            f->host[v] = 0;
+        }
+    }
+}
+
+/* --- thin values --------------------------------------------------------- */
+
+// Whether only steps of a block read a value, and it is always they who compute
+// it.
+static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
+{
+    const adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    if (f->result[value]
+        || (f->fate[value] == ADX_FATE_HOSTED && !adx_host_is_needed(k, value)))
+        return false;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t by = p->order[i];
+        if (!f->needed[by] || !adx_is_read_by(f, value, by))
+            continue;
+        if (f->block[adx_latest_of(f, by)] != k->leader
+            || f->fate[by] == ADX_FATE_VIEW
+            || (f->fate[by] == ADX_FATE_HOSTED && !adx_host_is_needed(k, by)))
+            return false;
+    }
+    return true;
+}
+
+/* --- blocks -------------------------------------------------------------- */
+
+// Whether a step is of a block, and not the first one.
+static bool adx_is_follower(const adx_fusion *f, uint32_t value)
+{
+    return f->block[value] != 0 && f->block[value] != value;
+}
+
+// Adds the steps that fit after the leader. Returns how many there are then.
+static uint32_t adx_add_members(const adx_blocking *k, const adx_outer *o)
+{
+    adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    uint32_t n = 1;
+    for (uint32_t i = k->place[k->leader] + 1; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->block[v] != 0)
+            continue;
+        const adx_outer to = adx_outer_of(f, v);
+        if (!to.there || to.low != o->low || to.high != o->high
+            || !adx_fits_block(k, v, &to, false))
+            continue;
+        f->block[v] = k->leader;
+        f->run_of[v] = to.dim == UINT32_MAX ? 0 : 1 + to.dim;
+        adx_fits_block(k, v, &to, true);
+        n++;
+    }
+    return n;
+}
+
+static void adx_try_block(adx_blocking *k, uint32_t leader)
+{
+    adx_fusion *f = k->f;
+    uint32_t values = f->t->program->values;
+    const adx_outer o = adx_outer_of(f, leader);
+    bool any = false;
+    if (!o.there)
+        return;
+    memset(k->made, 0, values * sizeof *k->made);
+    k->leader = leader;
+    if (!adx_fits_block(k, leader, &o, true))
+        return;
+    f->block[leader] = leader;
+    f->run_of[leader] = o.dim == UINT32_MAX ? 0 : 1 + o.dim;
+    if (adx_add_members(k, &o) > 1)
+        for (uint32_t i = 1; i < values; i++)
+            if (k->made[i] != 0 && adx_can_be_thin(k, i)) {
+                f->thin[i] = k->made[i];
+                any = true;
+            }
+    for (uint32_t i = 1; i < values && !any; i++)
+        if (f->block[i] == leader)
+            f->block[i] = 0;
+}
+
+// Finds blocks among the steps of a part. False: no memory.
+static bool adx_find_blocks(adx_fusion *f)
+{
+    const adx_tensor_program *p = f->t->program;
+    adx_blocking k = { .f = f };
+    k.place = ADX_GET(f->a, p->values, uint32_t);
+    k.needed = ADX_GET(f->a, p->values, bool);
+    k.made = ADX_GET(f->a, p->values, uint32_t);
+    if (f->a->status != ADREV_OK)
+        return false;
+    if (p->values > ADX_BLOCK_VALUES)
+        return true;
+    for (uint32_t i = 0; i < p->steps; i++)
+        k.place[p->order[i]] = i;
+    adx_free_members(&k);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (f->needed[v] && f->fate[v] == ADX_FATE_ALONE && f->block[v] == 0)
+            adx_try_block(&k, v);
+    }
+    return f->a->status == ADREV_OK;
+}
+
+ADX_SELDOM_END
+
 /* === tensor/emission ========================================================
  * C text that computes one value of a part: the loops of tensor/run or, of
  * values that are computed number by number, loops around one expression. Its
@@ -13597,8 +13971,9 @@ ADX_SELDOM_END
  * a number.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/nests tensor/programs tensor/sharing tensor/parts
- *           tensor/run tensor/pointwise tensor/fusion
+ *           tensor/nests tensor/binding tensor/programs tensor/sharing
+ *           tensor/parts tensor/run tensor/pointwise tensor/fusion
+ *           tensor/blocks
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
  * ========================================================================== */
@@ -13647,6 +14022,9 @@ typedef struct adx_emission {
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
+    bool *flag;                 // [values] of a block: it asks whether they
+                                // are needed
+    bool in_run;                // of a block: the outermost loop is there
     bool sums;                  // of parts, in memory of its own
     bool into_sums;             // what the value writes goes there
     bool bounds;                // functions for bounds are called, by any step
@@ -13806,6 +14184,8 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
     if (place == NULL || index == NULL)
         return;
     for (uint32_t d = 0; d < v->dims; d++) {
+        if (e->f->thin[value] == 1 + d)
+            continue;
         for (uint32_t j = 0; j < e->width; j++)
             place[j] = adx_whole_add(e->a, place[j], v->stride[d],
                                      index[(size_t)d * e->width + j]);
@@ -14289,26 +14669,6 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
     return number;
 }
 
-// How far apart in memory what is read and written lies along an index.
-static double adx_stride_along(const adx_emission *e, uint32_t value, uint32_t d)
-{
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    const adx_pointwise *p = e->f->shape[value];
-    double far = fabs((double)v->stride[d]);
-    for (uint32_t i = 0; i < p->n; i++)
-        for (uint32_t j = 0; j < p->piece[i].term->factors; j++) {
-            const adx_access from = p->piece[i].term->factor[j];
-            const adx_tensor_value *x = adx_tensor_value_at(e->f->t, from.value);
-            for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
-                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
-                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
-                    far += fabs((double)x->stride[k]
-                        * (double)adx_form_of(p->piece[i].set,
-                                              from.row + k)[1 + v2]);
-        }
-    return far;
-}
-
 // The indices, those with long strides first. NULL: no memory.
 static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
 {
@@ -14316,12 +14676,24 @@ static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
     uint32_t *order = ADX_GET(e->a, dims, uint32_t);
     for (uint32_t d = 0; order != NULL && d < dims; d++) {
         uint32_t i = d;
-        for (; i > 0 && adx_stride_along(e, value, d)
-                        > adx_stride_along(e, value, order[i - 1]); i--)
+        for (; i > 0 && adx_stride_along(e->f, value, d)
+                        > adx_stride_along(e->f, value, order[i - 1]); i--)
             order[i] = order[i - 1];
         order[i] = d;
     }
     return order;
+}
+
+// Whether an index of a value is that of the runs of its block.
+static bool adx_is_run_index(const adx_emission *e, uint32_t value, uint32_t d)
+{
+    return e->in_run && e->f->run_of[value] == 1 + d;
+}
+
+static void adx_say_run_index(adx_emission *e, uint32_t var)
+{
+    ADX_SAY_LINE(e, "const long x%lu = e;", (unsigned long)var);
+    ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
 // Loops over the indices in a region.
@@ -14333,6 +14705,8 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     uint32_t open = e->open;
     if (index == NULL || adx_box_size(region, v->dims) == 0)
         return;
+    if (e->in_run)
+        ADX_SAY_BLOCK(e);
     for (uint32_t i = 0; i < v->dims; i++) {
         unsigned long x = order[i];
         if (region->low[x] == region->high[x]) {
@@ -14340,8 +14714,12 @@ static void adx_say_region(adx_emission *e, uint32_t value,
             continue;
         }
         index[x * e->width + 1 + x] = 1;
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                 (long long)region->low[x], x, (long long)region->high[x], x);
+        if (adx_is_run_index(e, value, order[i]))
+            adx_say_run_index(e, order[i]);
+        else
+            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                         (long long)region->low[x], x,
+                         (long long)region->high[x], x);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
@@ -14877,12 +15255,16 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
 }
 
 // A loop over index d of a value.
-static void adx_say_index_loop(adx_emission *e, const adx_tensor_value *v,
-                               uint32_t d, int64_t index[])
+static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
+                               int64_t index[])
 {
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     unsigned long x = d;
     index[(size_t)d * e->width + 1 + d] = 1;
-    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
+    if (adx_is_run_index(e, value, d))
+        adx_say_run_index(e, d);
+    else
+        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
                  (long long)v->low[d], x,
                  (long long)(v->low[d] + v->extent[d]), x);
 }
@@ -14902,7 +15284,11 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
     adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
-    for (uint32_t l = 0; l < levels; l++)
+    if (e->in_run) {
+        ADX_SAY_BLOCK(e);
+        adx_say_run_index(e, k.nest->level[0].var);
+    }
+    for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
         adx_say_level(&k, &k.nest->level[l]);
     if (reduces)
         adx_say_reduction(e, &k, &k.nest->level[levels]);
@@ -14924,7 +15310,7 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_begin_variables(e, v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     for (uint32_t d = 0; index != NULL && d < v->dims; d++)
-        adx_say_index_loop(e, v, d, index);
+        adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " += ");
@@ -14970,7 +15356,7 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++)
-        adx_say_index_loop(e, v, d, index);
+        adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " = 0;\n");
@@ -14991,7 +15377,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t picking = 0;
-    adx_say_zeros_of(e, value);
+    if (!e->in_run || e->f->run_of[value] != 0)
+        adx_say_zeros_of(e, value);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
@@ -15006,19 +15393,9 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     }
 }
 
-// Writes the body of the C function that computes a value, and those that it
-// hosts. read, written and the tables say which parameters it has.
-static void adx_say_step(adx_emission *e, uint32_t value)
+static void adx_say_value(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    uint32_t values = e->f->t->program->values;
-    memset(e->read, 0, values * sizeof *e->read);
-    memset(e->written, 0, values * sizeof *e->written);
-    for (uint32_t i = 0; i < e->tables->n; i++)
-        e->tables->table[i].read = false;
-    e->picks = e->sums = e->into_sums = false;
-    e->open = e->numbers = 0;
-    e->local = NULL;
     if (v->size == 0)
         return;
     if (e->f->shape[value] != NULL)
@@ -15031,6 +15408,64 @@ static void adx_say_step(adx_emission *e, uint32_t value)
         adx_say_looped(e, value);
 }
 
+/* --- blocks (tensor/blocks) ---------------------------------------------- */
+
+// "if (n7) {": a step of a block is needed.
+static void adx_say_flag(adx_emission *e, uint32_t value)
+{
+    e->flag[value] = true;
+    ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
+}
+
+// All steps of a block, in one loop. What is added to here and there is made 0
+// before.
+static void adx_say_together(adx_emission *e, uint32_t leader)
+{
+    const adx_tensor_program *p = e->f->t->program;
+    const adx_outer o = adx_outer_of(e->f, leader);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (e->f->block[v] != leader || e->f->run_of[v] != 0)
+            continue;
+        adx_say_flag(e, v);
+        adx_say_zeros_of(e, v);
+        adx_close_to(e, 0);
+    }
+    ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
+                 (long long)o.high);
+    e->in_run = true;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (e->f->block[v] != leader)
+            continue;
+        adx_say_flag(e, v);
+        adx_say_value(e, v);
+        adx_close_to(e, 1);
+    }
+    e->in_run = false;
+    adx_close_to(e, 0);
+}
+
+// Writes the body of the C function that computes a value, and those that it
+// hosts; or, of the first value of a block, of all of that. read, written, flag
+// and the tables say which parameters it has.
+static void adx_say_step(adx_emission *e, uint32_t value)
+{
+    uint32_t values = e->f->t->program->values;
+    memset(e->read, 0, values * sizeof *e->read);
+    memset(e->written, 0, values * sizeof *e->written);
+    memset(e->flag, 0, values * sizeof *e->flag);
+    for (uint32_t i = 0; i < e->tables->n; i++)
+        e->tables->table[i].read = false;
+    e->picks = e->sums = e->into_sums = e->in_run = false;
+    e->open = e->numbers = 0;
+    e->local = NULL;
+    if (e->f->block[value] == value)
+        adx_say_together(e, value);
+    else
+        adx_say_value(e, value);
+}
+
 ADX_SELDOM_END
 
 /* === tensor/written =========================================================
@@ -15039,7 +15474,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
  *           tensor/binding tensor/programs tensor/sharing tensor/derive
- *           tensor/fusion tensor/emission
+ *           tensor/fusion tensor/blocks tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
  *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
@@ -15058,6 +15493,7 @@ typedef struct adx_step_text {
     size_t n;
     uint32_t number;
     bool *written, *read;       // [values] parameters
+    bool *flag;                 // [values] whether they are needed
     bool picks, sums;           // parameters `done` and `sums`
     bool *table;                // [tables]
     uint32_t tables;
@@ -15113,6 +15549,11 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
                     (unsigned long)i);
             before = ", ";
         }
+    for (uint32_t i = 1; i < k->t->program->values; i++)
+        if (e->flag[i]) {
+            adx_say(t, "%sint n%lu", before, (unsigned long)i);
+            before = ", ";
+        }
     if (e->picks) {
         adx_say(t, "%sunsigned char *restrict done", before);
         before = ", ";
@@ -15153,13 +15594,16 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
     char *text = ADX_GET(&k->a, b->n, char);
     bool *written = ADX_GET(&k->a, values, bool);
     bool *read = ADX_GET(&k->a, values, bool);
+    bool *flag = ADX_GET(&k->a, values, bool);
     bool *table = ADX_GET(&k->a, k->tables.n, bool);
     if (s == NULL || text == NULL || written == NULL || read == NULL
+        || flag == NULL
         || table == NULL)
         return NULL;
     memcpy(text, b->v, b->n);
     memcpy(written, e->written, values * sizeof *written);
     memcpy(read, e->read, values * sizeof *read);
+    memcpy(flag, e->flag, values * sizeof *flag);
     for (uint32_t i = 0; i < k->tables.n; i++)
         table[i] = k->tables.table[i].read;
     s->next = k->step;
@@ -15169,6 +15613,7 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
     s->number = k->steps++;
     s->written = written;
     s->read = read;
+    s->flag = flag;
     s->picks = e->picks;
     s->sums = e->sums;
     s->table = table;
@@ -15226,12 +15671,16 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.text.single = o->single;
     e.read = ADX_GET(&k->a, p->values, bool);
     e.written = ADX_GET(&k->a, p->values, bool);
+    e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
-    if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded) || k->of[part] == NULL)
+    if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
+        || !adx_find_blocks(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
-        if (!f->needed[v] || !adx_is_stored(f, v))
+        bool within = f->fate[v] == ADX_FATE_HOSTED && f->thin[v] != 0;
+        if (!f->needed[v] || !adx_is_stored(f, v) || adx_is_follower(f, v)
+            || within)
             continue;
         if (f->spelled[v])
             k->of[part][v] = adx_step_of(k, &e, v);
@@ -15526,11 +15975,12 @@ static uint64_t adx_say_stored(adx_part_writing *w)
     return at;
 }
 
-// "f_step3(b7, b2, b3)"
+// "f_step3(b7, b2, b3)"; w NULL: in the code of ad_tensor_compile
 static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
-                         const char *after, bool loaded,
+                         const char *after, adx_part_writing *w,
                          const adx_tensor_file *k)
 {
+    bool loaded = w == NULL;
     const char *before = "(";
     adx_say(t, "%s_step%lu", t->name, (unsigned long)s->number);
     for (int read = 0; read < 2; read++)
@@ -15544,6 +15994,16 @@ static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
             adx_say(t, "%s(const %s *)t[%lu]", before,
                     adx_table_type(k, k->tables.table[i].kind),
                     (unsigned long)i);
+            before = ", ";
+        }
+    for (uint32_t i = 1; i < k->t->program->values; i++)
+        if (s->flag[i]) {
+            if (loaded)
+                adx_say(t, "%sneed[%lu]", before, (unsigned long)i);
+            else
+                adx_say(t, "%s", before);
+            if (!loaded)
+                adx_say_condition(w, i);
             before = ", ";
         }
     if (s->picks) {
@@ -15565,13 +16025,19 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say(w->t, "    if ((");
     adx_say_condition(w, value);
     adx_say(w->t, ")");
+    for (uint32_t i = 1; i < w->k->t->program->values; i++)
+        if (s->flag[i] && i != value) {     // of a block, some step
+            adx_say(w->t, " || (");
+            adx_say_condition(w, i);
+            adx_say(w->t, ")");
+        }
     if (host != 0) {
         adx_say(w->t, " && !(");
         adx_say_condition(w, host);
         adx_say(w->t, ")");
     }
     adx_say(w->t, ")\n        ");
-    adx_say_call(w->t, s, "b", "", false, w->k);
+    adx_say_call(w->t, s, "b", "", w, w->k);
 }
 
 // Results that nothing adds to are 0.
@@ -15775,9 +16241,9 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         if (s == NULL)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
-                "unsigned char *done, %s *sums)\n{\n    ", t->name, part,
-                (unsigned long)i, t->real, t->real);
-        adx_say_call(t, s, "b[", "]", true, k);
+                "const unsigned char *need, unsigned char *done, %s *sums)"
+                "\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
+        adx_say_call(t, s, "b[", "]", NULL, k);
         adx_say(t, "}\n\n");
     }
 }
@@ -15803,11 +16269,13 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     bool found = true;
     to->host[part] = ADX_GET(&t->arena, values, uint32_t);
     to->inlined[part] = ADX_GET(&t->arena, values, bool);
+    to->block[part] = ADX_GET(&t->arena, values, uint32_t);
     to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
     if (t->arena.status != ADREV_OK)
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
+        to->block[part][i] = k->part[part].block[i];
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;

@@ -79,6 +79,7 @@
  *
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
+ *   tensor/blocks        steps that share their outermost loop
  *   tensor/emission      C text of a step
  *   tensor/written       a file of C code
  *   tensor/compiled      machine code
@@ -130,6 +131,7 @@
 #ifdef ADREV_CODE_H
 #include "tensor/pointwise.h"
 #include "tensor/fusion.h"
+#include "tensor/blocks.h"
 #include "tensor/emission.h"
 #include "tensor/written.h"
 #include "tensor/compiled.h"

@@ -30,10 +30,11 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
-// A step of a program as machine code: the values, tables of whole numbers, flags
-// for picks, and memory for the sums of a part.
+// A step of a program as machine code: the values, tables of whole numbers, which
+// values are needed, flags for picks, and memory for the sums of a part.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
-                                unsigned char *done, ad_real *sums);
+                                const unsigned char *need, unsigned char *done,
+                                ad_real *sums);
 
 // By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
 typedef struct adx_tensor_code {
@@ -44,6 +45,8 @@ typedef struct adx_tensor_code {
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
                                             // computed; 0: alone
     bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
+    uint32_t *block[ADREV_TENSOR_HVP + 1];  // the value whose step computes it
+                                            // with others; 0: none
 } adx_tensor_code;
 
 #define ADX_TENSOR_SPARES 8     // threads whose memory is kept, at most

@@ -33,9 +33,9 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         if (s == NULL)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
-                "unsigned char *done, %s *sums)\n{\n    ", t->name, part,
-                (unsigned long)i, t->real, t->real);
-        adx_say_call(t, s, "b[", "]", true, k);
+                "const unsigned char *need, unsigned char *done, %s *sums)"
+                "\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
+        adx_say_call(t, s, "b[", "]", NULL, k);
         adx_say(t, "}\n\n");
     }
 }
@@ -61,11 +61,13 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     bool found = true;
     to->host[part] = ADX_GET(&t->arena, values, uint32_t);
     to->inlined[part] = ADX_GET(&t->arena, values, bool);
+    to->block[part] = ADX_GET(&t->arena, values, uint32_t);
     to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
     if (t->arena.status != ADREV_OK)
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
+        to->block[part][i] = k->part[part].block[i];
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;

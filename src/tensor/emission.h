@@ -10,8 +10,9 @@
  * a number.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/nests tensor/programs tensor/sharing tensor/parts
- *           tensor/run tensor/pointwise tensor/fusion
+ *           tensor/nests tensor/binding tensor/programs tensor/sharing
+ *           tensor/parts tensor/run tensor/pointwise tensor/fusion
+ *           tensor/blocks
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_WORDS adx_table_data
  *           adx_table_list adx_emission adx_say_step
  * ========================================================================== */
@@ -60,6 +61,9 @@ typedef struct adx_emission {
     bool *read, *written;       // [values] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
+    bool *flag;                 // [values] of a block: it asks whether they
+                                // are needed
+    bool in_run;                // of a block: the outermost loop is there
     bool sums;                  // of parts, in memory of its own
     bool into_sums;             // what the value writes goes there
     bool bounds;                // functions for bounds are called, by any step
@@ -219,6 +223,8 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
     if (place == NULL || index == NULL)
         return;
     for (uint32_t d = 0; d < v->dims; d++) {
+        if (e->f->thin[value] == 1 + d)
+            continue;
         for (uint32_t j = 0; j < e->width; j++)
             place[j] = adx_whole_add(e->a, place[j], v->stride[d],
                                      index[(size_t)d * e->width + j]);
@@ -702,26 +708,6 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
     return number;
 }
 
-// How far apart in memory what is read and written lies along an index.
-static double adx_stride_along(const adx_emission *e, uint32_t value, uint32_t d)
-{
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    const adx_pointwise *p = e->f->shape[value];
-    double far = fabs((double)v->stride[d]);
-    for (uint32_t i = 0; i < p->n; i++)
-        for (uint32_t j = 0; j < p->piece[i].term->factors; j++) {
-            const adx_access from = p->piece[i].term->factor[j];
-            const adx_tensor_value *x = adx_tensor_value_at(e->f->t, from.value);
-            for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
-                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
-                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
-                    far += fabs((double)x->stride[k]
-                        * (double)adx_form_of(p->piece[i].set,
-                                              from.row + k)[1 + v2]);
-        }
-    return far;
-}
-
 // The indices, those with long strides first. NULL: no memory.
 static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
 {
@@ -729,12 +715,24 @@ static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
     uint32_t *order = ADX_GET(e->a, dims, uint32_t);
     for (uint32_t d = 0; order != NULL && d < dims; d++) {
         uint32_t i = d;
-        for (; i > 0 && adx_stride_along(e, value, d)
-                        > adx_stride_along(e, value, order[i - 1]); i--)
+        for (; i > 0 && adx_stride_along(e->f, value, d)
+                        > adx_stride_along(e->f, value, order[i - 1]); i--)
             order[i] = order[i - 1];
         order[i] = d;
     }
     return order;
+}
+
+// Whether an index of a value is that of the runs of its block.
+static bool adx_is_run_index(const adx_emission *e, uint32_t value, uint32_t d)
+{
+    return e->in_run && e->f->run_of[value] == 1 + d;
+}
+
+static void adx_say_run_index(adx_emission *e, uint32_t var)
+{
+    ADX_SAY_LINE(e, "const long x%lu = e;", (unsigned long)var);
+    ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
 // Loops over the indices in a region.
@@ -746,6 +744,8 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     uint32_t open = e->open;
     if (index == NULL || adx_box_size(region, v->dims) == 0)
         return;
+    if (e->in_run)
+        ADX_SAY_BLOCK(e);
     for (uint32_t i = 0; i < v->dims; i++) {
         unsigned long x = order[i];
         if (region->low[x] == region->high[x]) {
@@ -753,8 +753,12 @@ static void adx_say_region(adx_emission *e, uint32_t value,
             continue;
         }
         index[x * e->width + 1 + x] = 1;
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                 (long long)region->low[x], x, (long long)region->high[x], x);
+        if (adx_is_run_index(e, value, order[i]))
+            adx_say_run_index(e, order[i]);
+        else
+            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                         (long long)region->low[x], x,
+                         (long long)region->high[x], x);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
@@ -1290,12 +1294,16 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
 }
 
 // A loop over index d of a value.
-static void adx_say_index_loop(adx_emission *e, const adx_tensor_value *v,
-                               uint32_t d, int64_t index[])
+static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
+                               int64_t index[])
 {
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     unsigned long x = d;
     index[(size_t)d * e->width + 1 + d] = 1;
-    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
+    if (adx_is_run_index(e, value, d))
+        adx_say_run_index(e, d);
+    else
+        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
                  (long long)v->low[d], x,
                  (long long)(v->low[d] + v->extent[d]), x);
 }
@@ -1315,7 +1323,11 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
     adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
-    for (uint32_t l = 0; l < levels; l++)
+    if (e->in_run) {
+        ADX_SAY_BLOCK(e);
+        adx_say_run_index(e, k.nest->level[0].var);
+    }
+    for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
         adx_say_level(&k, &k.nest->level[l]);
     if (reduces)
         adx_say_reduction(e, &k, &k.nest->level[levels]);
@@ -1337,7 +1349,7 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_begin_variables(e, v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     for (uint32_t d = 0; index != NULL && d < v->dims; d++)
-        adx_say_index_loop(e, v, d, index);
+        adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " += ");
@@ -1383,7 +1395,7 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++)
-        adx_say_index_loop(e, v, d, index);
+        adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " = 0;\n");
@@ -1404,7 +1416,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t picking = 0;
-    adx_say_zeros_of(e, value);
+    if (!e->in_run || e->f->run_of[value] != 0)
+        adx_say_zeros_of(e, value);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
@@ -1419,19 +1432,9 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     }
 }
 
-// Writes the body of the C function that computes a value, and those that it
-// hosts. read, written and the tables say which parameters it has.
-static void adx_say_step(adx_emission *e, uint32_t value)
+static void adx_say_value(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    uint32_t values = e->f->t->program->values;
-    memset(e->read, 0, values * sizeof *e->read);
-    memset(e->written, 0, values * sizeof *e->written);
-    for (uint32_t i = 0; i < e->tables->n; i++)
-        e->tables->table[i].read = false;
-    e->picks = e->sums = e->into_sums = false;
-    e->open = e->numbers = 0;
-    e->local = NULL;
     if (v->size == 0)
         return;
     if (e->f->shape[value] != NULL)
@@ -1442,6 +1445,64 @@ static void adx_say_step(adx_emission *e, uint32_t value)
             adx_say_parts_of(e, value, j);
     } else
         adx_say_looped(e, value);
+}
+
+/* --- blocks (tensor/blocks) ---------------------------------------------- */
+
+// "if (n7) {": a step of a block is needed.
+static void adx_say_flag(adx_emission *e, uint32_t value)
+{
+    e->flag[value] = true;
+    ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
+}
+
+// All steps of a block, in one loop. What is added to here and there is made 0
+// before.
+static void adx_say_together(adx_emission *e, uint32_t leader)
+{
+    const adx_tensor_program *p = e->f->t->program;
+    const adx_outer o = adx_outer_of(e->f, leader);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (e->f->block[v] != leader || e->f->run_of[v] != 0)
+            continue;
+        adx_say_flag(e, v);
+        adx_say_zeros_of(e, v);
+        adx_close_to(e, 0);
+    }
+    ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
+                 (long long)o.high);
+    e->in_run = true;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (e->f->block[v] != leader)
+            continue;
+        adx_say_flag(e, v);
+        adx_say_value(e, v);
+        adx_close_to(e, 1);
+    }
+    e->in_run = false;
+    adx_close_to(e, 0);
+}
+
+// Writes the body of the C function that computes a value, and those that it
+// hosts; or, of the first value of a block, of all of that. read, written, flag
+// and the tables say which parameters it has.
+static void adx_say_step(adx_emission *e, uint32_t value)
+{
+    uint32_t values = e->f->t->program->values;
+    memset(e->read, 0, values * sizeof *e->read);
+    memset(e->written, 0, values * sizeof *e->written);
+    memset(e->flag, 0, values * sizeof *e->flag);
+    for (uint32_t i = 0; i < e->tables->n; i++)
+        e->tables->table[i].read = false;
+    e->picks = e->sums = e->into_sums = e->in_run = false;
+    e->open = e->numbers = 0;
+    e->local = NULL;
+    if (e->f->block[value] == value)
+        adx_say_together(e, value);
+    else
+        adx_say_value(e, value);
 }
 
 ADX_SELDOM_END

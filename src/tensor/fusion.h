@@ -10,8 +10,9 @@
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/sharing
  *           tensor/derive tensor/run tensor/pointwise
- *   offers  ADX_FATE_INLINED ADX_FATE_HOSTED adx_fusion adx_formula_of
- *           adx_is_computed_by adx_is_stored adx_fuse_part
+ *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
+ *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
+ *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -34,6 +35,9 @@ typedef struct adx_fusion {
     adx_fate *fate;
     uint32_t *host;             // the reader that computes it
     bool *hosts;                // others are stored where it is computed
+    uint32_t *block;            // the first of its steps (tensor/blocks), or 0
+    uint32_t *run_of;           // 1 + the index that runs are of, or 0
+    uint32_t *thin;             // the same, of values with memory for one run
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -344,6 +348,26 @@ static void adx_take_out_early_ones(adx_fusion *f)
     }
 }
 
+// How far apart in memory what is read and written lies along an index.
+static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    const adx_pointwise *p = f->shape[value];
+    double far = fabs((double)v->stride[d]);
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t j = 0; j < p->piece[i].term->factors; j++) {
+            const adx_access from = p->piece[i].term->factor[j];
+            const adx_tensor_value *x = adx_tensor_value_at(f->t, from.value);
+            for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
+                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
+                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
+                    far += fabs((double)x->stride[k]
+                        * (double)adx_form_of(p->piece[i].set,
+                                              from.row + k)[1 + v2]);
+        }
+    return far;
+}
+
 /* --- of a part ----------------------------------------------------------- */
 
 static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
@@ -358,6 +382,9 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     f->fate = ADX_GET(a, n, adx_fate);
     f->host = ADX_GET(a, n, uint32_t);
     f->hosts = ADX_GET(a, n, bool);
+    f->block = ADX_GET(a, n, uint32_t);
+    f->run_of = ADX_GET(a, n, uint32_t);
+    f->thin = ADX_GET(a, n, uint32_t);
     f->view = ADX_GET(a, n, bool);
     f->fixed = ADX_GET(a, n, bool);
     f->reads = ADX_GET(a, n, uint32_t);

@@ -377,19 +377,32 @@ static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
     return code;
 }
 
-// Evaluates the values that are needed, in their order.
+// Whether a step of a block is needed.
+static bool adx_needs_block(const adx_evaluating *e, const uint32_t block[],
+                            uint32_t leader)
+{
+    for (uint32_t i = 1; i < e->t->program->values; i++)
+        if (block[i] == leader && e->needed[i])
+            return true;
+    return false;
+}
+
+// Evaluates the values that are needed, in their order; c: by code.
 static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
 {
     const adx_tensor_program *p = e->t->program;
     const adx_tensor_code *c = e->code;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
+        uint32_t leader = c == NULL ? 0 : c->block[part][v];
         bool hosted = c != NULL && e->needed[c->host[part][v]];
-        if (!e->needed[v] || hosted)
+        if (leader != 0 ? leader != v || !adx_needs_block(e, c->block[part], v)
+                        : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table, (unsigned char *)e->picked,
-                             e->sums);
+            c->step[part][v](e->base, c->table,
+                             (const unsigned char *)e->needed,
+                             (unsigned char *)e->picked, e->sums);
         else
             adx_run_value(e, v);
     }

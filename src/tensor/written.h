@@ -6,7 +6,7 @@
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
  *           tensor/binding tensor/programs tensor/sharing tensor/derive
- *           tensor/fusion tensor/emission
+ *           tensor/fusion tensor/blocks tensor/emission
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
  *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
@@ -25,6 +25,7 @@ typedef struct adx_step_text {
     size_t n;
     uint32_t number;
     bool *written, *read;       // [values] parameters
+    bool *flag;                 // [values] whether they are needed
     bool picks, sums;           // parameters `done` and `sums`
     bool *table;                // [tables]
     uint32_t tables;
@@ -80,6 +81,11 @@ static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
                     (unsigned long)i);
             before = ", ";
         }
+    for (uint32_t i = 1; i < k->t->program->values; i++)
+        if (e->flag[i]) {
+            adx_say(t, "%sint n%lu", before, (unsigned long)i);
+            before = ", ";
+        }
     if (e->picks) {
         adx_say(t, "%sunsigned char *restrict done", before);
         before = ", ";
@@ -120,13 +126,16 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
     char *text = ADX_GET(&k->a, b->n, char);
     bool *written = ADX_GET(&k->a, values, bool);
     bool *read = ADX_GET(&k->a, values, bool);
+    bool *flag = ADX_GET(&k->a, values, bool);
     bool *table = ADX_GET(&k->a, k->tables.n, bool);
     if (s == NULL || text == NULL || written == NULL || read == NULL
+        || flag == NULL
         || table == NULL)
         return NULL;
     memcpy(text, b->v, b->n);
     memcpy(written, e->written, values * sizeof *written);
     memcpy(read, e->read, values * sizeof *read);
+    memcpy(flag, e->flag, values * sizeof *flag);
     for (uint32_t i = 0; i < k->tables.n; i++)
         table[i] = k->tables.table[i].read;
     s->next = k->step;
@@ -136,6 +145,7 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
     s->number = k->steps++;
     s->written = written;
     s->read = read;
+    s->flag = flag;
     s->picks = e->picks;
     s->sums = e->sums;
     s->table = table;
@@ -193,12 +203,16 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.text.single = o->single;
     e.read = ADX_GET(&k->a, p->values, bool);
     e.written = ADX_GET(&k->a, p->values, bool);
+    e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
-    if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded) || k->of[part] == NULL)
+    if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
+        || !adx_find_blocks(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
-        if (!f->needed[v] || !adx_is_stored(f, v))
+        bool within = f->fate[v] == ADX_FATE_HOSTED && f->thin[v] != 0;
+        if (!f->needed[v] || !adx_is_stored(f, v) || adx_is_follower(f, v)
+            || within)
             continue;
         if (f->spelled[v])
             k->of[part][v] = adx_step_of(k, &e, v);
@@ -493,11 +507,12 @@ static uint64_t adx_say_stored(adx_part_writing *w)
     return at;
 }
 
-// "f_step3(b7, b2, b3)"
+// "f_step3(b7, b2, b3)"; w NULL: in the code of ad_tensor_compile
 static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
-                         const char *after, bool loaded,
+                         const char *after, adx_part_writing *w,
                          const adx_tensor_file *k)
 {
+    bool loaded = w == NULL;
     const char *before = "(";
     adx_say(t, "%s_step%lu", t->name, (unsigned long)s->number);
     for (int read = 0; read < 2; read++)
@@ -511,6 +526,16 @@ static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
             adx_say(t, "%s(const %s *)t[%lu]", before,
                     adx_table_type(k, k->tables.table[i].kind),
                     (unsigned long)i);
+            before = ", ";
+        }
+    for (uint32_t i = 1; i < k->t->program->values; i++)
+        if (s->flag[i]) {
+            if (loaded)
+                adx_say(t, "%sneed[%lu]", before, (unsigned long)i);
+            else
+                adx_say(t, "%s", before);
+            if (!loaded)
+                adx_say_condition(w, i);
             before = ", ";
         }
     if (s->picks) {
@@ -532,13 +557,19 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say(w->t, "    if ((");
     adx_say_condition(w, value);
     adx_say(w->t, ")");
+    for (uint32_t i = 1; i < w->k->t->program->values; i++)
+        if (s->flag[i] && i != value) {     // of a block, some step
+            adx_say(w->t, " || (");
+            adx_say_condition(w, i);
+            adx_say(w->t, ")");
+        }
     if (host != 0) {
         adx_say(w->t, " && !(");
         adx_say_condition(w, host);
         adx_say(w->t, ")");
     }
     adx_say(w->t, ")\n        ");
-    adx_say_call(w->t, s, "b", "", false, w->k);
+    adx_say_call(w->t, s, "b", "", w, w->k);
 }
 
 // Results that nothing adds to are 0.

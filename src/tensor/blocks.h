@@ -1,0 +1,331 @@
+#pragma once
+
+/* === tensor/blocks ==========================================================
+ * Steps whose outermost loops run over the same range become one loop, a block:
+ * if they exchange numbers only within one run of it. A value that only steps of
+ * its block read is thin: it has memory for one run. So what is between the
+ * entries of a relation, or the cases of a batch, stays in the cache.
+ *
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/derive tensor/run
+ *           tensor/pointwise tensor/fusion
+ *   offers  adx_outer adx_outer_of adx_is_follower adx_find_blocks
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_BLOCK_VALUES 2000   // programs with more have no blocks
+#define ADX_BLOCK_RUNS   64     // runs of a block, at least
+
+// The outermost loop of a step; `dim` is the index of its value that it runs
+// over, or UINT32_MAX.
+typedef struct adx_outer {
+    bool there;
+    uint32_t dim;
+    int64_t low, high;
+} adx_outer;
+
+/* --- outermost loops ----------------------------------------------------- */
+
+// The index that has the longest strides, as adx_order_indices has it first, if
+// no edge is cut off along it.
+static adx_outer adx_outer_of_points(const adx_fusion *f, uint32_t value)
+{
+    const adx_pointwise *p = f->shape[value];
+    uint32_t dims = adx_tensor_value_at(f->t, value)->dims;
+    adx_outer to = { false, 0, 0, 0 };
+    for (uint32_t d = 1; d < dims; d++)
+        if (adx_stride_along(f, value, d) > adx_stride_along(f, value, to.dim))
+            to.dim = d;
+    if (dims == 0 || p->core.low[to.dim] != p->domain.low[to.dim]
+        || p->core.high[to.dim] != p->domain.high[to.dim])
+        return to;
+    to.low = p->core.low[to.dim];
+    to.high = p->core.high[to.dim];
+    to.there = to.high - to.low >= ADX_BLOCK_RUNS;
+    return to;
+}
+
+// Whether row r of a set is the variable v and nothing else.
+static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
+{
+    const int64_t *row = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t some = 0;
+    adx_divisor_of(s, row, &count, &some);
+    return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
+}
+
+// That of loops: all terms begin with the same plain range.
+static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    adx_outer to = { v->kind == ADX_VALUE_SUM && v->terms > 0
+                         && !adx_has_sums(v) && adx_clears_all(v), 0, 0, 0 };
+    for (uint32_t j = 0; j < v->terms && to.there; j++) {
+        const adx_nest *n = v->term[j].loop->nest;
+        const adx_nest_level *l = n->level;
+        to.there = v->term[j].most == 0 && !n->empty && n->levels > 0
+                && l->kind == ADX_LEVEL_RANGE && l->bounds == 0
+                && l->checks == 0 && !v->term[j].set->gone[l->var]
+                && (n->levels > 1 || !adx_reduces(v, &v->term[j]))
+                && l->high - l->low >= ADX_BLOCK_RUNS
+                && (j == 0 || (l->low == to.low && l->high == to.high));
+        to.low = l->low;
+        to.high = l->high;
+    }
+    for (to.dim = 0; to.there && to.dim < v->dims; to.dim++) {
+        bool all = v->low[to.dim] == to.low
+                && v->low[to.dim] + v->extent[to.dim] - 1 == to.high;
+        for (uint32_t j = 0; j < v->terms; j++)
+            all = all && adx_is_row_of(v->term[j].set, v->term[j].out + to.dim,
+                                       v->term[j].loop->nest->level[0].var);
+        if (all)
+            return to;
+    }
+    to.dim = UINT32_MAX;
+    return to;
+}
+
+static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
+{
+    const adx_outer none = { false, 0, 0, 0 };
+    return !f->spelled[value] ? none
+         : f->shape[value] != NULL ? adx_outer_of_points(f, value)
+                                   : adx_outer_of_loops(f, value);
+}
+
+/* --- what is read within a run ------------------------------------------- */
+
+typedef struct adx_blocking {
+    adx_fusion *f;
+    uint32_t *place;            // of values in the order of steps
+    bool *needed;               // memory
+    uint32_t leader;            // of the block that is made; 0: none
+    uint32_t *made;             // [values] 1 + the index that the run is, of
+                                // those that the block has made
+} adx_blocking;
+
+static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+                             const adx_tensor_term *term, const adx_set *s,
+                             uint32_t var, bool note);
+
+// What a value that is computed where it is read reads itself. var: the variable
+// of the reader's set that is the run; UINT32_MAX: none.
+static bool adx_inlined_within(const adx_blocking *k, adx_access x,
+                               const adx_set *s, uint32_t var, bool note)
+{
+    const adx_pointwise *p = k->f->shape[x.value];
+    uint32_t dims = adx_tensor_value_at(k->f->t, x.value)->dims;
+    uint32_t width = 1 + dims + ADX_LOOKUPS_MOST;
+    uint32_t dim = 0;
+    while (var != UINT32_MAX && dim < dims && !adx_is_row_of(s, x.row + dim, var))
+        dim++;
+    bool along = var != UINT32_MAX && dim < dims;
+    if (note && along && k->f->fate[x.value] == ADX_FATE_HOSTED)
+        k->made[x.value] = 1 + dim;
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint32_t own = UINT32_MAX;
+        for (uint32_t v = 0; along && v < p->piece[i].set->vars; v++)
+            if (p->piece[i].form[v * width + 1 + dim] == 1
+                && p->piece[i].form[v * width] == 0)
+                own = v;
+        if (!adx_reads_within(k, x.value, p->piece[i].term, p->piece[i].set,
+                              own, note))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+                             const adx_tensor_term *term, const adx_set *s,
+                             uint32_t var, bool note)
+{
+    const adx_fusion *f = k->f;
+    for (uint32_t i = 0; i < term->factors; i++) {
+        const adx_access x = term->factor[i];
+        bool ok = true;
+        if (adx_tensor_value_at(f->t, x.value)->kind <= ADX_VALUE_WEIGHT)
+            continue;
+        if (adx_is_computed_by(f, x.value, by))
+            ok = adx_inlined_within(k, x, s, var, note);
+        else if (k->made[x.value] != 0)
+            ok = var != UINT32_MAX
+              && adx_is_row_of(s, x.row + k->made[x.value] - 1, var);
+        else
+            ok = k->place[adx_latest_of(f, x.value)] < k->place[k->leader];
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+// Whether a step reads what its block has made only within the same run; note:
+// marks what it makes.
+static bool adx_fits_block(const adx_blocking *k, uint32_t value,
+                           const adx_outer *o, bool note)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->f->t, value);
+    const adx_pointwise *p = k->f->shape[value];
+    uint32_t width = 1 + v->dims + ADX_LOOKUPS_MOST;
+    if (note && o->dim != UINT32_MAX)
+        k->made[value] = 1 + o->dim;
+    for (uint32_t i = 0; p != NULL && i < p->n; i++) {
+        uint32_t own = UINT32_MAX;
+        for (uint32_t u = 0; u < p->piece[i].set->vars; u++)
+            if (p->piece[i].form[u * width + 1 + o->dim] == 1
+                && p->piece[i].form[u * width] == 0)
+                own = u;
+        if (!adx_reads_within(k, value, p->piece[i].term, p->piece[i].set, own,
+                              note))
+            return false;
+    }
+    for (uint32_t i = 0; p == NULL && i < v->terms; i++)
+        if (!adx_reads_within(k, value, &v->term[i], v->term[i].set,
+                              v->term[i].loop->nest->level[0].var, note))
+            return false;
+    return true;
+}
+
+/* --- hosts --------------------------------------------------------------- */
+
+// Whether whoever reads a hosted value needs its host, too.
+static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
+{
+    const adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t by = p->order[i];
+        if (!f->needed[by] || !adx_is_read_by(f, value, by))
+            continue;
+        memset(k->needed, 0, p->values * sizeof *k->needed);
+        k->needed[by] = true;
+        adx_need_all(p, k->needed);
+        if (!k->needed[f->host[value]])
+            return false;
+    }
+    return !f->result[value];
+}
+
+// Values whose host may not be needed are better members of its block.
+static void adx_free_members(const adx_blocking *k)
+{
+    adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (!f->needed[v] || f->fate[v] != ADX_FATE_HOSTED || f->result[v]
+            || adx_host_is_needed(k, v))
+            continue;
+        const adx_outer one = adx_outer_of(f, v);
+        const adx_outer other = adx_outer_of(f, adx_latest_of(f, v));
+        if (one.there && other.there && one.low == other.low
+            && one.high == other.high) {
+            f->fate[v] = ADX_FATE_ALONE;
+            f->host[v] = 0;
+        }
+    }
+}
+
+/* --- thin values --------------------------------------------------------- */
+
+// Whether only steps of a block read a value, and it is always they who compute
+// it.
+static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
+{
+    const adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    if (f->result[value]
+        || (f->fate[value] == ADX_FATE_HOSTED && !adx_host_is_needed(k, value)))
+        return false;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t by = p->order[i];
+        if (!f->needed[by] || !adx_is_read_by(f, value, by))
+            continue;
+        if (f->block[adx_latest_of(f, by)] != k->leader
+            || f->fate[by] == ADX_FATE_VIEW
+            || (f->fate[by] == ADX_FATE_HOSTED && !adx_host_is_needed(k, by)))
+            return false;
+    }
+    return true;
+}
+
+/* --- blocks -------------------------------------------------------------- */
+
+// Whether a step is of a block, and not the first one.
+static bool adx_is_follower(const adx_fusion *f, uint32_t value)
+{
+    return f->block[value] != 0 && f->block[value] != value;
+}
+
+// Adds the steps that fit after the leader. Returns how many there are then.
+static uint32_t adx_add_members(const adx_blocking *k, const adx_outer *o)
+{
+    adx_fusion *f = k->f;
+    const adx_tensor_program *p = f->t->program;
+    uint32_t n = 1;
+    for (uint32_t i = k->place[k->leader] + 1; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->block[v] != 0)
+            continue;
+        const adx_outer to = adx_outer_of(f, v);
+        if (!to.there || to.low != o->low || to.high != o->high
+            || !adx_fits_block(k, v, &to, false))
+            continue;
+        f->block[v] = k->leader;
+        f->run_of[v] = to.dim == UINT32_MAX ? 0 : 1 + to.dim;
+        adx_fits_block(k, v, &to, true);
+        n++;
+    }
+    return n;
+}
+
+static void adx_try_block(adx_blocking *k, uint32_t leader)
+{
+    adx_fusion *f = k->f;
+    uint32_t values = f->t->program->values;
+    const adx_outer o = adx_outer_of(f, leader);
+    bool any = false;
+    if (!o.there)
+        return;
+    memset(k->made, 0, values * sizeof *k->made);
+    k->leader = leader;
+    if (!adx_fits_block(k, leader, &o, true))
+        return;
+    f->block[leader] = leader;
+    f->run_of[leader] = o.dim == UINT32_MAX ? 0 : 1 + o.dim;
+    if (adx_add_members(k, &o) > 1)
+        for (uint32_t i = 1; i < values; i++)
+            if (k->made[i] != 0 && adx_can_be_thin(k, i)) {
+                f->thin[i] = k->made[i];
+                any = true;
+            }
+    for (uint32_t i = 1; i < values && !any; i++)
+        if (f->block[i] == leader)
+            f->block[i] = 0;
+}
+
+// Finds blocks among the steps of a part. False: no memory.
+static bool adx_find_blocks(adx_fusion *f)
+{
+    const adx_tensor_program *p = f->t->program;
+    adx_blocking k = { .f = f };
+    k.place = ADX_GET(f->a, p->values, uint32_t);
+    k.needed = ADX_GET(f->a, p->values, bool);
+    k.made = ADX_GET(f->a, p->values, uint32_t);
+    if (f->a->status != ADREV_OK)
+        return false;
+    if (p->values > ADX_BLOCK_VALUES)
+        return true;
+    for (uint32_t i = 0; i < p->steps; i++)
+        k.place[p->order[i]] = i;
+    adx_free_members(&k);
+    for (uint32_t i = 0; i < p->steps; i++) {
+        uint32_t v = p->order[i];
+        if (f->needed[v] && f->fate[v] == ADX_FATE_ALONE && f->block[v] == 0)
+            adx_try_block(&k, v);
+    }
+    return f->a->status == ADREV_OK;
+}
+
+ADX_SELDOM_END
