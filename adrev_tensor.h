@@ -10063,7 +10063,7 @@ static const adx_reads adx_no_reads = {
     { adx_one, adx_one, adx_one }, { 0, 0, 0 }
 };
 
-static adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
+ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
                               bool loop)
 {
     const adx_loop *l = e->loop;
@@ -10077,7 +10077,7 @@ static adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 
 // Adds along a strip; `loop`: of the nest's innermost loop, which forms sums of
 // its own.
-static void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
+ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
                           ad_real *to, int64_t step, int64_t n, bool loop)
 {
     const adx_tensor_strip s = { n, e->term->k, to, step, r->from[0],
@@ -10124,7 +10124,7 @@ static void adx_row_strip(const adx_evaluating *e, const adx_reads *r,
 }
 
 // A sum, or a row, along a strip.
-static void adx_do_strip(const adx_evaluating *e, const adx_reads *r,
+ADX_INLINE void adx_do_strip(const adx_evaluating *e, const adx_reads *r,
                          ad_real *to, int64_t step, int64_t n, bool loop)
 {
     if (e->value->kind == ADX_VALUE_SUM)
