@@ -70,6 +70,7 @@
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
+ *   tensor/gathers       strips along which maps give the other variables
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *   tensor/explain       what became of a text, in words
@@ -2719,7 +2720,8 @@ ADX_SELDOM_END
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_find_given ADX_ROWS_MOST adx_combine_all adx_project
+ *           adx_is_definition adx_find_given ADX_ROWS_MOST adx_combine_all
+ *           adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8021,9 +8023,10 @@ ADX_SELDOM_END
  *
  *   needs   tape/layout parallel/pool tensor/api tensor/arena tensor/sets
  *           tensor/nests tensor/programs
- *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_term_cut
- *           adx_value_cut adx_shares_parts adx_part_from adx_cut_value
- *           adx_part_memory adx_nest_of_part adx_walk_list adx_do_parts
+ *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list
+ *           adx_term_cut adx_value_cut adx_shares_parts adx_part_from
+ *           adx_cut_value adx_part_memory adx_nest_of_part adx_walk_list
+ *           adx_do_parts
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -9389,6 +9392,273 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
     return true;
 }
 
+/* === tensor/gathers =========================================================
+ * Strips along which maps give the other variables: of the entries e of a
+ * relation, i = t0[e] and j = t1[e]. Such a strip ends a nest, with no
+ * conditions behind it; at most a range comes after the maps, the same at each
+ * point. It goes to a kernel as one (tensor/run), which asks the maps for some
+ * points at a time: what they give says where the numbers are that are read and
+ * written. Maps that no number depends on are not asked.
+ *
+ * Points keep their order, and each is done as if it stood alone. So this
+ * changes no bits.
+ *
+ *   needs   tensor/arena tensor/sets tensor/nests
+ *   offers  ADX_GATHER_MOST adx_gather_form adx_gathers adx_make_gathers
+ *           adx_gathering adx_has_even_places adx_first_place
+ *           adx_gather_places adx_ask_maps adx_gather_numbers
+ * ========================================================================== */
+
+// Most points at a time, and most maps that are asked at each.
+#ifndef ADX_GATHER_MOST
+#define ADX_GATHER_MOST 128
+#endif
+#define ADX_LOOKED_UP_MOST 8
+
+// A form along the strip: `rest` at its variable's value 0, and so much more for
+// each step of it, and for what maps give.
+typedef struct adx_gather_form {
+    adx_sparse_form rest;
+    int64_t step;
+    uint32_t n;
+    uint32_t *of;               // which lookup
+    int64_t *k;
+} adx_gather_form;
+
+// Of x = sign*(table[argument] - c) forms have sign and c in their own constants.
+typedef struct adx_map_asked {
+    uint32_t var;
+    const adx_int_table *table;
+    adx_gather_form argument;   // less the table's `from`
+} adx_map_asked;
+
+typedef struct adx_gathers {
+    uint32_t level;             // of the strip
+    uint32_t var;
+    uint32_t lookups;
+    adx_map_asked lookup[ADX_LOOKED_UP_MOST];
+    const adx_nest_level *inner;        // the range after the maps; NULL: none
+    adx_gather_form out;
+    adx_gather_form factor[3];
+} adx_gathers;
+
+ADX_SELDOM_BEGIN
+
+/* --- what a strip asks ---------------------------------------------------- */
+
+// Whether a map gives the variable of a level at every point that gets there: no
+// later level has checks, so no other row is about it.
+static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
+{
+    uint32_t v = 0;
+    for (uint32_t r = 0; r < s->rows && l->kind == ADX_LEVEL_VALUE; r++)
+        if (adx_is_definition(s, r, &v) && v == l->var
+            && s->row[r].table == l->table)
+            return true;
+    return false;
+}
+
+// The level of a strip behind which there are only maps that always give a
+// value, and perhaps a range. UINT32_MAX: there is none.
+static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
+{
+    uint32_t l = nest->levels;
+    uint32_t maps = 0;
+    if (l > 0 && nest->level[l - 1].kind == ADX_LEVEL_RANGE
+        && nest->level[l - 1].bounds == 0 && nest->level[l - 1].checks == 0)
+        l--;
+    for (; l > 0 && nest->level[l - 1].checks == 0
+           && adx_always_has_value(s, &nest->level[l - 1]); l--)
+        maps++;
+    return l > 0 && maps > 0 && nest->level[l - 1].checks == 0
+        && nest->level[l - 1].kind == ADX_LEVEL_RANGE ? l - 1 : UINT32_MAX;
+}
+
+// Number of the lookup that gives a variable; UINT32_MAX: none does.
+static uint32_t adx_lookup_of(const adx_gathers *g, uint32_t var)
+{
+    for (uint32_t i = 0; i < g->lookups; i++)
+        if (g->lookup[i].var == var)
+            return i;
+    return UINT32_MAX;
+}
+
+// Adds the lookup of a variable behind the strip, and what its argument needs.
+// False: no memory, or too many.
+static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
+                           adx_gathers *g);
+
+// A form of the nest's variables, without that of the inner range. False: no
+// memory, or too many lookups.
+static bool adx_make_gather_form(adx_arena *a, const adx_nest *nest,
+                                 const adx_sparse_form *from, adx_gathers *g,
+                                 adx_gather_form *to)
+{
+    to->rest.c = from->c;
+    to->rest.var = ADX_GET(a, from->n, uint32_t);
+    to->rest.k = ADX_GET(a, from->n, int64_t);
+    to->of = ADX_GET(a, from->n, uint32_t);
+    to->k = ADX_GET(a, from->n, int64_t);
+    if (a->status != ADREV_OK)
+        return false;
+    for (uint32_t i = 0; i < from->n; i++) {
+        uint32_t var = from->var[i];
+        uint32_t level = 0;
+        while (nest->level[level].var != var)
+            level++;
+        if (level < g->level) {
+            to->rest.var[to->rest.n] = var;
+            to->rest.k[to->rest.n++] = from->k[i];
+        } else if (level == g->level)
+            to->step = from->k[i];
+        else if (nest->level[level].kind == ADX_LEVEL_VALUE) {
+            int64_t k = from->k[i] * nest->level[level].k;
+            if (!adx_add_lookup(a, nest, var, g))
+                return false;
+            to->rest.c -= k * nest->level[level].form.c;
+            to->of[to->n] = adx_lookup_of(g, var);
+            to->k[to->n++] = k;
+        }
+    }
+    return true;
+}
+
+static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
+                           adx_gathers *g)
+{
+    const adx_nest_level *l = nest->level;
+    adx_map_asked to = { .var = var };
+    if (adx_lookup_of(g, var) != UINT32_MAX)
+        return true;
+    while (l->var != var)
+        l++;
+    to.table = l->table;
+    if (!adx_make_gather_form(a, nest, &l->argument, g, &to.argument)
+        || g->lookups == ADX_LOOKED_UP_MOST)
+        return false;
+    to.argument.rest.c -= l->table->from;
+    g->lookup[g->lookups++] = to;
+    return true;
+}
+
+// The strip that ends a nest of a set: places of what is written, and of n
+// factors. NULL: there is none, or no memory.
+static const adx_gathers *adx_make_gathers(const adx_set *s,
+                                           const adx_nest *nest,
+                                           const adx_sparse_form *out,
+                                           const adx_sparse_form *const factor[],
+                                           uint32_t n)
+{
+    adx_gathers *g = ADX_GET(s->arena, 1, adx_gathers);
+    uint32_t level = adx_level_of_strip(s, nest);
+    if (g == NULL || level == UINT32_MAX)
+        return NULL;
+    const adx_nest_level *last = &nest->level[nest->levels - 1];
+    g->level = level;
+    g->var = nest->level[level].var;
+    g->inner = last->kind == ADX_LEVEL_RANGE ? last : NULL;
+    bool ok = adx_make_gather_form(s->arena, nest, out, g, &g->out);
+    for (uint32_t f = 0; f < n; f++)
+        ok = ok && adx_make_gather_form(s->arena, nest, factor[f], g,
+                                        &g->factor[f]);
+    return ok ? g : NULL;
+}
+
+ADX_SELDOM_END
+
+/* --- some points of a strip ----------------------------------------------- */
+
+// Points at which the variable of the strip has the values from `first` on, or
+// list[0], list[every], ...
+typedef struct adx_gathering {
+    const adx_gathers *g;
+    const int64_t *x;           // of the levels before
+    int64_t first;
+    const int32_t *list;        // NULL: none
+    uint32_t every;
+    int64_t n;
+    const int32_t *given[ADX_LOOKED_UP_MOST];   // by maps: theirs, or in `room`
+    int32_t room[ADX_LOOKED_UP_MOST][ADX_GATHER_MOST];
+} adx_gathering;
+
+// Whether the places of a form are as far apart everywhere.
+static bool adx_has_even_places(const adx_gathering *s, const adx_gather_form *f)
+{
+    return f->n == 0 && (s->list == NULL || f->step == 0);
+}
+
+static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
+{
+    return adx_sparse_at(&f->rest, s->x)
+         + (s->list == NULL ? f->step * s->first : 0);
+}
+
+// at[i] += k*given[i]; a k that is known takes no product.
+ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
+                              int64_t *at)
+{
+    for (int64_t i = 0; i < n; i++)
+        at[i] += k * given[i];
+}
+
+// What a form is at all points.
+static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
+                              int64_t at[])
+{
+    int64_t first = adx_first_place(s, f);
+    int64_t step = f->step;
+    int64_t n = s->n;
+    if (step == 0)
+        for (int64_t i = 0; i < n; i++)
+            at[i] = first;
+    else if (s->list == NULL)
+        for (int64_t i = 0; i < n; i++)
+            at[i] = first + step * i;
+    else
+        for (int64_t i = 0; i < n; i++)
+            at[i] = first + step * s->list[i * s->every];
+    for (uint32_t j = 0; j < f->n; j++)
+        if (f->k[j] == 1)
+            adx_add_given(n, 1, s->given[f->of[j]], at);
+        else
+            adx_add_given(n, f->k[j], s->given[f->of[j]], at);
+}
+
+// Asks the maps.
+static void adx_ask_maps(adx_gathering *s)
+{
+    int64_t at[ADX_GATHER_MOST];
+    for (uint32_t j = 0; j < s->g->lookups; j++) {
+        const adx_gather_form *f = &s->g->lookup[j].argument;
+        const int32_t *value = s->g->lookup[j].table->value;
+        bool next = adx_has_even_places(s, f) && f->step == 1;
+        s->given[j] = next ? value + adx_first_place(s, f) : s->room[j];
+        if (next)
+            continue;
+        adx_gather_places(s, f, at);
+        for (int64_t i = 0; i < s->n; i++)
+            s->room[j][i] = value[at[i]];
+    }
+}
+
+// The numbers at the places of a form, and how far apart they are: where they
+// lie, if that is the same from each to the next; or else in `room`.
+static const ad_real *adx_gather_numbers(const adx_gathering *s,
+                                     const adx_gather_form *f,
+                                     const ad_real *from, ad_real room[],
+                                     int64_t *step)
+{
+    int64_t at[ADX_GATHER_MOST];
+    *step = f->step;
+    if (adx_has_even_places(s, f))
+        return from + adx_first_place(s, f);
+    *step = 1;
+    adx_gather_places(s, f, at);
+    for (int64_t i = 0; i < s->n; i++)
+        room[i] = from[at[i]];
+    return room;
+}
+
 /* === tensor/run =============================================================
  * Evaluates programs: the values that are needed, one after the other, by loops
  * over the sets of their terms. The innermost loop is a kernel over numbers that
@@ -9397,6 +9667,7 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
  *           tensor/sharing tensor/derive tensor/parts tensor/matrices
+ *           tensor/gathers
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
  *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
@@ -9416,6 +9687,7 @@ typedef struct adx_loop {
     adx_stream_of picked;
     uint64_t points;            // UINT64_MAX: to be counted
     const adx_matrices *matrices;       // NULL: it is no product of matrices
+    const adx_gathers *gathers; // NULL: no strip with maps ends the nest
 } adx_loop;
 
 /* --- loops --------------------------------------------------------------- */
@@ -9512,6 +9784,12 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
         ok = ok && adx_make_stream(t, s, at, inner, &l->at)
           && adx_make_stream(t, s, term->picked, inner, &l->picked);
     }
+    const adx_sparse_form *const read[] = {
+        &l->factor[0].place, &l->factor[1].place, &l->factor[2].place
+    };
+    if (ok && l->matrices == NULL && !picks)
+        l->gathers = adx_make_gathers(s, l->nest, &l->out.place, read,
+                                      term->factors);
     l->points = adx_box_points(s);
     if (s->vars > t->program->vars)
         t->program->vars = s->vars;
@@ -9762,6 +10040,10 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
         adx_strip_by(s, way, 1, 0, 1);
+    else if (next && s->as == 0 && s->bs == 0)
+        adx_strip_by(s, way, 1, 0, 0);
+    else if (s->step == 0 && s->n > 1)
+        adx_strip_by(s, way, 0, s->as, s->bs);
     else
         adx_strip_by(s, way, s->step, s->as, s->bs);
 }
@@ -9778,27 +10060,39 @@ static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 
 static const ad_real adx_one[1] = { 1 };
 
-static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
-                        int64_t n)
+// What is read along a strip: 1 where there are fewer factors.
+typedef struct adx_reads {
+    const ad_real *from[3];
+    int64_t step[3];
+} adx_reads;
+
+static const adx_reads adx_no_reads = {
+    { adx_one, adx_one, adx_one }, { 0, 0, 0 }
+};
+
+ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
+                              bool loop)
 {
-    const adx_evaluating *e = (const adx_evaluating *)user;
     const adx_loop *l = e->loop;
-    bool loop = var != UINT32_MAX;
-    const ad_real *from[2] = { adx_one, adx_one };
-    int64_t step[2] = { 0, 0 };
+    adx_reads r = adx_no_reads;
     for (uint32_t f = 0; f < e->term->factors; f++) {
-        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
-        step[f] = loop ? l->factor[f].step : 0;
+        r.from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
+        r.step[f] = loop ? l->factor[f].step : 0;
     }
-    const adx_tensor_strip s = {
-        n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
-        loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
-    };
+    return r;
+}
+
+// Adds along a strip; `loop`: of the nest's innermost loop, which forms sums of
+// its own.
+ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
+                          ad_real *to, int64_t step, int64_t n, bool loop)
+{
+    const adx_tensor_strip s = { n, e->term->k, to, step, r->from[0],
+                                 r->step[0], r->from[1], r->step[1] };
     if (loop && s.step == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
         adx_run_strip(&s, e->value->once, e->t->options.fused);
-    return true;
 }
 
 // The derivative of a partial by argument `by`: a dual number's way through the
@@ -9825,23 +10119,36 @@ static ad_real adx_row_of_values(const adx_tensor_value *row,
          ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
 }
 
-static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
+static void adx_row_strip(const adx_evaluating *e, const adx_reads *r,
+                          ad_real *to, int64_t step, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const ad_real a[] = { r->from[0][i * r->step[0]],
+                              r->from[1][i * r->step[1]],
+                              r->from[2][i * r->step[2]] };
+        to[i * step] = adx_row_of_values(e->value, a);
+    }
+}
+
+// A sum, or a row, along a strip.
+ADX_INLINE void adx_do_strip(const adx_evaluating *e, const adx_reads *r,
+                         ad_real *to, int64_t step, int64_t n, bool loop)
+{
+    if (e->value->kind == ADX_VALUE_SUM)
+        adx_add_strip(e, r, to, step, n, loop);
+    else
+        adx_row_strip(e, r, to, step, n);
+}
+
+static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
+                          int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
-    const adx_loop *l = e->loop;
+    const adx_stream_of *out = &e->loop->out;
     bool loop = var != UINT32_MAX;
-    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
-    const ad_real *from[3] = { adx_one, adx_one, adx_one };
-    int64_t step[3] = { 0, 0, 0 };
-    for (uint32_t f = 0; f < e->term->factors; f++) {
-        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
-        step[f] = loop ? l->factor[f].step : 0;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        const ad_real a[] = { from[0][i * step[0]], from[1][i * step[1]],
-                              from[2][i * step[2]] };
-        out[loop ? i * l->out.step : 0] = adx_row_of_values(e->value, a);
-    }
+    const adx_reads r = adx_reads_at(e, x, loop);
+    adx_do_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
+                 loop ? out->step : 0, n, loop);
     return true;
 }
 
@@ -9902,25 +10209,168 @@ static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
     return true;
 }
 
+/* --- strips with maps (tensor/gathers) ------------------------------------ */
+
+// Adds products, or stores them, one after the other.
+ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
+                               adx_strip_way way)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        ad_real *to = &s->to[at[i]];
+        ad_real a = s->k * s->a[i * s->as];
+        ad_real b = s->b[i * s->bs];
+        *to = way == ADX_STRIP_STORE ? a * b
+            : adx_sum_with(way == ADX_STRIP_FUSE, a, b, *to);
+    }
+}
+
+static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
+                             const int64_t at[], int64_t n)
+{
+    const adx_tensor_strip s = { n, e->term->k, e->out, 0, r->from[0],
+                                 r->step[0], r->from[1], r->step[1] };
+    if (e->value->once)
+        adx_scatter_by(&s, at, ADX_STRIP_STORE);
+    else if (e->t->options.fused)
+        adx_scatter_by(&s, at, ADX_STRIP_FUSE);
+    else
+        adx_scatter_by(&s, at, ADX_STRIP_ADD);
+}
+
+static void adx_scatter_rows(const adx_evaluating *e, const adx_reads *r,
+                             const int64_t at[], int64_t n)
+{
+    ad_real row[ADX_GATHER_MOST];
+    adx_row_strip(e, r, row, 1, n);
+    for (int64_t i = 0; i < n; i++)
+        e->out[at[i]] = row[i];
+}
+
+// Points that stand alone.
+static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
+{
+    const adx_gather_form *out = &s->g->out;
+    adx_reads r = adx_no_reads;
+    ad_real room[3][ADX_GATHER_MOST];
+    int64_t at[ADX_GATHER_MOST];
+    for (uint32_t f = 0; f < e->term->factors; f++)
+        r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f],
+                                       room[f], &r.step[f]);
+    if (adx_has_even_places(s, out)) {
+        adx_do_strip(e, &r, e->out + adx_first_place(s, out), out->step, s->n,
+                     false);
+        return;
+    }
+    adx_gather_places(s, out, at);
+    if (e->value->kind == ADX_VALUE_SUM)
+        adx_scatter_sums(e, &r, at, s->n);
+    else
+        adx_scatter_rows(e, &r, at, s->n);
+}
+
+// A range at each point.
+static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
+{
+    const adx_loop *l = e->loop;
+    int64_t low = s->g->inner->low;
+    int64_t n = s->g->inner->high - low + 1;
+    adx_reads r = adx_no_reads;
+    int64_t at[3][ADX_GATHER_MOST];
+    int64_t to[ADX_GATHER_MOST];
+    adx_gather_places(s, &s->g->out, to);
+    for (uint32_t f = 0; f < e->term->factors; f++) {
+        adx_gather_places(s, &s->g->factor[f], at[f]);
+        r.step[f] = l->factor[f].step;
+    }
+    for (int64_t i = 0; i < s->n; i++) {
+        for (uint32_t f = 0; f < e->term->factors; f++)
+            r.from[f] = e->factor[f] + at[f][i] + low * r.step[f];
+        adx_do_strip(e, &r, e->out + to[i] + low * l->out.step, l->out.step, n,
+                     true);
+    }
+}
+
+static void adx_run_gathering(const adx_evaluating *e, adx_gathering *s,
+                              int64_t n)
+{
+    for (; n > 0; n -= s->n) {
+        s->n = n < ADX_GATHER_MOST ? n : ADX_GATHER_MOST;
+        adx_ask_maps(s);
+        if (s->g->inner != NULL)
+            adx_gather_ranges(e, s);
+        else
+            adx_gather_points(e, s);
+        s->first += s->n;
+        if (s->list != NULL)
+            s->list += s->n * s->every;
+    }
+}
+
+static bool adx_run_gathers(void *user, const int64_t x[], uint32_t var,
+                            int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    adx_gathering s;
+    s.g = e->loop->gathers;
+    s.x = x;
+    s.first = x[var];
+    s.list = NULL;
+    s.every = 0;
+    adx_run_gathering(e, &s, n);
+    return true;
+}
+
+// The points of a part that are listed; a list has the values of the nest's
+// first variables.
+static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
+{
+    adx_gathering s;
+    s.g = e->loop->gathers;
+    s.x = e->x;
+    s.first = 0;
+    s.list = l->x + l->start[e->index] * l->levels;
+    s.every = l->levels;
+    adx_run_gathering(e, &s, (int64_t)(l->start[e->index + 1]
+                                       - l->start[e->index]));
+}
+
+// Whether a term, or its part, ends in strips with maps: no part cuts what comes
+// behind the strip, and a list has all points of one strip.
+static bool adx_has_gathers(const adx_evaluating *e,
+                            const adx_tensor_term *term)
+{
+    const adx_gathers *g = term->loop->gathers;
+    const adx_term_cut *c = e->cut == NULL ? NULL
+                          : &e->cut->term[term - e->value->term];
+    return g != NULL
+        && (c == NULL || (c->list != NULL ? g->level == 0
+                          : c->form.n == 0 || c->last <= g->level));
+}
+
+/* --- terms ---------------------------------------------------------------- */
+
 static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
                           adx_point_fn *visit)
 {
+    bool gathers = visit == adx_run_gathers;
+    adx_nest nest = *term->loop->nest;
     e->term = term;
     e->loop = term->loop;
     for (uint32_t f = 0; f < term->factors; f++)
         e->factor[f] = e->base[term->factor[f].value];
-    if (e->cut == NULL) {
-        adx_walk_nest(term->loop->nest, e->x, visit, e);
-        return;
+    if (e->cut != NULL) {
+        const adx_term_cut *c = &e->cut->term[term - e->value->term];
+        const adx_nest_walk w = { &nest, visit, e, e->x };
+        if (c->list != NULL && gathers)
+            adx_run_listed(e, c->list);
+        else if (c->list != NULL)
+            adx_walk_list(c->list, e->index, &w);
+        if (c->list != NULL)
+            return;
+        nest = adx_nest_of_part(&nest, c, e->lo, e->hi, &e->part);
     }
-    const adx_term_cut *c = &e->cut->term[term - e->value->term];
-    if (c->list != NULL) {
-        const adx_nest_walk w = { term->loop->nest, visit, e, e->x };
-        adx_walk_list(c->list, e->index, &w);
-        return;
-    }
-    const adx_nest nest = adx_nest_of_part(term->loop->nest, c, e->lo, e->hi,
-                                           &e->part);
+    if (gathers)
+        nest.levels = term->loop->gathers->level + 1;
     adx_walk_nest(&nest, e->x, visit, e);
 }
 
@@ -10005,10 +10455,10 @@ static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 
 static void adx_run_term(adx_evaluating *e, const adx_tensor_term *term)
 {
-    adx_walk_term(e, term, term->most != 0 ? adx_run_pick
-                  : e->value->kind == ADX_VALUE_SUM ? adx_run_sum
+    adx_walk_term(e, term, adx_has_gathers(e, term) ? adx_run_gathers
+                  : term->most != 0 ? adx_run_pick
                   : e->value->kind == ADX_VALUE_MOST ? adx_run_most
-                                                     : adx_run_row);
+                                                     : adx_run_along);
 }
 
 // Adds the terms of a value, or of a part of it.

@@ -69,6 +69,7 @@
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
+ *   tensor/gathers       strips along which maps give the other variables
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *   tensor/explain       what became of a text, in words
@@ -125,6 +126,7 @@
 #include "tensor/derive.h"
 #include "tensor/parts.h"
 #include "tensor/matrices.h"
+#include "tensor/gathers.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
 #include "tensor/explain.h"

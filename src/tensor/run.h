@@ -8,6 +8,7 @@
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
  *           tensor/sharing tensor/derive tensor/parts tensor/matrices
+ *           tensor/gathers
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
  *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
@@ -27,6 +28,7 @@ typedef struct adx_loop {
     adx_stream_of picked;
     uint64_t points;            // UINT64_MAX: to be counted
     const adx_matrices *matrices;       // NULL: it is no product of matrices
+    const adx_gathers *gathers; // NULL: no strip with maps ends the nest
 } adx_loop;
 
 /* --- loops --------------------------------------------------------------- */
@@ -123,6 +125,12 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
         ok = ok && adx_make_stream(t, s, at, inner, &l->at)
           && adx_make_stream(t, s, term->picked, inner, &l->picked);
     }
+    const adx_sparse_form *const read[] = {
+        &l->factor[0].place, &l->factor[1].place, &l->factor[2].place
+    };
+    if (ok && l->matrices == NULL && !picks)
+        l->gathers = adx_make_gathers(s, l->nest, &l->out.place, read,
+                                      term->factors);
     l->points = adx_box_points(s);
     if (s->vars > t->program->vars)
         t->program->vars = s->vars;
@@ -373,6 +381,10 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
         adx_strip_by(s, way, 1, 0, 1);
+    else if (next && s->as == 0 && s->bs == 0)
+        adx_strip_by(s, way, 1, 0, 0);
+    else if (s->step == 0 && s->n > 1)
+        adx_strip_by(s, way, 0, s->as, s->bs);
     else
         adx_strip_by(s, way, s->step, s->as, s->bs);
 }
@@ -389,27 +401,39 @@ static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 
 static const ad_real adx_one[1] = { 1 };
 
-static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
-                        int64_t n)
+// What is read along a strip: 1 where there are fewer factors.
+typedef struct adx_reads {
+    const ad_real *from[3];
+    int64_t step[3];
+} adx_reads;
+
+static const adx_reads adx_no_reads = {
+    { adx_one, adx_one, adx_one }, { 0, 0, 0 }
+};
+
+ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
+                              bool loop)
 {
-    const adx_evaluating *e = (const adx_evaluating *)user;
     const adx_loop *l = e->loop;
-    bool loop = var != UINT32_MAX;
-    const ad_real *from[2] = { adx_one, adx_one };
-    int64_t step[2] = { 0, 0 };
+    adx_reads r = adx_no_reads;
     for (uint32_t f = 0; f < e->term->factors; f++) {
-        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
-        step[f] = loop ? l->factor[f].step : 0;
+        r.from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
+        r.step[f] = loop ? l->factor[f].step : 0;
     }
-    const adx_tensor_strip s = {
-        n, e->term->k, e->out + adx_sparse_at(&l->out.place, x),
-        loop ? l->out.step : 0, from[0], step[0], from[1], step[1]
-    };
+    return r;
+}
+
+// Adds along a strip; `loop`: of the nest's innermost loop, which forms sums of
+// its own.
+ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
+                          ad_real *to, int64_t step, int64_t n, bool loop)
+{
+    const adx_tensor_strip s = { n, e->term->k, to, step, r->from[0],
+                                 r->step[0], r->from[1], r->step[1] };
     if (loop && s.step == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
         adx_run_strip(&s, e->value->once, e->t->options.fused);
-    return true;
 }
 
 // The derivative of a partial by argument `by`: a dual number's way through the
@@ -436,23 +460,36 @@ static ad_real adx_row_of_values(const adx_tensor_value *row,
          ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
 }
 
-static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
+static void adx_row_strip(const adx_evaluating *e, const adx_reads *r,
+                          ad_real *to, int64_t step, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const ad_real a[] = { r->from[0][i * r->step[0]],
+                              r->from[1][i * r->step[1]],
+                              r->from[2][i * r->step[2]] };
+        to[i * step] = adx_row_of_values(e->value, a);
+    }
+}
+
+// A sum, or a row, along a strip.
+ADX_INLINE void adx_do_strip(const adx_evaluating *e, const adx_reads *r,
+                         ad_real *to, int64_t step, int64_t n, bool loop)
+{
+    if (e->value->kind == ADX_VALUE_SUM)
+        adx_add_strip(e, r, to, step, n, loop);
+    else
+        adx_row_strip(e, r, to, step, n);
+}
+
+static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
+                          int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
-    const adx_loop *l = e->loop;
+    const adx_stream_of *out = &e->loop->out;
     bool loop = var != UINT32_MAX;
-    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
-    const ad_real *from[3] = { adx_one, adx_one, adx_one };
-    int64_t step[3] = { 0, 0, 0 };
-    for (uint32_t f = 0; f < e->term->factors; f++) {
-        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
-        step[f] = loop ? l->factor[f].step : 0;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        const ad_real a[] = { from[0][i * step[0]], from[1][i * step[1]],
-                              from[2][i * step[2]] };
-        out[loop ? i * l->out.step : 0] = adx_row_of_values(e->value, a);
-    }
+    const adx_reads r = adx_reads_at(e, x, loop);
+    adx_do_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
+                 loop ? out->step : 0, n, loop);
     return true;
 }
 
@@ -513,25 +550,168 @@ static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
     return true;
 }
 
+/* --- strips with maps (tensor/gathers) ------------------------------------ */
+
+// Adds products, or stores them, one after the other.
+ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
+                               adx_strip_way way)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        ad_real *to = &s->to[at[i]];
+        ad_real a = s->k * s->a[i * s->as];
+        ad_real b = s->b[i * s->bs];
+        *to = way == ADX_STRIP_STORE ? a * b
+            : adx_sum_with(way == ADX_STRIP_FUSE, a, b, *to);
+    }
+}
+
+static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
+                             const int64_t at[], int64_t n)
+{
+    const adx_tensor_strip s = { n, e->term->k, e->out, 0, r->from[0],
+                                 r->step[0], r->from[1], r->step[1] };
+    if (e->value->once)
+        adx_scatter_by(&s, at, ADX_STRIP_STORE);
+    else if (e->t->options.fused)
+        adx_scatter_by(&s, at, ADX_STRIP_FUSE);
+    else
+        adx_scatter_by(&s, at, ADX_STRIP_ADD);
+}
+
+static void adx_scatter_rows(const adx_evaluating *e, const adx_reads *r,
+                             const int64_t at[], int64_t n)
+{
+    ad_real row[ADX_GATHER_MOST];
+    adx_row_strip(e, r, row, 1, n);
+    for (int64_t i = 0; i < n; i++)
+        e->out[at[i]] = row[i];
+}
+
+// Points that stand alone.
+static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
+{
+    const adx_gather_form *out = &s->g->out;
+    adx_reads r = adx_no_reads;
+    ad_real room[3][ADX_GATHER_MOST];
+    int64_t at[ADX_GATHER_MOST];
+    for (uint32_t f = 0; f < e->term->factors; f++)
+        r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f],
+                                       room[f], &r.step[f]);
+    if (adx_has_even_places(s, out)) {
+        adx_do_strip(e, &r, e->out + adx_first_place(s, out), out->step, s->n,
+                     false);
+        return;
+    }
+    adx_gather_places(s, out, at);
+    if (e->value->kind == ADX_VALUE_SUM)
+        adx_scatter_sums(e, &r, at, s->n);
+    else
+        adx_scatter_rows(e, &r, at, s->n);
+}
+
+// A range at each point.
+static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
+{
+    const adx_loop *l = e->loop;
+    int64_t low = s->g->inner->low;
+    int64_t n = s->g->inner->high - low + 1;
+    adx_reads r = adx_no_reads;
+    int64_t at[3][ADX_GATHER_MOST];
+    int64_t to[ADX_GATHER_MOST];
+    adx_gather_places(s, &s->g->out, to);
+    for (uint32_t f = 0; f < e->term->factors; f++) {
+        adx_gather_places(s, &s->g->factor[f], at[f]);
+        r.step[f] = l->factor[f].step;
+    }
+    for (int64_t i = 0; i < s->n; i++) {
+        for (uint32_t f = 0; f < e->term->factors; f++)
+            r.from[f] = e->factor[f] + at[f][i] + low * r.step[f];
+        adx_do_strip(e, &r, e->out + to[i] + low * l->out.step, l->out.step, n,
+                     true);
+    }
+}
+
+static void adx_run_gathering(const adx_evaluating *e, adx_gathering *s,
+                              int64_t n)
+{
+    for (; n > 0; n -= s->n) {
+        s->n = n < ADX_GATHER_MOST ? n : ADX_GATHER_MOST;
+        adx_ask_maps(s);
+        if (s->g->inner != NULL)
+            adx_gather_ranges(e, s);
+        else
+            adx_gather_points(e, s);
+        s->first += s->n;
+        if (s->list != NULL)
+            s->list += s->n * s->every;
+    }
+}
+
+static bool adx_run_gathers(void *user, const int64_t x[], uint32_t var,
+                            int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    adx_gathering s;
+    s.g = e->loop->gathers;
+    s.x = x;
+    s.first = x[var];
+    s.list = NULL;
+    s.every = 0;
+    adx_run_gathering(e, &s, n);
+    return true;
+}
+
+// The points of a part that are listed; a list has the values of the nest's
+// first variables.
+static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
+{
+    adx_gathering s;
+    s.g = e->loop->gathers;
+    s.x = e->x;
+    s.first = 0;
+    s.list = l->x + l->start[e->index] * l->levels;
+    s.every = l->levels;
+    adx_run_gathering(e, &s, (int64_t)(l->start[e->index + 1]
+                                       - l->start[e->index]));
+}
+
+// Whether a term, or its part, ends in strips with maps: no part cuts what comes
+// behind the strip, and a list has all points of one strip.
+static bool adx_has_gathers(const adx_evaluating *e,
+                            const adx_tensor_term *term)
+{
+    const adx_gathers *g = term->loop->gathers;
+    const adx_term_cut *c = e->cut == NULL ? NULL
+                          : &e->cut->term[term - e->value->term];
+    return g != NULL
+        && (c == NULL || (c->list != NULL ? g->level == 0
+                          : c->form.n == 0 || c->last <= g->level));
+}
+
+/* --- terms ---------------------------------------------------------------- */
+
 static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
                           adx_point_fn *visit)
 {
+    bool gathers = visit == adx_run_gathers;
+    adx_nest nest = *term->loop->nest;
     e->term = term;
     e->loop = term->loop;
     for (uint32_t f = 0; f < term->factors; f++)
         e->factor[f] = e->base[term->factor[f].value];
-    if (e->cut == NULL) {
-        adx_walk_nest(term->loop->nest, e->x, visit, e);
-        return;
+    if (e->cut != NULL) {
+        const adx_term_cut *c = &e->cut->term[term - e->value->term];
+        const adx_nest_walk w = { &nest, visit, e, e->x };
+        if (c->list != NULL && gathers)
+            adx_run_listed(e, c->list);
+        else if (c->list != NULL)
+            adx_walk_list(c->list, e->index, &w);
+        if (c->list != NULL)
+            return;
+        nest = adx_nest_of_part(&nest, c, e->lo, e->hi, &e->part);
     }
-    const adx_term_cut *c = &e->cut->term[term - e->value->term];
-    if (c->list != NULL) {
-        const adx_nest_walk w = { term->loop->nest, visit, e, e->x };
-        adx_walk_list(c->list, e->index, &w);
-        return;
-    }
-    const adx_nest nest = adx_nest_of_part(term->loop->nest, c, e->lo, e->hi,
-                                           &e->part);
+    if (gathers)
+        nest.levels = term->loop->gathers->level + 1;
     adx_walk_nest(&nest, e->x, visit, e);
 }
 
@@ -616,10 +796,10 @@ static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 
 static void adx_run_term(adx_evaluating *e, const adx_tensor_term *term)
 {
-    adx_walk_term(e, term, term->most != 0 ? adx_run_pick
-                  : e->value->kind == ADX_VALUE_SUM ? adx_run_sum
+    adx_walk_term(e, term, adx_has_gathers(e, term) ? adx_run_gathers
+                  : term->most != 0 ? adx_run_pick
                   : e->value->kind == ADX_VALUE_MOST ? adx_run_most
-                                                     : adx_run_row);
+                                                     : adx_run_along);
 }
 
 // Adds the terms of a value, or of a part of it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas threads
-// flags: -DADX_PART_LEAST=1 -pthread
+// flags: -DADX_PART_LEAST=1 -DADX_GATHER_MOST=5 -pthread
 /* tensor_threads.c - tensor programs in parts: on pools of 1, 2 and 8 threads,
  * and by executors that run the parts backwards, or in an order of their own.
  * All results must have the bits of one thread without a pool.
@@ -9,7 +9,8 @@
  * relations that are not sorted, and random ones. Then branches of a fork and
  * threads that evaluate one text at once, and every allocation fails in turn.
  *
- * Parts are small here (ADX_PART_LEAST), so that small programs have many.   */
+ * Parts are small here (ADX_PART_LEAST), so that small programs have many; and
+ * few points are gathered at a time (ADX_GATHER_MOST).                       */
 
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
