@@ -216,8 +216,10 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
 // How an input or a result lies in memory: stride[k] numbers from one place to
 // the next along index k. (Default: dense, row by row. A range that does not
 // begin with 0 begins at the first number all the same.) Strides of a result
-// must give each of its numbers a place of its own. Along a relation the
-// entries have one stride.
+// must give each of its numbers a place of its own. Those of an input need not
+// (a stride of 0 repeats numbers), but then it has no adjoint: ADREV_ESHAPE where
+// one is wanted. Tangents and adjoints lie as their inputs and results do. Along
+// a relation the entries have one stride.
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[]);
 
@@ -319,6 +321,12 @@ ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 //
 //   wanted       in    which results of the part are wanted, in their order;
 //                      NULL: all
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: t or cost is NULL, there is no such
+//                part, or what ad_tensor_bind would say; ADREV_ENOMEM
+//   cost         where conditions are no ranges, the loops of the part
+//   threads      as evaluation
+//   see          tests/tensor/cases.c
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
 
@@ -730,7 +738,8 @@ ADX_SELDOM_END
  *
  *   needs   tensor/api tensor/tree
  *   offers  adx_saying adx_say_string adx_say_whole adx_character adx_is_shown
- *           adx_locate adx_say_spot adx_explain_at adx_explain_status
+ *           adx_locate adx_say_spot adx_explain_at adx_explain_text
+ *           adx_explain_status
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -942,11 +951,16 @@ static void adx_explain_at(ad_tensor_error *error, const adx_tree *tree,
 }
 
 // An error without a place.
-static void adx_explain_status(ad_tensor_error *error, ad_status status)
+static void adx_explain_text(ad_tensor_error *error, const char *text)
 {
     adx_saying s = { error->text, 0, sizeof error->text };
     error->line = error->column = 0;
-    adx_say_string(&s, ad_message(status));
+    adx_say_string(&s, text);
+}
+
+static void adx_explain_status(ad_tensor_error *error, ad_status status)
+{
+    adx_explain_text(error, ad_message(status));
 }
 
 ADX_SELDOM_END
@@ -4965,6 +4979,7 @@ typedef struct adx_tensor_value {
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
+    bool crowded;               // an input: numbers share places
     const adx_bitmap *support;  // by adx_place_in; NULL: all
     struct adx_value_cut *cut;  // tensor/parts; NULL: one part
     uint32_t array;             // of the tree, or 0
@@ -10601,9 +10616,9 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run
- *   offers  adx_tensor_arrays adx_numbers_needed adx_evaluate_tensor
- *           adx_points_of_term adx_count_written adx_count_value adx_need_part
- *           adx_numbers_around
+ *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
+ *           adx_evaluate_tensor adx_points_of_term adx_count_written
+ *           adx_count_value adx_need_part adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -10820,6 +10835,56 @@ static bool adx_begin_tensor_program(ad_tensor *t)
     return a->status == ADREV_OK;
 }
 
+/* --- places of numbers --------------------------------------------------- */
+
+typedef void adx_place_fn(void *user, ptrdiff_t at);
+
+// Visits all numbers in the order of indices.
+static void adx_each_place(const adx_tensor_value *v, uint32_t dim,
+                           ptrdiff_t at, adx_place_fn *visit, void *user)
+{
+    if (v->size == 0)
+        return;
+    if (dim == v->dims) {
+        visit(user, at);
+        return;
+    }
+    for (int64_t i = 0; i < v->extent[dim]; i++)
+        adx_each_place(v, dim + 1, at + (ptrdiff_t)i * v->stride[dim], visit,
+                       user);
+}
+
+typedef struct adx_taking_places {
+    adx_bitmap *taken;
+    ptrdiff_t first;
+} adx_taking_places;
+
+static void adx_take_place(void *user, ptrdiff_t at)
+{
+    const adx_taking_places *k = (const adx_taking_places *)user;
+    adx_set_bit(k->taken, (uint64_t)(at + k->first));
+}
+
+// Finds the inputs of which some numbers share a place, by a layout of the
+// caller's: they can have no adjoints.
+static void adx_find_crowded(ad_tensor *t)
+{
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        adx_tensor_value *v = adx_tensor_value_at(t, t->program->input[i]);
+        adx_arena a = { .memory = &t->memory };
+        if (t->given.stride[v->array] == NULL || v->size == 0)
+            continue;
+        adx_taking_places k = { adx_new_bitmap(&a, v->span), v->first };
+        if (k.taken == NULL)
+            adx_arena_fail(&t->arena, a.status);
+        else {
+            adx_each_place(v, 0, 0, adx_take_place, &k);
+            v->crowded = k.taken->set < v->size;
+        }
+        adx_free_arena(&a);
+    }
+}
+
 static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
 {
     adx_arena *a = &t->arena;
@@ -10837,6 +10902,8 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     adx_lowering k = { t, error, row_of, value_of, 0, false };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
+    if (a->status == ADREV_OK)
+        adx_find_crowded(t);
     if (a->status == ADREV_OK)
         adx_lower_formulas(&k);
     if (a->status == ADREV_OK)
@@ -10860,7 +10927,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
     adx_bind_program(t, error);
     ad_status status = t->arena.status;
     if (status != ADREV_OK) {
-        if (status != ADREV_ESHAPE && error != NULL)
+        if (status == ADREV_ELIMIT && error != NULL)
+            adx_explain_text(error, "too large: an array, or the points at which "
+                             "a condition is true, have more numbers than can "
+                             "be counted");
+        else if (status != ADREV_ESHAPE && error != NULL)
             adx_explain_status(error, status);
         adx_unbind_tensor(t);
     }
@@ -11080,9 +11151,23 @@ static void adx_end_evaluating(adx_evaluating *e)
         adx_give_workspace(&e->t->numbers[spare], m, e->numbers);
 }
 
+// Whether an adjoint is wanted whose numbers share places.
+static bool adx_wants_crowded(const ad_tensor *t, const adx_tensor_arrays *a)
+{
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        bool wanted = (a->dx != NULL && a->dx[i] != NULL)
+                   || (a->hv != NULL && a->hv[i] != NULL);
+        if (wanted && adx_tensor_value_at(t, t->program->input[i])->crowded)
+            return true;
+    }
+    return false;
+}
+
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
+    if (status == ADREV_OK && adx_wants_crowded(t, a))
+        status = ADREV_ESHAPE;
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
@@ -12435,9 +12520,8 @@ ADX_SELDOM_END
  * values of all inputs are saved; a sweep computes from them what else it
  * needs. A replay has the operands' values of its own point.
  *
- *   needs   tape/layout tape/memory array/linear tensor/api tensor/arena
- *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/queries
+ *   needs   tape/layout tape/memory array/linear tensor/api tensor/binding
+ *           tensor/programs tensor/sharing tensor/queries
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -12445,23 +12529,6 @@ ADX_SELDOM_BEGIN
 /* --- arrays, number by number -----------------------------------------------
  * `dense` are numbers one behind the other; `laid` is an array with strides,
  * from the number at its least indices.                                     */
-
-typedef void adx_place_fn(void *user, ptrdiff_t at);
-
-// Visits all numbers in the order of indices.
-static void adx_each_place(const adx_tensor_value *v, uint32_t dim,
-                           ptrdiff_t at, adx_place_fn *visit, void *user)
-{
-    if (v->size == 0)
-        return;
-    if (dim == v->dims) {
-        visit(user, at);
-        return;
-    }
-    for (int64_t i = 0; i < v->extent[dim]; i++)
-        adx_each_place(v, dim + 1, at + (ptrdiff_t)i * v->stride[dim], visit,
-                       user);
-}
 
 typedef struct adx_carrying {
     const ad_real *from;
@@ -12782,33 +12849,6 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-typedef struct adx_taking_places {
-    adx_bitmap *taken;
-    ptrdiff_t first;
-} adx_taking_places;
-
-static void adx_take_place(void *user, ptrdiff_t at)
-{
-    const adx_taking_places *k = (const adx_taking_places *)user;
-    adx_set_bit(k->taken, (uint64_t)(at + k->first));
-}
-
-// Whether all numbers of an array have places of their own, as those of an
-// adjoint must: only a layout of the caller's can be another one.
-static ad_status adx_check_places(const ad_tensor *t, const adx_tensor_value *v)
-{
-    adx_arena a = { .memory = &t->memory };
-    if (t->given.stride[v->array] == NULL)
-        return ADREV_OK;
-    adx_taking_places k = { adx_new_bitmap(&a, v->span), v->first };
-    if (k.taken != NULL)
-        adx_each_place(v, 0, 0, adx_take_place, &k);
-    ad_status status = a.status != ADREV_OK ? a.status
-                     : k.taken->set == v->size ? ADREV_OK : ADREV_ESHAPE;
-    adx_free_arena(&a);
-    return status;
-}
-
 // Values of all inputs, and those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
@@ -12825,7 +12865,7 @@ static ad_status adx_take_operands(const adx_calling *k,
             *value++ = k->operand[c->n + j].v;
         adx_call_operands(c)[i] = from.active;
         c->n += from.active ? (size_t)v->size : 0;
-        status = from.active ? adx_check_places(c->t, v) : ADREV_OK;
+        status = from.active && v->crowded ? ADREV_ESHAPE : ADREV_OK;
     }
     return status;
 }
@@ -14126,7 +14166,7 @@ typedef struct adx_emission {
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
     bool sums;                  // of parts, in memory of its own
-    bool into_sums;             // what the value writes goes there
+    uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -14291,7 +14331,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                                      index[(size_t)d * e->width + j]);
         place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
     }
-    if (write && e->into_sums) {
+    if (write && e->into_sums == value) {
         place[0] += v->first;
         adx_say(&e->text, "sums[");
         adx_say_affine(e, place);
@@ -15460,9 +15500,9 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " += ");
-    e->into_sums = true;
+    e->into_sums = value;
     adx_say_place(e, value, index, true);
-    e->into_sums = false;
+    e->into_sums = 0;
     adx_say(&e->text, ";\n");
     adx_close_to(e, open);
 }
@@ -15484,10 +15524,11 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
                      " + %llu*(part + %d)/%lu;", next ? "hi" : "lo",
                      (long long)c->from, (unsigned long long)(span / parts),
                      next, (unsigned long long)(span % parts), next, parts);
-    e->sums = e->into_sums = true;
+    e->sums = true;
+    e->into_sums = value;
     adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
                   c->form.n > 0 ? &nest->level[c->last] : NULL);
-    e->into_sums = false;
+    e->into_sums = 0;
     adx_say_added_sums(e, value);
     adx_close_to(e, open);
 }
@@ -15603,7 +15644,8 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->flag, 0, values * sizeof *e->flag);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = e->sums = e->into_sums = e->in_run = false;
+    e->picks = e->sums = e->in_run = false;
+    e->into_sums = 0;
     e->open = e->numbers = 0;
     e->local = NULL;
     if (e->f->block[value] == value)

@@ -120,8 +120,10 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
 // How an input or a result lies in memory: stride[k] numbers from one place to
 // the next along index k. (Default: dense, row by row. A range that does not
 // begin with 0 begins at the first number all the same.) Strides of a result
-// must give each of its numbers a place of its own. Along a relation the
-// entries have one stride.
+// must give each of its numbers a place of its own. Those of an input need not
+// (a stride of 0 repeats numbers), but then it has no adjoint: ADREV_ESHAPE where
+// one is wanted. Tangents and adjoints lie as their inputs and results do. Along
+// a relation the entries have one stride.
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[]);
 
@@ -223,6 +225,12 @@ ADX_TRY ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 //
 //   wanted       in    which results of the part are wanted, in their order;
 //                      NULL: all
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: t or cost is NULL, there is no such
+//                part, or what ad_tensor_bind would say; ADREV_ENOMEM
+//   cost         where conditions are no ranges, the loops of the part
+//   threads      as evaluation
+//   see          tests/tensor/cases.c
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
 

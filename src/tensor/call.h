@@ -7,9 +7,8 @@
  * values of all inputs are saved; a sweep computes from them what else it
  * needs. A replay has the operands' values of its own point.
  *
- *   needs   tape/layout tape/memory array/linear tensor/api tensor/arena
- *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/queries
+ *   needs   tape/layout tape/memory array/linear tensor/api tensor/binding
+ *           tensor/programs tensor/sharing tensor/queries
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -17,23 +16,6 @@ ADX_SELDOM_BEGIN
 /* --- arrays, number by number -----------------------------------------------
  * `dense` are numbers one behind the other; `laid` is an array with strides,
  * from the number at its least indices.                                     */
-
-typedef void adx_place_fn(void *user, ptrdiff_t at);
-
-// Visits all numbers in the order of indices.
-static void adx_each_place(const adx_tensor_value *v, uint32_t dim,
-                           ptrdiff_t at, adx_place_fn *visit, void *user)
-{
-    if (v->size == 0)
-        return;
-    if (dim == v->dims) {
-        visit(user, at);
-        return;
-    }
-    for (int64_t i = 0; i < v->extent[dim]; i++)
-        adx_each_place(v, dim + 1, at + (ptrdiff_t)i * v->stride[dim], visit,
-                       user);
-}
 
 typedef struct adx_carrying {
     const ad_real *from;
@@ -354,33 +336,6 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-typedef struct adx_taking_places {
-    adx_bitmap *taken;
-    ptrdiff_t first;
-} adx_taking_places;
-
-static void adx_take_place(void *user, ptrdiff_t at)
-{
-    const adx_taking_places *k = (const adx_taking_places *)user;
-    adx_set_bit(k->taken, (uint64_t)(at + k->first));
-}
-
-// Whether all numbers of an array have places of their own, as those of an
-// adjoint must: only a layout of the caller's can be another one.
-static ad_status adx_check_places(const ad_tensor *t, const adx_tensor_value *v)
-{
-    adx_arena a = { .memory = &t->memory };
-    if (t->given.stride[v->array] == NULL)
-        return ADREV_OK;
-    adx_taking_places k = { adx_new_bitmap(&a, v->span), v->first };
-    if (k.taken != NULL)
-        adx_each_place(v, 0, 0, adx_take_place, &k);
-    ad_status status = a.status != ADREV_OK ? a.status
-                     : k.taken->set == v->size ? ADREV_OK : ADREV_ESHAPE;
-    adx_free_arena(&a);
-    return status;
-}
-
 // Values of all inputs, and those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
@@ -397,7 +352,7 @@ static ad_status adx_take_operands(const adx_calling *k,
             *value++ = k->operand[c->n + j].v;
         adx_call_operands(c)[i] = from.active;
         c->n += from.active ? (size_t)v->size : 0;
-        status = from.active ? adx_check_places(c->t, v) : ADREV_OK;
+        status = from.active && v->crowded ? ADREV_ESHAPE : ADREV_OK;
     }
     return status;
 }

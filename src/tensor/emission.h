@@ -68,7 +68,7 @@ typedef struct adx_emission {
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
     bool sums;                  // of parts, in memory of its own
-    bool into_sums;             // what the value writes goes there
+    uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -233,7 +233,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                                      index[(size_t)d * e->width + j]);
         place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
     }
-    if (write && e->into_sums) {
+    if (write && e->into_sums == value) {
         place[0] += v->first;
         adx_say(&e->text, "sums[");
         adx_say_affine(e, place);

@@ -10,7 +10,8 @@
  *
  *   needs   tensor/api tensor/tree
  *   offers  adx_saying adx_say_string adx_say_whole adx_character adx_is_shown
- *           adx_locate adx_say_spot adx_explain_at adx_explain_status
+ *           adx_locate adx_say_spot adx_explain_at adx_explain_text
+ *           adx_explain_status
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -222,11 +223,16 @@ static void adx_explain_at(ad_tensor_error *error, const adx_tree *tree,
 }
 
 // An error without a place.
-static void adx_explain_status(ad_tensor_error *error, ad_status status)
+static void adx_explain_text(ad_tensor_error *error, const char *text)
 {
     adx_saying s = { error->text, 0, sizeof error->text };
     error->line = error->column = 0;
-    adx_say_string(&s, ad_message(status));
+    adx_say_string(&s, text);
+}
+
+static void adx_explain_status(ad_tensor_error *error, ad_status status)
+{
+    adx_explain_text(error, ad_message(status));
 }
 
 ADX_SELDOM_END

@@ -84,6 +84,7 @@ typedef struct adx_tensor_value {
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
+    bool crowded;               // an input: numbers share places
     const adx_bitmap *support;  // by adx_place_in; NULL: all
     struct adx_value_cut *cut;  // tensor/parts; NULL: one part
     uint32_t array;             // of the tree, or 0

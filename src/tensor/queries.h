@@ -7,9 +7,9 @@
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run
- *   offers  adx_tensor_arrays adx_numbers_needed adx_evaluate_tensor
- *           adx_points_of_term adx_count_written adx_count_value adx_need_part
- *           adx_numbers_around
+ *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
+ *           adx_evaluate_tensor adx_points_of_term adx_count_written
+ *           adx_count_value adx_need_part adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -226,6 +226,56 @@ static bool adx_begin_tensor_program(ad_tensor *t)
     return a->status == ADREV_OK;
 }
 
+/* --- places of numbers --------------------------------------------------- */
+
+typedef void adx_place_fn(void *user, ptrdiff_t at);
+
+// Visits all numbers in the order of indices.
+static void adx_each_place(const adx_tensor_value *v, uint32_t dim,
+                           ptrdiff_t at, adx_place_fn *visit, void *user)
+{
+    if (v->size == 0)
+        return;
+    if (dim == v->dims) {
+        visit(user, at);
+        return;
+    }
+    for (int64_t i = 0; i < v->extent[dim]; i++)
+        adx_each_place(v, dim + 1, at + (ptrdiff_t)i * v->stride[dim], visit,
+                       user);
+}
+
+typedef struct adx_taking_places {
+    adx_bitmap *taken;
+    ptrdiff_t first;
+} adx_taking_places;
+
+static void adx_take_place(void *user, ptrdiff_t at)
+{
+    const adx_taking_places *k = (const adx_taking_places *)user;
+    adx_set_bit(k->taken, (uint64_t)(at + k->first));
+}
+
+// Finds the inputs of which some numbers share a place, by a layout of the
+// caller's: they can have no adjoints.
+static void adx_find_crowded(ad_tensor *t)
+{
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        adx_tensor_value *v = adx_tensor_value_at(t, t->program->input[i]);
+        adx_arena a = { .memory = &t->memory };
+        if (t->given.stride[v->array] == NULL || v->size == 0)
+            continue;
+        adx_taking_places k = { adx_new_bitmap(&a, v->span), v->first };
+        if (k.taken == NULL)
+            adx_arena_fail(&t->arena, a.status);
+        else {
+            adx_each_place(v, 0, 0, adx_take_place, &k);
+            v->crowded = k.taken->set < v->size;
+        }
+        adx_free_arena(&a);
+    }
+}
+
 static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
 {
     adx_arena *a = &t->arena;
@@ -243,6 +293,8 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     adx_lowering k = { t, error, row_of, value_of, 0, false };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
+    if (a->status == ADREV_OK)
+        adx_find_crowded(t);
     if (a->status == ADREV_OK)
         adx_lower_formulas(&k);
     if (a->status == ADREV_OK)
@@ -266,7 +318,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
     adx_bind_program(t, error);
     ad_status status = t->arena.status;
     if (status != ADREV_OK) {
-        if (status != ADREV_ESHAPE && error != NULL)
+        if (status == ADREV_ELIMIT && error != NULL)
+            adx_explain_text(error, "too large: an array, or the points at which "
+                             "a condition is true, have more numbers than can "
+                             "be counted");
+        else if (status != ADREV_ESHAPE && error != NULL)
             adx_explain_status(error, status);
         adx_unbind_tensor(t);
     }
@@ -486,9 +542,23 @@ static void adx_end_evaluating(adx_evaluating *e)
         adx_give_workspace(&e->t->numbers[spare], m, e->numbers);
 }
 
+// Whether an adjoint is wanted whose numbers share places.
+static bool adx_wants_crowded(const ad_tensor *t, const adx_tensor_arrays *a)
+{
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        bool wanted = (a->dx != NULL && a->dx[i] != NULL)
+                   || (a->hv != NULL && a->hv[i] != NULL);
+        if (wanted && adx_tensor_value_at(t, t->program->input[i])->crowded)
+            return true;
+    }
+    return false;
+}
+
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
+    if (status == ADREV_OK && adx_wants_crowded(t, a))
+        status = ADREV_ESHAPE;
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;

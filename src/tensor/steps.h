@@ -270,9 +270,9 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
     adx_say(&e->text, " += ");
-    e->into_sums = true;
+    e->into_sums = value;
     adx_say_place(e, value, index, true);
-    e->into_sums = false;
+    e->into_sums = 0;
     adx_say(&e->text, ";\n");
     adx_close_to(e, open);
 }
@@ -294,10 +294,11 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
                      " + %llu*(part + %d)/%lu;", next ? "hi" : "lo",
                      (long long)c->from, (unsigned long long)(span / parts),
                      next, (unsigned long long)(span % parts), next, parts);
-    e->sums = e->into_sums = true;
+    e->sums = true;
+    e->into_sums = value;
     adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
                   c->form.n > 0 ? &nest->level[c->last] : NULL);
-    e->into_sums = false;
+    e->into_sums = 0;
     adx_say_added_sums(e, value);
     adx_close_to(e, open);
 }
@@ -413,7 +414,8 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->flag, 0, values * sizeof *e->flag);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = e->sums = e->into_sums = e->in_run = false;
+    e->picks = e->sums = e->in_run = false;
+    e->into_sums = 0;
     e->open = e->numbers = 0;
     e->local = NULL;
     if (e->f->block[value] == value)

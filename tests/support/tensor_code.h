@@ -570,6 +570,8 @@ static const code_text code_texts[] = {
     { "in A[n,m], B[m,n]; out C[i,j] = sum(k) A[i,k]*B[k,j];", 0x25 },
     { "in A[n,n], B[n,n]; out C[i,j] = sum(k) A[k,i]*B[j,k];", 0x50 },
     { "in x[n], y[n], z[n]; out f = -sum(i) x[i]*y[i]*z[i];", 0xa2 },
+    // sums of parts, of numbers that are computed there
+    { "in C[n,n]; out f = sum(i,j) exp(C[i,j]);", 0x80 },
     // single expressions, hosted and not
     { "in x[n], y[n]; a[i] = exp(sin(x[i])*y[i]);"
       "out u[i] = a[i] - select(lt(x[i], y[i]), x[i], y[i])/2;"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas recorded code last-bits
-// flags: -pthread
+// flags: -pthread -DADX_PART_LEAST=1
 // needs: xxhash.h
 /* machine_code.c - ad_tensor_compile: machine code gives the bits of the loops,
  * also where directions and seeds are missing; it is not used any more once
@@ -115,6 +115,18 @@ static void test_texts(void)
         compare(&p, text);
         close_pair(&p);
     }
+}
+
+// A value that is computed, and stored, in the sums of parts of another.
+static void test_hosted_in_parts(void)
+{
+    const char *text = "in C[n,n]; out f = sum(i,j) exp(C[i,j]);";
+    pair p;
+    if (!open_pair(&p, text, 33, 1, false))
+        return;
+    CHECK(compile(p.t[0], 0, NULL) == ADREV_OK, "%s", report.text);
+    compare(&p, text);
+    close_pair(&p);
 }
 
 static void test_random(uint64_t from, int n)
@@ -508,6 +520,7 @@ int main(int argc, char **argv)
         return check_done("machine_code");
     if (argc < 2) {
         test_texts();
+        test_hosted_in_parts();
         test_gamma();
         test_changes();
         test_shared();
