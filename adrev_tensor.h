@@ -217,9 +217,9 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
 // the next along index k. (Default: dense, row by row. A range that does not
 // begin with 0 begins at the first number all the same.) Strides of a result
 // must give each of its numbers a place of its own. Those of an input need not
-// (a stride of 0 repeats numbers), but then it has no adjoint: ADREV_ESHAPE where
-// one is wanted. Tangents and adjoints lie as their inputs and results do. Along
-// a relation the entries have one stride.
+// (a stride of 0 repeats numbers), but then it has no adjoint: ADREV_ESHAPE
+// where one is wanted. Tangents and adjoints lie as their inputs and results
+// do. Along a relation the entries have one stride.
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[]);
 
@@ -241,8 +241,9 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
  * that it is not wanted; it is then not computed. Results overlap no argument
  * and no other result. Any number of threads may evaluate t once it is bound.
- * Memory for what is between inputs and results is kept for the next evaluation,
- * for some eight threads, until something is bound anew or t is freed.
+ * Memory for what is between inputs and results is kept for the next
+ * evaluation, for some eight threads, until something is bound anew or t is
+ * freed.
  *
  * If adrev_parallel.h is included before this header where both are
  * implemented, an evaluation runs on the pool of its thread (ad_pool_use), with
@@ -352,11 +353,11 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 #ifdef ADREV_CODE_H
 
-// From now on t is evaluated by machine code, until something is bound anew. The
-// results have the same bits. Where an array of v or w is NULL, and what has no
-// C text (the derivatives of lgamma and tgamma), loops go on to evaluate. The
-// code is kept in the cache of ad_fn_compile, whose comment says how, by the
-// same options.
+// From now on t is evaluated by machine code, until something is bound anew.
+// The results have the same bits. Where an array of v or w is NULL, and what
+// has no C text (the derivatives of lgamma and tgamma), loops go on to
+// evaluate. The code is kept in the cache of ad_fn_compile, whose comment says
+// how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -382,8 +383,8 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //                    double *work);
 //
 // Arrays are those of ad_tensor_eval and its like; but none of v and w may be
-// NULL, unless nothing that is wanted needs it. The functions return 0, or 1: an
-// array that is needed is missing; then nothing has been written.
+// NULL, unless nothing that is wanted needs it. The functions return 0, or 1:
+// an array that is needed is missing; then nothing has been written.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the
@@ -633,8 +634,8 @@ static bool adx_are_like(const adx_tree *tree, const adx_multiple *x,
             || adx_same_form(tree, x->argument, y->argument));
 }
 
-// Whether two forms are the same, in whatever order their terms are. (Where maps
-// are nested, hashes keep this from looking at all pairs of terms.)
+// Whether two forms are the same, in whatever order their terms are. (Where
+// maps are nested, hashes keep this from looking at all pairs of terms.)
 static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
 {
     const adx_affine *a = &tree->form[one];
@@ -1021,7 +1022,8 @@ static void adx_stop(adx_parser *p, ad_status status)
 }
 
 // The text is wrong at `at`: the first time, that is the error.
-ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at, const char *format, ...)
+ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
+                                  const char *format, ...)
 {
     if (p->status == ADREV_OK) {
         va_list args;
@@ -1038,8 +1040,8 @@ static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
 }
 
-// What should stand before the word at hand is missing. At the end of a line the
-// place is that end.
+// What should stand before the word at hand is missing. At the end of a line
+// the place is that end.
 static void adx_say_missing(adx_parser *p, const char *what)
 {
     if (p->kind == ADX_WORD_END || adx_ends_line(p, p->behind, p->spot.at))
@@ -3319,7 +3321,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 // Fourier and Motzkin: each bound from below with each from above, of the first
 // `rows`, while there are fewer than `most`.
-static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows, uint32_t most)
+static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
+                            uint32_t most)
 {
     for (uint32_t i = 0; i < rows; i++)
         for (uint32_t j = 0; j < rows && s->rows < most; j++)
@@ -3432,8 +3435,8 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 }
 
 // The form without variable v, UINT32_MAX: with all. False: no memory.
-static bool adx_make_sparse_form(const adx_set *s, const int64_t form[], uint32_t v,
-                            adx_sparse_form *to)
+static bool adx_make_sparse_form(const adx_set *s, const int64_t form[],
+                                 uint32_t v, adx_sparse_form *to)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->vars; i++)
@@ -3683,11 +3686,11 @@ static bool adx_place_row(adx_ordering *k, uint32_t r)
     to->table = s->row[r].table;
     to->bits = s->row[r].bits;
     to->k = bound ? adx_form_of(s, r)[1 + l->var] : 0;
-    return adx_make_sparse_form(s, adx_form_of(s, r), bound ? l->var : UINT32_MAX,
-                           &to->form)
-        && (to->kind != ADX_ROW_VALUE
-            || adx_make_sparse_form(s, adx_form_of(s, s->row[r].at), UINT32_MAX,
-                               &to->argument));
+    return adx_make_sparse_form(s, adx_form_of(s, r),
+                                bound ? l->var : UINT32_MAX, &to->form)
+           && (to->kind != ADX_ROW_VALUE
+               || adx_make_sparse_form(s, adx_form_of(s, s->row[r].at),
+                                       UINT32_MAX, &to->argument));
 }
 
 static bool adx_place_rows(adx_ordering *k)
@@ -3736,9 +3739,9 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
 }
 
 // Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the order
-// of their variables. stride [vars]: how far apart in memory what is read and
-// written lies along each variable; may be NULL. NULL: no memory.
+// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
+// order of their variables. stride [vars]: how far apart in memory what is read
+// and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {
@@ -3929,8 +3932,8 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
-// A step of a program as machine code: the values, tables of whole numbers, which
-// values are needed, flags for picks, and memory for the sums of a part.
+// A step of a program as machine code: the values, tables of whole numbers,
+// which values are needed, flags for picks, and memory for the sums of a part.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
                                 ad_real *sums);
@@ -5092,7 +5095,8 @@ static void adx_finish_value(ad_tensor *t, uint32_t value)
 }
 
 static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
-                                     const adx_set *set, uint32_t out, ad_real k)
+                                            const adx_set *set, uint32_t out,
+                                            ad_real k)
 {
     adx_tensor_value *v = &t->program->value[value];
     if (v->terms == v->room) {
@@ -5125,8 +5129,8 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 /* --- where numbers are --------------------------------------------------- */
 
 // The form of a number's place: by strides in memory, or else among `size`.
-static void adx_place_form(const adx_set *s, const adx_tensor_value *v, uint32_t row,
-                           bool memory, int64_t form[])
+static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
+                           uint32_t row, bool memory, int64_t form[])
 {
     int64_t step = 1;
     memset(form, 0, s->width * sizeof *form);
@@ -5178,7 +5182,8 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 // Whether one term writes all numbers: without the variables that are summed
 // its set is a box, as large as the value.
-static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *term)
+static bool adx_term_is_full(const adx_tensor_value *v,
+                             const adx_tensor_term *term)
 {
     adx_set *s = adx_copy_set(term->set);
     if (s == NULL)
@@ -6133,8 +6138,8 @@ static void adx_split_form(adx_lowering *k, const adx_set *s,
         adx_add_set_piece(k, to, adx_with_row(k, s, n->of, ADX_ROW_ZERO, 1, 0));
     else
         for (int64_t sign = -1; sign <= 1; sign += 2)
-            adx_add_set_piece(k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign,
-                                              -1));
+            adx_add_set_piece(
+                k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign, -1));
 }
 
 // Where all of the children from `node` on are true.
@@ -6318,8 +6323,8 @@ static bool adx_is_entry_at(adx_lowering *k, const adx_tensor_node *n,
 static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[]);
 
 // Whether a condition is true for some values of the indices from `index` on.
-static bool adx_is_true_for_some(adx_lowering *k, uint32_t index, uint32_t count,
-                                 uint32_t node, int64_t value[])
+static bool adx_is_true_for_some(adx_lowering *k, uint32_t index,
+                                 uint32_t count, uint32_t node, int64_t value[])
 {
     int64_t from = 0;
     int64_t to = 0;
@@ -6790,8 +6795,8 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// Whether two sets have the same form in rows of theirs. Variables that only one
-// of them has are in none.
+// Whether two sets have the same form in rows of theirs. Variables that only
+// one of them has are in none.
 static bool adx_is_same_form(const adx_set *one, uint32_t r, const adx_set *two,
                              uint32_t q)
 {
@@ -6850,8 +6855,8 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
     return all;
 }
 
-// A product of expressions as a value; fixed: without a derivative. *all: whether
-// it is written at all points of its set; may be NULL.
+// A product of expressions as a value; fixed: without a derivative. *all:
+// whether it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
                                 bool fixed, bool *all)
@@ -7125,7 +7130,8 @@ static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
         for (uint32_t i = 0; i < n->count && plain; i++) {
             const adx_affine *f = &tree->form[tree->list[n->first + i]];
             for (uint32_t m = 0; m < f->count; m++)
-                plain = plain && tree->multiple[f->first + m].kind != ADX_OF_MAP;
+                plain =
+                    plain && tree->multiple[f->first + m].kind != ADX_OF_MAP;
         }
     }
     for (uint32_t c = n->child; c != 0 && plain; c = adx_node_of(k, c)->next)
@@ -7133,10 +7139,11 @@ static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
     return plain;
 }
 
-// What a product of these factors depends on. False: it is not plain, or has too
-// many factors or variables.
+// What a product of these factors depends on. False: it is not plain, or has
+// too many factors or variables.
 static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
-                           const uint32_t node[], uint32_t nodes, adx_product_path *p)
+                           const uint32_t node[], uint32_t nodes,
+                           adx_product_path *p)
 {
     bool plain = !k->t->options.as_written && nodes > 1
               && nodes <= ADX_PATH_MOST && !s->empty && s->vars <= 64
@@ -7202,8 +7209,8 @@ static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
 
-// The terms of a subset into a value: a sum of one factor, or the product of two
-// subsets.
+// The terms of a subset into a value: a sum of one factor, or the product of
+// two subsets.
 static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
                          adx_access one, adx_access other, ad_real times)
 {
@@ -7278,8 +7285,8 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
 }
 
 // A product without a quotient. If one factor is 0 at some points, the parts
-// before it need not be computed there: so all are made again, for fewer points.
-// (What was made first is needed by nobody.)
+// before it need not be computed there: so all are made again, for fewer
+// points. (What was made first is needed by nobody.)
 static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times)
@@ -7309,8 +7316,8 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         adx_add_factor(term, factor[i]);
 }
 
-// A quotient: a product divided by another. Where the numerator is 0 for want of
-// being written, there is no division.
+// A quotient: a product divided by another. Where the numerator is 0 for want
+// of being written, there is no division.
 static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
                                     const adx_product_list *p, ad_real *times)
 {
@@ -7473,7 +7480,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
         adx_access x = adx_argument_of(k, c, n->child);
         adx_simplify_set(c);
         if (adx_lowered(k))
-            adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1), x);
+            adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1),
+                           x);
     }
     adx_forget_indices(k, n->first, n->count);
 }
@@ -7534,7 +7542,8 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         adx_tensor_value *v = &k->t->program->value[to.value];
         v->kind = ADX_VALUE_ROW;
         v->op = ADREV_OP_div;
-        adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
+        adx_tensor_term *term =
+            adx_new_tensor_term(k->t, to.value, s, to.out, 1);
         adx_add_factor(term, one);
         adx_add_factor(term, all);
     }
@@ -7635,8 +7644,8 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
-// A partial as a value, at the points of a set. That of a quotient is a quotient,
-// 1/y or (x/y)/y, of which the second is to be subtracted.
+// A partial as a value, at the points of a set. That of a quotient is a
+// quotient, 1/y or (x/y)/y, of which the second is to be subtracted.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -7689,13 +7698,14 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
                              ad_real k)
 {
     adx_set *s = adx_copy_set(of->set);
-    const adx_access moved = {
-        adx_tensor_value_at(t, of->factor[which].value)->tangent, of->factor[which].row
-    };
+    const adx_access moved =
+        { adx_tensor_value_at(t, of->factor[which].value)->tangent,
+            of->factor[which].row };
     if (s == NULL || !adx_restrict(t, &s, moved) || s->empty)
         return;
     uint32_t to = adx_tangent_value(t, value);
-    adx_tensor_term *term = to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
+    adx_tensor_term *term =
+        to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
     for (uint32_t i = 0; i < of->factors; i++)
         adx_add_factor(term, i == which ? moved : of->factor[i]);
     if (term != NULL) {
@@ -7709,16 +7719,17 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
-        const adx_access moved = {
-            adx_tensor_value_at(t, of.factor[i].value)->tangent, of.factor[i].row
-        };
+        const adx_access moved =
+            { adx_tensor_value_at(t, of.factor[i].value)->tangent,
+                of.factor[i].row };
         adx_set *s = adx_copy_set(of.set);
         if (moved.value == 0
             || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
+        const adx_tensor_partial partial =
+            adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
@@ -7733,9 +7744,9 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
 {
     for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
         const adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
-        const adx_access moved = {
-            adx_tensor_value_at(t, of.factor[0].value)->tangent, of.factor[0].row
-        };
+        const adx_access moved =
+            { adx_tensor_value_at(t, of.factor[0].value)->tangent,
+                of.factor[0].row };
         uint32_t to = moved.value == 0 ? 0 : adx_tangent_value(t, value);
         if (to == 0)
             continue;
@@ -7750,9 +7761,9 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// The derivative of a partial by argument `by`, at the points of a set. 0: it is
-// 0 everywhere, or there is no memory. An argument without a partial is a whole
-// number, as that of powi, and a constant in other partials, too.
+// The derivative of a partial by argument `by`, at the points of a set. 0: it
+// is 0 everywhere, or there is no memory. An argument without a partial is a
+// whole number, as that of powi, and a constant in other partials, too.
 static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
                               const adx_set *s)
 {
@@ -7821,7 +7832,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
             bool square = adx_is_square(t, &of);
             for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
                 if (adx_tensor_value_at(t, of.factor[j].value)->tangent != 0)
-                    adx_tangent_term(t, value, &of, j, square ? 2 * of.k : of.k);
+                    adx_tangent_term(t, value, &of, j,
+                                     square ? 2 * of.k : of.k);
         }
     uint32_t tangent = adx_tensor_value_at(t, value)->tangent;
     if (tangent != 0) {
@@ -7854,8 +7866,9 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
                              adx_access above, ad_real k)
 {
     uint32_t to = adx_adjoint_value(t, of->factor[which].value);
-    adx_tensor_term *term = to == 0 ? NULL
-                          : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
+    adx_tensor_term *term =
+        to == 0 ? NULL
+                  : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
     for (uint32_t i = 0; i < of->factors; i++)
         if (i != which)
             adx_add_factor(term, of->factor[i]);
@@ -7876,7 +7889,8 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
+        const adx_tensor_partial partial =
+            adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_adjoint_value(t, of->factor[i].value);
         adx_tensor_term *term = to == 0 ? NULL
             : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
@@ -7930,7 +7944,8 @@ static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
     const adx_access w = { weight, 0 };
     uint32_t to = adx_adjoint_value(t, out);
-    adx_set *s = to == 0 ? NULL : adx_all_indices(t, adx_tensor_value_at(t, out));
+    adx_set *s =
+        to == 0 ? NULL : adx_all_indices(t, adx_tensor_value_at(t, out));
     if (s != NULL && !s->empty)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, 1), w);
 }
@@ -8064,8 +8079,8 @@ typedef enum adx_cut_kind {
     ADX_CUT_RESULTS, ADX_CUT_POINTS, ADX_CUT_SUMS
 } adx_cut_kind;
 
-// The points of a term, sorted by parts: the values of the variables of the first
-// levels. The points of a part keep their order.
+// The points of a term, sorted by parts: the values of the variables of the
+// first levels. The points of a part keep their order.
 typedef struct adx_part_list {
     const adx_set *set;
     const adx_nest *nest;
@@ -8199,7 +8214,8 @@ static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
     return term->most == 0;
 }
 
-// Whether the variable that decides a form has a range; of several, the last one.
+// Whether the variable that decides a form has a range; of several, the last
+// one.
 static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
 {
     uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
@@ -8333,8 +8349,8 @@ static uint32_t adx_long_level(const adx_nest *nest)
     return best;
 }
 
-// Cuts a term along the variable of one level. Returns into how many parts of so
-// many points, at least 1. 0: no memory.
+// Cuts a term along the variable of one level. Returns into how many parts of
+// so many points, at least 1. 0: no memory.
 static uint32_t adx_cut_points(const adx_set *s, const adx_nest *nest,
                                uint64_t least, adx_term_cut *c)
 {
@@ -9007,8 +9023,9 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
 }
 
 // m x n numbers of C, and k of the sum.
-static void adx_run_panels(const adx_matrix_product *p, const adx_matrix_side *a,
-                         const adx_matrix_side *b, int64_t k, ad_real *c)
+static void adx_run_panels(const adx_matrix_product *p,
+                           const adx_matrix_side *a, const adx_matrix_side *b,
+                           int64_t k, ad_real *c)
 {
     for (int64_t j = 0; j < b->count; j += ADX_TILE_N)
         for (int64_t i = 0; i < a->count; i += ADX_TILE_M) {
@@ -9430,8 +9447,8 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
 #endif
 #define ADX_LOOKED_UP_MOST 8
 
-// A form along the strip: `rest` at its variable's value 0, and so much more for
-// each step of it, and for what maps give.
+// A form along the strip: `rest` at its variable's value 0, and so much more
+// for each step of it, and for what maps give.
 typedef struct adx_gather_form {
     adx_sparse_form rest;
     int64_t step;
@@ -9440,7 +9457,8 @@ typedef struct adx_gather_form {
     int64_t *k;
 } adx_gather_form;
 
-// Of x = sign*(table[argument] - c) forms have sign and c in their own constants.
+// Of x = sign*(table[argument] - c) forms have sign and c in their own
+// constants.
 typedef struct adx_map_asked {
     uint32_t var;
     const adx_int_table *table;
@@ -9461,8 +9479,8 @@ ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
 
-// Whether a map gives the variable of a level at every point that gets there: no
-// later level has checks, so no other row is about it.
+// Whether a map gives the variable of a level at every point that gets there:
+// no later level has checks, so no other row is about it.
 static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
 {
     uint32_t v = 0;
@@ -9558,11 +9576,9 @@ static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
 
 // The strip that ends a nest of a set: places of what is written, and of n
 // factors. NULL: there is none, or no memory.
-static const adx_gathers *adx_make_gathers(const adx_set *s,
-                                           const adx_nest *nest,
-                                           const adx_sparse_form *out,
-                                           const adx_sparse_form *const factor[],
-                                           uint32_t n)
+static const adx_gathers *adx_make_gathers(
+    const adx_set *s, const adx_nest *nest, const adx_sparse_form *out,
+    const adx_sparse_form *const factor[], uint32_t n)
 {
     adx_gathers *g = ADX_GET(s->arena, 1, adx_gathers);
     uint32_t level = adx_level_of_strip(s, nest);
@@ -9597,7 +9613,8 @@ typedef struct adx_gathering {
 } adx_gathering;
 
 // Whether the places of a form are as far apart everywhere.
-static bool adx_has_even_places(const adx_gathering *s, const adx_gather_form *f)
+static bool adx_has_even_places(const adx_gathering *s,
+                                const adx_gather_form *f)
 {
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
@@ -9729,8 +9746,8 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
     for (uint32_t i = 0; i <= term->factors; i++) {
         const adx_access to = i == 0 ? (adx_access){ value, term->out }
                                      : term->factor[i - 1];
-        adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row, true,
-                       form);
+        adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row,
+                       true, form);
         int64_t step = form[1 + var];
         score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
         *far = adx_whole_add(&t->arena, *far, step < 0 ? -1 : 1, step);
@@ -9872,7 +9889,8 @@ static void adx_prepare_program(ad_tensor *t)
             adx_tensor_term *term = &v->term[j];
             for (uint32_t f = 0; all && f < term->factors; f++)
                 if (!adx_all_written(t, term->factor[f].value))
-                    adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
+                    adx_tensor_value_at(t, term->factor[f].value)->cleared =
+                        true;
             term->loop = adx_make_loop(t, p->order[i], term);
             if (term->loop == NULL)
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
@@ -10349,8 +10367,8 @@ static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
                                        - l->start[e->index]));
 }
 
-// Whether a term, or its part, ends in strips with maps: no part cuts what comes
-// behind the strip, and a list has all points of one strip.
+// Whether a term, or its part, ends in strips with maps: no part cuts what
+// comes behind the strip, and a list has all points of one strip.
 static bool adx_has_gathers(const adx_evaluating *e,
                             const adx_tensor_term *term)
 {
@@ -10928,7 +10946,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
     ad_status status = t->arena.status;
     if (status != ADREV_OK) {
         if (status == ADREV_ELIMIT && error != NULL)
-            adx_explain_text(error, "too large: an array, or the points at which "
+            adx_explain_text(error,
+                             "too large: an array, or the points at which "
                              "a condition is true, have more numbers than can "
                              "be counted");
         else if (status != ADREV_ESHAPE && error != NULL)
@@ -11107,8 +11126,8 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
 }
 
 // What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where the
-// system gives and takes back its 260 MB each time.)
+// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
+// the system gives and takes back its 260 MB each time.)
 static size_t adx_spare_of_thread(void)
 {
     char here;
@@ -13030,8 +13049,8 @@ typedef struct adx_finding {
     uint32_t lookups;           // of all pieces
 } adx_finding;
 
-// Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of the
-// variable.
+// Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of
+// the variable.
 static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
                           uint32_t v, const int64_t row[])
 {
@@ -13044,8 +13063,8 @@ static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
     p->box.high[d] = one < other ? other : one;
 }
 
-// The indices of a piece give variables that no map gives, one each. Returns how
-// many they give; UINT32_MAX: an index is no such variable.
+// The indices of a piece give variables that no map gives, one each. Returns
+// how many they give; UINT32_MAX: an index is no such variable.
 static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
                                 const bool given[], bool own[])
 {
@@ -13143,8 +13162,8 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks a variable of each index, that with the most values: the index gives it,
-// once the others are known.
+// Marks a variable of each index, that with the most values: the index gives
+// it, once the others are known.
 static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
@@ -13162,8 +13181,9 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
 
 // The variables that no index and no map gives, and how many values they have
 // together; UINT64_MAX: too many.
-static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *term,
-                                const adx_set *s, uint32_t var[], uint32_t *n)
+static uint64_t adx_find_summed(const adx_finding *k,
+                                const adx_tensor_term *term, const adx_set *s,
+                                uint32_t var[], uint32_t *n)
 {
     bool *given = ADX_GET(k->a, s->vars, bool);
     bool *owner = ADX_GET(k->a, s->vars, bool);
@@ -13562,8 +13582,9 @@ static bool adx_is_view(const adx_fusion *f, uint32_t value)
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     const adx_pointwise *p = f->shape[value];
     return p != NULL && p->n == 1 && v->kind == ADX_VALUE_SUM && v->once
-        && v->full && p->piece[0].term->factors == 1
-        && (p->piece[0].term->k == 1 || p->piece[0].term->k == -1) && !f->result[value];
+           && v->full && p->piece[0].term->factors == 1
+           && (p->piece[0].term->k == 1 || p->piece[0].term->k == -1)
+           && !f->result[value];
 }
 
 // Values are looked at in their order: those that one reads before it.
@@ -13878,8 +13899,8 @@ static bool adx_reads_within(const adx_blocking *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note);
 
-// What a value that is computed where it is read reads itself. var: the variable
-// of the reader's set that is the run; UINT32_MAX: none.
+// What a value that is computed where it is read reads itself. var: the
+// variable of the reader's set that is the run; UINT32_MAX: none.
 static bool adx_inlined_within(const adx_blocking *k, adx_access x,
                                const adx_set *s, uint32_t var, bool note)
 {
@@ -13887,7 +13908,8 @@ static bool adx_inlined_within(const adx_blocking *k, adx_access x,
     uint32_t dims = adx_tensor_value_at(k->f->t, x.value)->dims;
     uint32_t width = 1 + dims + ADX_LOOKUPS_MOST;
     uint32_t dim = 0;
-    while (var != UINT32_MAX && dim < dims && !adx_is_row_of(s, x.row + dim, var))
+    while (var != UINT32_MAX && dim < dims
+           && !adx_is_row_of(s, x.row + dim, var))
         dim++;
     bool along = var != UINT32_MAX && dim < dims;
     if (note && along && k->f->fate[x.value] == ADX_FATE_HOSTED)
@@ -14150,8 +14172,8 @@ typedef struct adx_local_number {
     uint32_t number;
 } adx_local_number;
 
-// Variables besides those of loops: numbers that tables give. A value with those
-// that are computed with it has at most twice ADX_LOOKUPS_ALL.
+// Variables besides those of loops: numbers that tables give. A value with
+// those that are computed with it has at most twice ADX_LOOKUPS_ALL.
 #define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
 typedef struct adx_emission {
@@ -14463,7 +14485,8 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
                                   const adx_spot_of *at, adx_access from)
 {
-    adx_number_read x = { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
+    adx_number_read x =
+        { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
     const adx_fusion *f = e->f;
     if (x.index != NULL && adx_is_computed_by(f, from.value, by))
         x.local = adx_local_of(e, from.value, x.index);
@@ -14480,8 +14503,8 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
 }
 
 // k*a*b; k may be 1.
-static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o, uint32_t n,
-                            ad_real k)
+static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
+                               uint32_t n, ad_real k)
 {
     if (k != 1 || n == 0)
         adx_say_literal(&e->text, k);
@@ -14664,8 +14687,8 @@ static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
 
 // "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
 // say so. False: nothing is to be asked.
-static bool adx_say_inside(adx_emission *e, const adx_term_piece *p, uint32_t dims,
-                           const adx_box *region)
+static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
+                           uint32_t dims, const adx_box *region)
 {
     bool any = false;
     for (uint32_t d = 0; region != NULL && d < dims; d++)
@@ -14747,9 +14770,9 @@ static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
 }
 
 // Adds what one piece adds to number v`number`.
-static void adx_say_piece(adx_emission *e, uint32_t value, const adx_term_piece *p,
-                          const int64_t *index, const adx_box *region,
-                          uint32_t number)
+static void adx_say_piece(adx_emission *e, uint32_t value,
+                          const adx_term_piece *p, const int64_t *index,
+                          const adx_box *region, uint32_t number)
 {
     uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
     uint32_t open = e->open;
@@ -14780,8 +14803,8 @@ static bool adx_is_one_product(const adx_emission *e, uint32_t value,
         && (region == NULL || adx_is_inside(region, &p->piece[0].box, v->dims));
 }
 
-// The number of a value at indices that are forms, in a region of them: NULL: in
-// its core. Returns which v it is.
+// The number of a value at indices that are forms, in a region of them: NULL:
+// in its core. Returns which v it is.
 static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
                                const int64_t *index, const adx_box *region)
 {
@@ -14964,8 +14987,8 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
 {
     unsigned long x = l->var;
     if (below && above)
-        ADX_SAY_OPEN(e, "if (x%lu >= %lld && x%lu <= %lld)", x, (long long)l->low,
-                 x, (long long)l->high);
+        ADX_SAY_OPEN(e, "if (x%lu >= %lld && x%lu <= %lld)", x,
+                     (long long)l->low, x, (long long)l->high);
     else if (below)
         ADX_SAY_OPEN(e, "if (x%lu >= %lld)", x, (long long)l->low);
     else if (above)
@@ -15035,8 +15058,8 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
     }
     adx_say_scope(k->e);
     adx_say_bounds(k, l);
-    ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x, x,
-             x, x);
+    ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x,
+                 x, x, x);
 }
 
 // k*x + form = 0
@@ -15057,7 +15080,8 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
     if (!unit)
         ADX_SAY_OPEN(e, "if (rest%lu %% %lld == 0)", x, (long long)l->k);
     if (unit)
-        ADX_SAY_LINE(e, "const long x%lu = %srest%lu;", x, l->k > 0 ? "-" : "", x);
+        ADX_SAY_LINE(e, "const long x%lu = %srest%lu;", x, l->k > 0 ? "-" : "",
+                     x);
     else
         ADX_SAY_LINE(e, "const long x%lu = -(rest%lu / %lld);", x, x,
                  (long long)l->k);
@@ -15142,10 +15166,13 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
     if (c->kind == ADX_ROW_ZERO || c->kind == ADX_ROW_SIGN)
         ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
     else if (bit)
-        ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
-                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
-                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
-                 (unsigned long long)c->bits->n, (unsigned long)table);
+        ADX_SAY_OPEN(
+            e,
+            c->kind == ADX_ROW_BIT
+                ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
+                : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & "
+                  "1))",
+            (unsigned long long)c->bits->n, (unsigned long)table);
     else {
         adx_say_indent(e);
         adx_say(&e->text, "const long at = ");
@@ -15571,9 +15598,9 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
-            ADX_SAY_LINE(e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
-                     (unsigned long long)
-                         adx_tensor_value_at(e->f->t, most)->span);
+            ADX_SAY_LINE(
+                e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+                (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
         picking = most;
         e->picks = e->picks || most != 0;
         adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
@@ -16263,7 +16290,8 @@ static void adx_say_prototype(adx_text *t, const char *name,
             adx_put_text(t, c, 1);
 }
 
-static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part part)
+static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
+                                ad_tensor_part part)
 {
     adx_part_writing w = { .k = k, .t = t, .part = part };
     const adx_tensor_program *p = k->t->program;
@@ -16473,7 +16501,8 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     return found;
 }
 
-// Evaluates by the library from now on. False: it lacks functions, or no memory.
+// Evaluates by the library from now on. False: it lacks functions, or no
+// memory.
 static bool adx_take_code_of(ad_tensor *t, const adx_tensor_file *k,
                              void *library)
 {

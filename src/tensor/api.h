@@ -121,9 +121,9 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
 // the next along index k. (Default: dense, row by row. A range that does not
 // begin with 0 begins at the first number all the same.) Strides of a result
 // must give each of its numbers a place of its own. Those of an input need not
-// (a stride of 0 repeats numbers), but then it has no adjoint: ADREV_ESHAPE where
-// one is wanted. Tangents and adjoints lie as their inputs and results do. Along
-// a relation the entries have one stride.
+// (a stride of 0 repeats numbers), but then it has no adjoint: ADREV_ESHAPE
+// where one is wanted. Tangents and adjoints lie as their inputs and results
+// do. Along a relation the entries have one stride.
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[]);
 
@@ -145,8 +145,9 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
  * that it is not wanted; it is then not computed. Results overlap no argument
  * and no other result. Any number of threads may evaluate t once it is bound.
- * Memory for what is between inputs and results is kept for the next evaluation,
- * for some eight threads, until something is bound anew or t is freed.
+ * Memory for what is between inputs and results is kept for the next
+ * evaluation, for some eight threads, until something is bound anew or t is
+ * freed.
  *
  * If adrev_parallel.h is included before this header where both are
  * implemented, an evaluation runs on the pool of its thread (ad_pool_use), with
@@ -256,11 +257,11 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 #ifdef ADREV_CODE_H
 
-// From now on t is evaluated by machine code, until something is bound anew. The
-// results have the same bits. Where an array of v or w is NULL, and what has no
-// C text (the derivatives of lgamma and tgamma), loops go on to evaluate. The
-// code is kept in the cache of ad_fn_compile, whose comment says how, by the
-// same options.
+// From now on t is evaluated by machine code, until something is bound anew.
+// The results have the same bits. Where an array of v or w is NULL, and what
+// has no C text (the derivatives of lgamma and tgamma), loops go on to
+// evaluate. The code is kept in the cache of ad_fn_compile, whose comment says
+// how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -286,8 +287,8 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //                    double *work);
 //
 // Arrays are those of ad_tensor_eval and its like; but none of v and w may be
-// NULL, unless nothing that is wanted needs it. The functions return 0, or 1: an
-// array that is needed is missing; then nothing has been written.
+// NULL, unless nothing that is wanted needs it. The functions return 0, or 1:
+// an array that is needed is missing; then nothing has been written.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the

@@ -30,8 +30,8 @@ typedef struct adx_tensor_given {
 // Loops and memory, made when the text is bound: tensor/programs.
 typedef struct adx_tensor_program adx_tensor_program;
 
-// A step of a program as machine code: the values, tables of whole numbers, which
-// values are needed, flags for picks, and memory for the sums of a part.
+// A step of a program as machine code: the values, tables of whole numbers,
+// which values are needed, flags for picks, and memory for the sums of a part.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
                                 ad_real *sums);

@@ -110,8 +110,8 @@ static bool adx_reads_within(const adx_blocking *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note);
 
-// What a value that is computed where it is read reads itself. var: the variable
-// of the reader's set that is the run; UINT32_MAX: none.
+// What a value that is computed where it is read reads itself. var: the
+// variable of the reader's set that is the run; UINT32_MAX: none.
 static bool adx_inlined_within(const adx_blocking *k, adx_access x,
                                const adx_set *s, uint32_t var, bool note)
 {
@@ -119,7 +119,8 @@ static bool adx_inlined_within(const adx_blocking *k, adx_access x,
     uint32_t dims = adx_tensor_value_at(k->f->t, x.value)->dims;
     uint32_t width = 1 + dims + ADX_LOOKUPS_MOST;
     uint32_t dim = 0;
-    while (var != UINT32_MAX && dim < dims && !adx_is_row_of(s, x.row + dim, var))
+    while (var != UINT32_MAX && dim < dims
+           && !adx_is_row_of(s, x.row + dim, var))
         dim++;
     bool along = var != UINT32_MAX && dim < dims;
     if (note && along && k->f->fate[x.value] == ADX_FATE_HOSTED)

@@ -77,7 +77,8 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     return found;
 }
 
-// Evaluates by the library from now on. False: it lacks functions, or no memory.
+// Evaluates by the library from now on. False: it lacks functions, or no
+// memory.
 static bool adx_take_code_of(ad_tensor *t, const adx_tensor_file *k,
                              void *library)
 {

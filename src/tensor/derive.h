@@ -56,8 +56,8 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
-// A partial as a value, at the points of a set. That of a quotient is a quotient,
-// 1/y or (x/y)/y, of which the second is to be subtracted.
+// A partial as a value, at the points of a set. That of a quotient is a
+// quotient, 1/y or (x/y)/y, of which the second is to be subtracted.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -110,13 +110,14 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
                              ad_real k)
 {
     adx_set *s = adx_copy_set(of->set);
-    const adx_access moved = {
-        adx_tensor_value_at(t, of->factor[which].value)->tangent, of->factor[which].row
-    };
+    const adx_access moved =
+        { adx_tensor_value_at(t, of->factor[which].value)->tangent,
+            of->factor[which].row };
     if (s == NULL || !adx_restrict(t, &s, moved) || s->empty)
         return;
     uint32_t to = adx_tangent_value(t, value);
-    adx_tensor_term *term = to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
+    adx_tensor_term *term =
+        to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
     for (uint32_t i = 0; i < of->factors; i++)
         adx_add_factor(term, i == which ? moved : of->factor[i]);
     if (term != NULL) {
@@ -130,16 +131,17 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
-        const adx_access moved = {
-            adx_tensor_value_at(t, of.factor[i].value)->tangent, of.factor[i].row
-        };
+        const adx_access moved =
+            { adx_tensor_value_at(t, of.factor[i].value)->tangent,
+                of.factor[i].row };
         adx_set *s = adx_copy_set(of.set);
         if (moved.value == 0
             || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
+        const adx_tensor_partial partial =
+            adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
@@ -154,9 +156,9 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
 {
     for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
         const adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
-        const adx_access moved = {
-            adx_tensor_value_at(t, of.factor[0].value)->tangent, of.factor[0].row
-        };
+        const adx_access moved =
+            { adx_tensor_value_at(t, of.factor[0].value)->tangent,
+                of.factor[0].row };
         uint32_t to = moved.value == 0 ? 0 : adx_tangent_value(t, value);
         if (to == 0)
             continue;
@@ -171,9 +173,9 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// The derivative of a partial by argument `by`, at the points of a set. 0: it is
-// 0 everywhere, or there is no memory. An argument without a partial is a whole
-// number, as that of powi, and a constant in other partials, too.
+// The derivative of a partial by argument `by`, at the points of a set. 0: it
+// is 0 everywhere, or there is no memory. An argument without a partial is a
+// whole number, as that of powi, and a constant in other partials, too.
 static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
                               const adx_set *s)
 {
@@ -242,7 +244,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
             bool square = adx_is_square(t, &of);
             for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
                 if (adx_tensor_value_at(t, of.factor[j].value)->tangent != 0)
-                    adx_tangent_term(t, value, &of, j, square ? 2 * of.k : of.k);
+                    adx_tangent_term(t, value, &of, j,
+                                     square ? 2 * of.k : of.k);
         }
     uint32_t tangent = adx_tensor_value_at(t, value)->tangent;
     if (tangent != 0) {
@@ -275,8 +278,9 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
                              adx_access above, ad_real k)
 {
     uint32_t to = adx_adjoint_value(t, of->factor[which].value);
-    adx_tensor_term *term = to == 0 ? NULL
-                          : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
+    adx_tensor_term *term =
+        to == 0 ? NULL
+                  : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
     for (uint32_t i = 0; i < of->factors; i++)
         if (i != which)
             adx_add_factor(term, of->factor[i]);
@@ -297,7 +301,8 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        const adx_tensor_partial partial = adx_tensor_partial_of(t, value, i, s);
+        const adx_tensor_partial partial =
+            adx_tensor_partial_of(t, value, i, s);
         uint32_t to = adx_adjoint_value(t, of->factor[i].value);
         adx_tensor_term *term = to == 0 ? NULL
             : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
@@ -351,7 +356,8 @@ static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
     const adx_access w = { weight, 0 };
     uint32_t to = adx_adjoint_value(t, out);
-    adx_set *s = to == 0 ? NULL : adx_all_indices(t, adx_tensor_value_at(t, out));
+    adx_set *s =
+        to == 0 ? NULL : adx_all_indices(t, adx_tensor_value_at(t, out));
     if (s != NULL && !s->empty)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, 1), w);
 }

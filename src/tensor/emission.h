@@ -52,8 +52,8 @@ typedef struct adx_local_number {
     uint32_t number;
 } adx_local_number;
 
-// Variables besides those of loops: numbers that tables give. A value with those
-// that are computed with it has at most twice ADX_LOOKUPS_ALL.
+// Variables besides those of loops: numbers that tables give. A value with
+// those that are computed with it has at most twice ADX_LOOKUPS_ALL.
 #define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
 typedef struct adx_emission {

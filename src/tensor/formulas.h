@@ -161,8 +161,8 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// Whether two sets have the same form in rows of theirs. Variables that only one
-// of them has are in none.
+// Whether two sets have the same form in rows of theirs. Variables that only
+// one of them has are in none.
 static bool adx_is_same_form(const adx_set *one, uint32_t r, const adx_set *two,
                              uint32_t q)
 {
@@ -221,8 +221,8 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
     return all;
 }
 
-// A product of expressions as a value; fixed: without a derivative. *all: whether
-// it is written at all points of its set; may be NULL.
+// A product of expressions as a value; fixed: without a derivative. *all:
+// whether it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
                                 bool fixed, bool *all)
@@ -496,7 +496,8 @@ static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
         for (uint32_t i = 0; i < n->count && plain; i++) {
             const adx_affine *f = &tree->form[tree->list[n->first + i]];
             for (uint32_t m = 0; m < f->count; m++)
-                plain = plain && tree->multiple[f->first + m].kind != ADX_OF_MAP;
+                plain =
+                    plain && tree->multiple[f->first + m].kind != ADX_OF_MAP;
         }
     }
     for (uint32_t c = n->child; c != 0 && plain; c = adx_node_of(k, c)->next)
@@ -504,10 +505,11 @@ static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
     return plain;
 }
 
-// What a product of these factors depends on. False: it is not plain, or has too
-// many factors or variables.
+// What a product of these factors depends on. False: it is not plain, or has
+// too many factors or variables.
 static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
-                           const uint32_t node[], uint32_t nodes, adx_product_path *p)
+                           const uint32_t node[], uint32_t nodes,
+                           adx_product_path *p)
 {
     bool plain = !k->t->options.as_written && nodes > 1
               && nodes <= ADX_PATH_MOST && !s->empty && s->vars <= 64
@@ -573,8 +575,8 @@ static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
 
-// The terms of a subset into a value: a sum of one factor, or the product of two
-// subsets.
+// The terms of a subset into a value: a sum of one factor, or the product of
+// two subsets.
 static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
                          adx_access one, adx_access other, ad_real times)
 {
@@ -649,8 +651,8 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
 }
 
 // A product without a quotient. If one factor is 0 at some points, the parts
-// before it need not be computed there: so all are made again, for fewer points.
-// (What was made first is needed by nobody.)
+// before it need not be computed there: so all are made again, for fewer
+// points. (What was made first is needed by nobody.)
 static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times)
@@ -680,8 +682,8 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         adx_add_factor(term, factor[i]);
 }
 
-// A quotient: a product divided by another. Where the numerator is 0 for want of
-// being written, there is no division.
+// A quotient: a product divided by another. Where the numerator is 0 for want
+// of being written, there is no division.
 static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
                                     const adx_product_list *p, ad_real *times)
 {
@@ -844,7 +846,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
         adx_access x = adx_argument_of(k, c, n->child);
         adx_simplify_set(c);
         if (adx_lowered(k))
-            adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1), x);
+            adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1),
+                           x);
     }
     adx_forget_indices(k, n->first, n->count);
 }
@@ -905,7 +908,8 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         adx_tensor_value *v = &k->t->program->value[to.value];
         v->kind = ADX_VALUE_ROW;
         v->op = ADREV_OP_div;
-        adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
+        adx_tensor_term *term =
+            adx_new_tensor_term(k->t, to.value, s, to.out, 1);
         adx_add_factor(term, one);
         adx_add_factor(term, all);
     }

@@ -234,8 +234,9 @@ static bool adx_is_view(const adx_fusion *f, uint32_t value)
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     const adx_pointwise *p = f->shape[value];
     return p != NULL && p->n == 1 && v->kind == ADX_VALUE_SUM && v->once
-        && v->full && p->piece[0].term->factors == 1
-        && (p->piece[0].term->k == 1 || p->piece[0].term->k == -1) && !f->result[value];
+           && v->full && p->piece[0].term->factors == 1
+           && (p->piece[0].term->k == 1 || p->piece[0].term->k == -1)
+           && !f->result[value];
 }
 
 // Values are looked at in their order: those that one reads before it.

@@ -23,8 +23,8 @@
 #endif
 #define ADX_LOOKED_UP_MOST 8
 
-// A form along the strip: `rest` at its variable's value 0, and so much more for
-// each step of it, and for what maps give.
+// A form along the strip: `rest` at its variable's value 0, and so much more
+// for each step of it, and for what maps give.
 typedef struct adx_gather_form {
     adx_sparse_form rest;
     int64_t step;
@@ -33,7 +33,8 @@ typedef struct adx_gather_form {
     int64_t *k;
 } adx_gather_form;
 
-// Of x = sign*(table[argument] - c) forms have sign and c in their own constants.
+// Of x = sign*(table[argument] - c) forms have sign and c in their own
+// constants.
 typedef struct adx_map_asked {
     uint32_t var;
     const adx_int_table *table;
@@ -54,8 +55,8 @@ ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
 
-// Whether a map gives the variable of a level at every point that gets there: no
-// later level has checks, so no other row is about it.
+// Whether a map gives the variable of a level at every point that gets there:
+// no later level has checks, so no other row is about it.
 static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
 {
     uint32_t v = 0;
@@ -151,11 +152,9 @@ static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
 
 // The strip that ends a nest of a set: places of what is written, and of n
 // factors. NULL: there is none, or no memory.
-static const adx_gathers *adx_make_gathers(const adx_set *s,
-                                           const adx_nest *nest,
-                                           const adx_sparse_form *out,
-                                           const adx_sparse_form *const factor[],
-                                           uint32_t n)
+static const adx_gathers *adx_make_gathers(
+    const adx_set *s, const adx_nest *nest, const adx_sparse_form *out,
+    const adx_sparse_form *const factor[], uint32_t n)
 {
     adx_gathers *g = ADX_GET(s->arena, 1, adx_gathers);
     uint32_t level = adx_level_of_strip(s, nest);
@@ -190,7 +189,8 @@ typedef struct adx_gathering {
 } adx_gathering;
 
 // Whether the places of a form are as far apart everywhere.
-static bool adx_has_even_places(const adx_gathering *s, const adx_gather_form *f)
+static bool adx_has_even_places(const adx_gathering *s,
+                                const adx_gather_form *f)
 {
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }

@@ -49,8 +49,8 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
 {
     unsigned long x = l->var;
     if (below && above)
-        ADX_SAY_OPEN(e, "if (x%lu >= %lld && x%lu <= %lld)", x, (long long)l->low,
-                 x, (long long)l->high);
+        ADX_SAY_OPEN(e, "if (x%lu >= %lld && x%lu <= %lld)", x,
+                     (long long)l->low, x, (long long)l->high);
     else if (below)
         ADX_SAY_OPEN(e, "if (x%lu >= %lld)", x, (long long)l->low);
     else if (above)
@@ -120,8 +120,8 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
     }
     adx_say_scope(k->e);
     adx_say_bounds(k, l);
-    ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x, x,
-             x, x);
+    ADX_SAY_OPEN(k->e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x, x,
+                 x, x, x);
 }
 
 // k*x + form = 0
@@ -142,7 +142,8 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
     if (!unit)
         ADX_SAY_OPEN(e, "if (rest%lu %% %lld == 0)", x, (long long)l->k);
     if (unit)
-        ADX_SAY_LINE(e, "const long x%lu = %srest%lu;", x, l->k > 0 ? "-" : "", x);
+        ADX_SAY_LINE(e, "const long x%lu = %srest%lu;", x, l->k > 0 ? "-" : "",
+                     x);
     else
         ADX_SAY_LINE(e, "const long x%lu = -(rest%lu / %lld);", x, x,
                  (long long)l->k);
@@ -227,10 +228,13 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
     if (c->kind == ADX_ROW_ZERO || c->kind == ADX_ROW_SIGN)
         ADX_SAY_OPEN(e, "if (is %s 0)", c->kind == ADX_ROW_ZERO ? "==" : ">=");
     else if (bit)
-        ADX_SAY_OPEN(e, c->kind == ADX_ROW_BIT
-                 ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
-                 : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & 1))",
-                 (unsigned long long)c->bits->n, (unsigned long)table);
+        ADX_SAY_OPEN(
+            e,
+            c->kind == ADX_ROW_BIT
+                ? "if (is >= 0 && is < %llu && (t%lu[is / 64] >> is %% 64 & 1))"
+                : "if (is < 0 || is >= %llu || !(t%lu[is / 64] >> is %% 64 & "
+                  "1))",
+            (unsigned long long)c->bits->n, (unsigned long)table);
     else {
         adx_say_indent(e);
         adx_say(&e->text, "const long at = ");

@@ -303,8 +303,9 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
 }
 
 // m x n numbers of C, and k of the sum.
-static void adx_run_panels(const adx_matrix_product *p, const adx_matrix_side *a,
-                         const adx_matrix_side *b, int64_t k, ad_real *c)
+static void adx_run_panels(const adx_matrix_product *p,
+                           const adx_matrix_side *a, const adx_matrix_side *b,
+                           int64_t k, ad_real *c)
 {
     for (int64_t j = 0; j < b->count; j += ADX_TILE_N)
         for (int64_t i = 0; i < a->count; i += ADX_TILE_M) {

@@ -33,8 +33,8 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 }
 
 // The form without variable v, UINT32_MAX: with all. False: no memory.
-static bool adx_make_sparse_form(const adx_set *s, const int64_t form[], uint32_t v,
-                            adx_sparse_form *to)
+static bool adx_make_sparse_form(const adx_set *s, const int64_t form[],
+                                 uint32_t v, adx_sparse_form *to)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->vars; i++)
@@ -284,11 +284,11 @@ static bool adx_place_row(adx_ordering *k, uint32_t r)
     to->table = s->row[r].table;
     to->bits = s->row[r].bits;
     to->k = bound ? adx_form_of(s, r)[1 + l->var] : 0;
-    return adx_make_sparse_form(s, adx_form_of(s, r), bound ? l->var : UINT32_MAX,
-                           &to->form)
-        && (to->kind != ADX_ROW_VALUE
-            || adx_make_sparse_form(s, adx_form_of(s, s->row[r].at), UINT32_MAX,
-                               &to->argument));
+    return adx_make_sparse_form(s, adx_form_of(s, r),
+                                bound ? l->var : UINT32_MAX, &to->form)
+           && (to->kind != ADX_ROW_VALUE
+               || adx_make_sparse_form(s, adx_form_of(s, s->row[r].at),
+                                       UINT32_MAX, &to->argument));
 }
 
 static bool adx_place_rows(adx_ordering *k)
@@ -337,9 +337,9 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
 }
 
 // Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the order
-// of their variables. stride [vars]: how far apart in memory what is read and
-// written lies along each variable; may be NULL. NULL: no memory.
+// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
+// order of their variables. stride [vars]: how far apart in memory what is read
+// and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {

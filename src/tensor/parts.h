@@ -53,8 +53,8 @@ typedef enum adx_cut_kind {
     ADX_CUT_RESULTS, ADX_CUT_POINTS, ADX_CUT_SUMS
 } adx_cut_kind;
 
-// The points of a term, sorted by parts: the values of the variables of the first
-// levels. The points of a part keep their order.
+// The points of a term, sorted by parts: the values of the variables of the
+// first levels. The points of a part keep their order.
 typedef struct adx_part_list {
     const adx_set *set;
     const adx_nest *nest;
@@ -188,7 +188,8 @@ static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
     return term->most == 0;
 }
 
-// Whether the variable that decides a form has a range; of several, the last one.
+// Whether the variable that decides a form has a range; of several, the last
+// one.
 static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
 {
     uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
@@ -322,8 +323,8 @@ static uint32_t adx_long_level(const adx_nest *nest)
     return best;
 }
 
-// Cuts a term along the variable of one level. Returns into how many parts of so
-// many points, at least 1. 0: no memory.
+// Cuts a term along the variable of one level. Returns into how many parts of
+// so many points, at least 1. 0: no memory.
 static uint32_t adx_cut_points(const adx_set *s, const adx_nest *nest,
                                uint64_t least, adx_term_cut *c)
 {

@@ -117,7 +117,8 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
                                   const adx_spot_of *at, adx_access from)
 {
-    adx_number_read x = { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
+    adx_number_read x =
+        { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
     const adx_fusion *f = e->f;
     if (x.index != NULL && adx_is_computed_by(f, from.value, by))
         x.local = adx_local_of(e, from.value, x.index);
@@ -134,8 +135,8 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
 }
 
 // k*a*b; k may be 1.
-static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o, uint32_t n,
-                            ad_real k)
+static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
+                               uint32_t n, ad_real k)
 {
     if (k != 1 || n == 0)
         adx_say_literal(&e->text, k);
@@ -318,8 +319,8 @@ static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
 
 // "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
 // say so. False: nothing is to be asked.
-static bool adx_say_inside(adx_emission *e, const adx_term_piece *p, uint32_t dims,
-                           const adx_box *region)
+static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
+                           uint32_t dims, const adx_box *region)
 {
     bool any = false;
     for (uint32_t d = 0; region != NULL && d < dims; d++)
@@ -401,9 +402,9 @@ static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
 }
 
 // Adds what one piece adds to number v`number`.
-static void adx_say_piece(adx_emission *e, uint32_t value, const adx_term_piece *p,
-                          const int64_t *index, const adx_box *region,
-                          uint32_t number)
+static void adx_say_piece(adx_emission *e, uint32_t value,
+                          const adx_term_piece *p, const int64_t *index,
+                          const adx_box *region, uint32_t number)
 {
     uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
     uint32_t open = e->open;
@@ -434,8 +435,8 @@ static bool adx_is_one_product(const adx_emission *e, uint32_t value,
         && (region == NULL || adx_is_inside(region, &p->piece[0].box, v->dims));
 }
 
-// The number of a value at indices that are forms, in a region of them: NULL: in
-// its core. Returns which v it is.
+// The number of a value at indices that are forms, in a region of them: NULL:
+// in its core. Returns which v it is.
 static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
                                const int64_t *index, const adx_box *region)
 {

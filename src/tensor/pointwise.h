@@ -110,8 +110,8 @@ typedef struct adx_finding {
     uint32_t lookups;           // of all pieces
 } adx_finding;
 
-// Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of the
-// variable.
+// Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of
+// the variable.
 static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
                           uint32_t v, const int64_t row[])
 {
@@ -124,8 +124,8 @@ static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
     p->box.high[d] = one < other ? other : one;
 }
 
-// The indices of a piece give variables that no map gives, one each. Returns how
-// many they give; UINT32_MAX: an index is no such variable.
+// The indices of a piece give variables that no map gives, one each. Returns
+// how many they give; UINT32_MAX: an index is no such variable.
 static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
                                 const bool given[], bool own[])
 {
@@ -223,8 +223,8 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks a variable of each index, that with the most values: the index gives it,
-// once the others are known.
+// Marks a variable of each index, that with the most values: the index gives
+// it, once the others are known.
 static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
@@ -242,8 +242,9 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
 
 // The variables that no index and no map gives, and how many values they have
 // together; UINT64_MAX: too many.
-static uint64_t adx_find_summed(const adx_finding *k, const adx_tensor_term *term,
-                                const adx_set *s, uint32_t var[], uint32_t *n)
+static uint64_t adx_find_summed(const adx_finding *k,
+                                const adx_tensor_term *term, const adx_set *s,
+                                uint32_t var[], uint32_t *n)
 {
     bool *given = ADX_GET(k->a, s->vars, bool);
     bool *owner = ADX_GET(k->a, s->vars, bool);

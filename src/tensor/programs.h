@@ -197,7 +197,8 @@ static void adx_finish_value(ad_tensor *t, uint32_t value)
 }
 
 static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
-                                     const adx_set *set, uint32_t out, ad_real k)
+                                            const adx_set *set, uint32_t out,
+                                            ad_real k)
 {
     adx_tensor_value *v = &t->program->value[value];
     if (v->terms == v->room) {
@@ -230,8 +231,8 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 /* --- where numbers are --------------------------------------------------- */
 
 // The form of a number's place: by strides in memory, or else among `size`.
-static void adx_place_form(const adx_set *s, const adx_tensor_value *v, uint32_t row,
-                           bool memory, int64_t form[])
+static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
+                           uint32_t row, bool memory, int64_t form[])
 {
     int64_t step = 1;
     memset(form, 0, s->width * sizeof *form);
@@ -283,7 +284,8 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 // Whether one term writes all numbers: without the variables that are summed
 // its set is a box, as large as the value.
-static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *term)
+static bool adx_term_is_full(const adx_tensor_value *v,
+                             const adx_tensor_term *term)
 {
     adx_set *s = adx_copy_set(term->set);
     if (s == NULL)

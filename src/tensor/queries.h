@@ -319,7 +319,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
     ad_status status = t->arena.status;
     if (status != ADREV_OK) {
         if (status == ADREV_ELIMIT && error != NULL)
-            adx_explain_text(error, "too large: an array, or the points at which "
+            adx_explain_text(error,
+                             "too large: an array, or the points at which "
                              "a condition is true, have more numbers than can "
                              "be counted");
         else if (status != ADREV_ESHAPE && error != NULL)
@@ -498,8 +499,8 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
 }
 
 // What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where the
-// system gives and takes back its 260 MB each time.)
+// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
+// the system gives and takes back its 260 MB each time.)
 static size_t adx_spare_of_thread(void)
 {
     char here;

@@ -55,8 +55,8 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
     for (uint32_t i = 0; i <= term->factors; i++) {
         const adx_access to = i == 0 ? (adx_access){ value, term->out }
                                      : term->factor[i - 1];
-        adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row, true,
-                       form);
+        adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row,
+                       true, form);
         int64_t step = form[1 + var];
         score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
         *far = adx_whole_add(&t->arena, *far, step < 0 ? -1 : 1, step);
@@ -198,7 +198,8 @@ static void adx_prepare_program(ad_tensor *t)
             adx_tensor_term *term = &v->term[j];
             for (uint32_t f = 0; all && f < term->factors; f++)
                 if (!adx_all_written(t, term->factor[f].value))
-                    adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
+                    adx_tensor_value_at(t, term->factor[f].value)->cleared =
+                        true;
             term->loop = adx_make_loop(t, p->order[i], term);
             if (term->loop == NULL)
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
@@ -675,8 +676,8 @@ static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
                                        - l->start[e->index]));
 }
 
-// Whether a term, or its part, ends in strips with maps: no part cuts what comes
-// behind the strip, and a list has all points of one strip.
+// Whether a term, or its part, ends in strips with maps: no part cuts what
+// comes behind the strip, and a list has all points of one strip.
 static bool adx_has_gathers(const adx_evaluating *e,
                             const adx_tensor_term *term)
 {

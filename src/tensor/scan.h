@@ -56,7 +56,8 @@ static void adx_stop(adx_parser *p, ad_status status)
 }
 
 // The text is wrong at `at`: the first time, that is the error.
-ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at, const char *format, ...)
+ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
+                                  const char *format, ...)
 {
     if (p->status == ADREV_OK) {
         va_list args;
@@ -73,8 +74,8 @@ static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
 }
 
-// What should stand before the word at hand is missing. At the end of a line the
-// place is that end.
+// What should stand before the word at hand is missing. At the end of a line
+// the place is that end.
 static void adx_say_missing(adx_parser *p, const char *what)
 {
     if (p->kind == ADX_WORD_END || adx_ends_line(p, p->behind, p->spot.at))

@@ -603,7 +603,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 // Fourier and Motzkin: each bound from below with each from above, of the first
 // `rows`, while there are fewer than `most`.
-static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows, uint32_t most)
+static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
+                            uint32_t most)
 {
     for (uint32_t i = 0; i < rows; i++)
         for (uint32_t j = 0; j < rows && s->rows < most; j++)

@@ -62,8 +62,8 @@ static void adx_split_form(adx_lowering *k, const adx_set *s,
         adx_add_set_piece(k, to, adx_with_row(k, s, n->of, ADX_ROW_ZERO, 1, 0));
     else
         for (int64_t sign = -1; sign <= 1; sign += 2)
-            adx_add_set_piece(k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign,
-                                              -1));
+            adx_add_set_piece(
+                k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign, -1));
 }
 
 // Where all of the children from `node` on are true.
@@ -247,8 +247,8 @@ static bool adx_is_entry_at(adx_lowering *k, const adx_tensor_node *n,
 static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[]);
 
 // Whether a condition is true for some values of the indices from `index` on.
-static bool adx_is_true_for_some(adx_lowering *k, uint32_t index, uint32_t count,
-                                 uint32_t node, int64_t value[])
+static bool adx_is_true_for_some(adx_lowering *k, uint32_t index,
+                                 uint32_t count, uint32_t node, int64_t value[])
 {
     int64_t from = 0;
     int64_t to = 0;

@@ -341,9 +341,9 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
-            ADX_SAY_LINE(e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
-                     (unsigned long long)
-                         adx_tensor_value_at(e->f->t, most)->span);
+            ADX_SAY_LINE(
+                e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+                (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
         picking = most;
         e->picks = e->picks || most != 0;
         adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);

@@ -221,8 +221,8 @@ static bool adx_are_like(const adx_tree *tree, const adx_multiple *x,
             || adx_same_form(tree, x->argument, y->argument));
 }
 
-// Whether two forms are the same, in whatever order their terms are. (Where maps
-// are nested, hashes keep this from looking at all pairs of terms.)
+// Whether two forms are the same, in whatever order their terms are. (Where
+// maps are nested, hashes keep this from looking at all pairs of terms.)
 static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
 {
     const adx_affine *a = &tree->form[one];

@@ -607,7 +607,8 @@ static void adx_say_prototype(adx_text *t, const char *name,
             adx_put_text(t, c, 1);
 }
 
-static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t, ad_tensor_part part)
+static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
+                                ad_tensor_part part)
 {
     adx_part_writing w = { .k = k, .t = t, .part = part };
     const adx_tensor_program *p = k->t->program;
