@@ -4,9 +4,10 @@
  * A bound text as a file of C code: a function for each step, and for each part
  * one that calls them.
  *
- *   needs   tape/memory code/api code/text code/write tensor/api tensor/arena
- *           tensor/binding tensor/programs tensor/sharing tensor/derive
- *           tensor/fusion tensor/blocks tensor/emission tensor/steps
+ *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
+ *           tensor/arena tensor/binding tensor/print tensor/programs
+ *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
+ *           tensor/emission tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
  *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
@@ -294,11 +295,33 @@ static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
     adx_say(t, d->n > 0 ? "\n};\n\n" : " 0 };\n\n");
 }
 
+static void adx_put_to_text(const char *text, size_t n, void *user)
+{
+    adx_put_text((adx_text *)user, text, n);
+}
+
+// A comment with the text, as it was understood, and its sizes.
+static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
+{
+    const adx_tree *tree = &k->t->tree;
+    adx_say(t, "/* written by adrev " ADREV_VERSION " from\n\n");
+    adx_print_tree(tree, adx_put_to_text, t);
+    for (uint32_t i = 1; i < tree->size_count; i++) {
+        adx_say(t, i == 1 ? "\nwith " : ", ");
+        adx_put_text(t, tree->text + tree->size[i].at, tree->size[i].length);
+        adx_say(t, " = %lld", (long long)k->t->given.size[i]);
+    }
+    adx_say(t, " */\n\n");
+}
+
 // What stands before the functions of the steps, and these.
 static void adx_say_steps(adx_tensor_file *k, adx_text *t)
 {
     const ad_c_options *o = k->options;
-    adx_say(t, "/* written by adrev " ADREV_VERSION " */\n\n");
+    if (k->loaded)
+        adx_say(t, "/* written by adrev " ADREV_VERSION " */\n\n");
+    else
+        adx_say_origin(k, t);
     if (o->header != NULL)
         adx_say(t, "#include \"%s\"\n", o->header);
     adx_say(t, "#include <math.h>\n\n");
