@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: formulas recorded
+// tags: slow formulas recorded
 // flags: -pthread -DADREV_TRACE=1
 // needs: xxhash.h
 /* call.c - texts as statements of a recording: ad_tensor_call, A25.

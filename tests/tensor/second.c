@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: formulas recorded
+// tags: slow formulas recorded
 // needs: xxhash.h
 /* second.c - second derivatives of formulas with each row of the table.
  *
