@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: formulas
+// tags: slow formulas
 /* oracle.c - the oracle of the tensor programs tested itself: programs whose
  * values, gradients and operations are known, as trees; their text; and that
  * directions and gradients agree on random programs.                        */
