@@ -608,7 +608,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  * frac         x without its whole part, as modf has it: with the sign of x,
  *              and 0 if x is infinite
  * exp_share    how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
- *              infinities
+ *              infinities. exp would magnify the rounding error `low` of x - y
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -757,8 +757,13 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
         return x - x == 0 ? adm_copysign(x - adm_trunc(x), x)               \
              : x != x ? x : adm_copysign(0, x); )                           \
     PARTIAL( exp_share, 2,                                                  \
-        adx_sigmoid_dx(x - y), -adx_sigmoid_dx(x - y), 0,                   \
-        return x == y ? 1 / (ad_real)2 : adx_sigmoid(x - y); )
+        v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
+        ad_real d = x - y;                                                  \
+        ad_real back = d - x;                                               \
+        ad_real low = x - (d - back) - (y + back);                          \
+        ad_real v = adx_sigmoid(d);                                         \
+        return x == y ? 1 / (ad_real)2                                      \
+             : low - low == 0 ? v + v * (1 - v) * low : v; )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -848,7 +853,7 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
     ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
     ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    0,5, .2,9, 0,0 ) \
     ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,9, 0,0 ) \
-    ROW( yn,       2, adx_yn(x, y),             0,                        adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, .5,9, 0,0 )
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, .5,9, 0,0 )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
@@ -942,6 +947,35 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
     ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
     ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
     ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
+    ROW( lgamma,   0,       0,     0,   -ADX_INF,                0,                      0,   0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  0,       0,     0,   ADX_INF,                 0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  -1,      0,     0,   ADX_INF,                 0,                      0,   0, "pole: the same sign on both sides" )    \
+    ROW( digamma,  ADX_INF, 0,     0,   0,                       0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  1e300,   0,     0,   1e-300,                  0,                      0,   2, "1/x" )                                  \
+    ROW( polygamma, 1,      -1,    0,   0,                       ADX_NAN,                0,   0, "pole: both signs occur" )               \
+    ROW( polygamma, 2,      0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( polygamma, 0,      1,     0,   0,                       1.6449340668482264,     0,   4, "order 0 is digamma" )                   \
+    ROW( polygamma, 1,      ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
+    ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
+    ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
+    ROW( jn,       2,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       3,       1e-100, 0,  0,                       6.25e-202,              0,   2, "x^2/16" )                               \
+    ROW( yn,       0,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       1,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       -1,      0,     0,   0,                       -ADX_INF,               0,   0, "true limit: minus order 1" )            \
+    ROW( yn,       0,       1e-100, 0,  0,                       6.3661977236758134e99,  0,   2, "2/(pi x)" )                             \
+    ROW( yn,       1,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( yn,       0,       -1,    0,   0,                       ADX_NAN,                0,   0, "no real value there" )                  \
+    ROW( exp10,    -400,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
+    ROW( exp10,    2,       0,     0,   230.25850929940457,      0,                      0,   2, "the value is 100" )                     \
+    ROW( frac,     ADX_INF, 0,     0,   1,                       0,                      0,   0, "of an infinity 0 is left" )             \
+    ROW( frac,     -2,      0,     0,   1,                       0,                      0,   0, "a jump: as beside it" )                 \
+    ROW( log_add_exp, 0,    0,     0,   0.5,                     0.5,                    0,   0, "tie" )                                  \
+    ROW( log_add_exp, ADX_INF, ADX_INF, 0, 0.5,                  0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( log_add_exp, -ADX_INF, 1, 0,   0,                       1,                      0,   0, "true limit" )                           \
+    ROW( log_add_exp, 40,   0,     0,   1,                       4.248354255291589e-18,  0,   3, "1 - d/dx would be 0" )                  \
+    ROW( log_add_exp, 1e308, -1e308, 0, 1,                       0,                      0,   0, "x - y overflows" )                      \
     ROW( fmod,     7,       2,     0,   1,                       -3,                     0,   0, "minus the quotient" )                   \
     ROW( remainder, 1.7e308, 1e308, 0,  1,                       -2,                     0,   0, "v - x would overflow" )                 \
     ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
@@ -983,7 +1017,20 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
     ROW( erf,      1.7e308, 0,          0,                       0,                      0,      0, "2 x overflows" )                     \
     ROW( erf,      ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( lgamma,   -1e10 - 0.5, 0,      9.8696044009893586,      0,                      0,      3, "reflected" )                         \
-    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )
+    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( lgamma,   0,       0,          ADX_INF,                 0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  0,       0,          -ADX_INF,                0,                      0,      0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  1e-50,   0,          -2e150,                  0,                      0,      4, "-2/x^3" )                            \
+    ROW( polygamma, 2,      ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( jn,       0,       0,          0,                       0,                      -0.5,   0, "its largest value" )                 \
+    ROW( jn,       2,       0,          0,                       0,                      0.25,   0, "x^2/8" )                             \
+    ROW( jn,       1,       ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( yn,       0,       0,          0,                       0,                      -ADX_INF, 0, "true limit" )                      \
+    ROW( yn,       0,       1e-100,     0,                       0,                      -6.3661977236758134e199, 2, "-2/(pi x^2)" )      \
+    ROW( exp10,    0,       0,          5.3018981104783981,      0,                      0,      2, "log(10)^2" )                         \
+    ROW( log_add_exp, 0,    0,          0.25,                    -0.25,                  0.25,   0, "tie" )                               \
+    ROW( log_add_exp, ADX_INF, 1,       0,                       0,                      0,      0, "true limits" )
 // clang-format on
 
 /* --- what is made from the rows here ------------------------------------- */
@@ -6637,7 +6684,7 @@ ADX_API const char *ad_version(void) { return ADREV_VERSION; }
 // clang-format on
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
-    ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
 #define ADX_DEFINE_PART(name, parameters, ...)                              \
     static ad_real adx_##name parameters { __VA_ARGS__ }
 ADX_LONG(ADX_DEFINE, ADX_DEFINE_PART)
@@ -6647,7 +6694,8 @@ ADX_LONG(ADX_DEFINE, ADX_DEFINE_PART)
 /* --- Bessel functions -------------------------------------------------------
  * Those of the C library, in double, which strict C11 does not declare. Of
  * order 0 and 1 they are its j0, j1, y0 and y1. An order beyond a million gives
- * NaN: the recurrences of some libraries take as many steps.                 */
+ * NaN: the recurrences of some libraries take as many steps. So does yn of a
+ * negative number, where POSIX allows -HUGE_VAL, too.                        */
 
 #ifdef ADREV_NO_BESSEL
 #define ADX_BESSEL(name) return (double)NAN + n + x;
@@ -6669,10 +6717,10 @@ static double adx_libm_yn(int n, double x) { ADX_BESSEL(yn) }
         return adm_fabs(n) <= 1000000 && n == adm_floor(n)                  \
              ? (ad_real)adx_libm_jn((int)n, (double)x) : (ad_real)NAN; )    \
     ROW( yn, (ad_real n, ad_real x),                                        \
-        return adm_fabs(n) <= 1000000 && n == adm_floor(n)                  \
+        return adm_fabs(n) <= 1000000 && n == adm_floor(n) && x >= 0        \
              ? (ad_real)adx_libm_yn((int)n, (double)x) : (ad_real)NAN; )
 #define ADX_DEFINE(name, parameters, ...)                                   \
-    ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
 ADX_BESSELS(ADX_DEFINE)
 #undef ADX_DEFINE
 

@@ -148,7 +148,7 @@
 // clang-format on
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
-    ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
 #define ADX_DEFINE_PART(name, parameters, ...)                              \
     static ad_real adx_##name parameters { __VA_ARGS__ }
 ADX_LONG(ADX_DEFINE, ADX_DEFINE_PART)
@@ -158,7 +158,8 @@ ADX_LONG(ADX_DEFINE, ADX_DEFINE_PART)
 /* --- Bessel functions -------------------------------------------------------
  * Those of the C library, in double, which strict C11 does not declare. Of
  * order 0 and 1 they are its j0, j1, y0 and y1. An order beyond a million gives
- * NaN: the recurrences of some libraries take as many steps.                 */
+ * NaN: the recurrences of some libraries take as many steps. So does yn of a
+ * negative number, where POSIX allows -HUGE_VAL, too.                        */
 
 #ifdef ADREV_NO_BESSEL
 #define ADX_BESSEL(name) return (double)NAN + n + x;
@@ -180,9 +181,9 @@ static double adx_libm_yn(int n, double x) { ADX_BESSEL(yn) }
         return adm_fabs(n) <= 1000000 && n == adm_floor(n)                  \
              ? (ad_real)adx_libm_jn((int)n, (double)x) : (ad_real)NAN; )    \
     ROW( yn, (ad_real n, ad_real x),                                        \
-        return adm_fabs(n) <= 1000000 && n == adm_floor(n)                  \
+        return adm_fabs(n) <= 1000000 && n == adm_floor(n) && x >= 0        \
              ? (ad_real)adx_libm_yn((int)n, (double)x) : (ad_real)NAN; )
 #define ADX_DEFINE(name, parameters, ...)                                   \
-    ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
 ADX_BESSELS(ADX_DEFINE)
 #undef ADX_DEFINE

@@ -66,6 +66,7 @@ enum { BIG = 9, CHAIN = 120, ALL = 1023, MODES = 10, SPARSE = 7,
 
 #define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
+#define FRONT_order(name, x, y, z)   ad_##name((int)p[0], y)
 
 #define DEFINE(name, n, ...)                                                \
     static void row_##name(const ad_rev *x, ad_rev *y, void *ctx)           \
@@ -905,8 +906,7 @@ static void emit_rows(void)
                                                          + 0.05 * k));
             }
         snprintf(name, sizeof name, "row_%s", info->name);
-        bool refusing = op == ADREV_OP_lgamma || op == ADREV_OP_tgamma;
-        emit(name, rows[op], xs, 3, 1, xs, 3, ALL, 0, false, refusing);
+        emit(name, rows[op], xs, 3, 1, xs, 3, ALL, 0, false, false);
     }
 }
 

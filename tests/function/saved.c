@@ -153,6 +153,7 @@ static void kinds(const ad_rev *x, ad_rev *y, void *ctx)
 // Every row of the operator table.
 #define FRONT_select(name, x, y, z)  ad_select(ad_value(x) > 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, 3)
+#define FRONT_order(name, x, y, z)   ad_##name(3, y)
 static void rows(const ad_rev *x, ad_rev *y, void *ctx)
 {
     int i = 0;
