@@ -845,15 +845,15 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
     ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
     ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
     ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
-    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       -3,3, -3,3, 0,0 ) \
+    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0 ) \
     ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
     ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
     ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    0,5, .2,9, 0,0 ) \
-    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,9, 0,0 ) \
-    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, .5,9, 0,0 )
+    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
+    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */

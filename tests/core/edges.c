@@ -451,7 +451,7 @@ enum scale { NONE, ONE, VALUE };
     ROW( tgamma,    gamma_far,       8,    0,   0,         NONE,   "<math.h> is off by 4" )         \
     ROW( tgamma,    gamma_negative,  14,   0,   0,         VALUE,  "zeros between the poles" )      \
     ROW( digamma,   gamma_large,     4,    0,   0,         NONE,   "a series" )                     \
-    ROW( digamma,   gamma_middle,    4,    0,   0,         NONE,   "a recurrence" )                 \
+    ROW( digamma,   gamma_middle,    5,    0,   0,         NONE,   "a recurrence" )                 \
     ROW( digamma,   gamma_negative,  9,    0,   0,         ONE,    "reflected" )                    \
     ROW( polygamma, poly_positive,   0,    9,   0,         NONE,   "a recurrence" )                 \
     ROW( polygamma, poly_negative,   0,    9,   0,         NONE,   "of odd order: no zeros" )       \

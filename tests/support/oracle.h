@@ -170,14 +170,18 @@ static inline int oracle_miller(long double x, int n, long double *j)
     return top;
 }
 
+// Far out and at 0 a limit is asked for; close to 0 the first term of the power
+// series is enough.
 static inline long double oracle_jn(long double order, long double x)
 {
     long double j[ORACLE_ORDERS];
     int n = abs((int)order);
     long double sign = n % 2 != 0 && (order < 0) != (x < 0) ? -1 : 1;
     x = fabsl(x);
-    if (x == 0 || x > 200)      // there a limit is asked for
-        return n == 0 && x == 0 ? 1 : 0;
+    if (x < 1e-20L)
+        return sign * powl(x / 2, n) / tgammal(n + 1.0L);
+    if (!(x < 200))
+        return isnan(x) ? x : 0;
     (void)oracle_miller(x, n, j);
     return sign * j[n];
 }
@@ -188,9 +192,12 @@ static inline long double oracle_yn(long double order, long double x)
     long double j[ORACLE_ORDERS];
     int n = abs((int)order);
     long double sign = n % 2 != 0 && order < 0 ? -1 : 1;
-    if (!(x > 0) || x > 200)
+    if (!(x > 0 && x < 200))
         return x == 0 ? -sign * (long double)INFINITY
              : x > 0 ? 0 : (long double)NAN;
+    if (x < 1e-20L)
+        return n == 0 ? 2 / ORACLE_PI * (logl(x / 2) + euler)
+             : -sign / ORACLE_PI * tgammal(n) * powl(2 / x, n);
     int top = oracle_miller(x, n, j);
     long double low = (logl(x / 2) + euler) * j[0];
     long double high = (logl(x / 2) + euler) * j[1] - j[0] / x;
