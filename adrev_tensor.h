@@ -354,9 +354,8 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 #ifdef ADREV_CODE_H
 
 // From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, and what
-// has no C text (the derivatives of lgamma and tgamma), loops go on to
-// evaluate. The code is kept in the cache of ad_fn_compile, whose comment says
+// The results have the same bits. Where an array of v or w is NULL, loops go on
+// to evaluate. The code is kept in the cache of ad_fn_compile, whose comment says
 // how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the

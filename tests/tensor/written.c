@@ -451,7 +451,7 @@ static void check_refused(void)
 {
     ad_c_options o = { .functions = ADREV_C_HVP };
     ad_tensor *t = simple("in x[n]; out f = sum(i) lgamma(x[i])*x[i];");
-    CHECK(text_of(t, &o) == ADREV_EEXTERNAL, "derivatives of lgamma");
+    CHECK(text_of(t, &o) == ADREV_OK, "derivatives of lgamma");
     o.functions = ADREV_C_JACOBIAN;
     CHECK(text_of(t, &o) == ADREV_ESHAPE, "a Jacobian");
     o.functions = 1u << ADREV_C_COUNT;
