@@ -395,7 +395,6 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
 //                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
-//                (the derivatives of lgamma and tgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);

@@ -126,7 +126,29 @@ static inline long double oracle_digamma(long double x)
     return oracle_digamma_up(1 - x) - ORACLE_PI * cot;
 }
 
-// The derivative of order n of digamma, by the recurrence to 24 + n.
+// The derivative of order n of u = pi cot(pi x): a polynomial in u, p[j] u^j,
+// since u' = -pi^2 - u^2.
+static inline long double oracle_cot(int n, long double x)
+{
+    long double p[40] = { 0, 1 };
+    long double u = ORACLE_PI / tanl(ORACLE_PI * (x - rintl(x)));
+    long double sum = 0;
+    for (int i = 1; i <= n; i++) {
+        long double q[40] = { 0 };
+        for (int j = 1; j <= i; j++) {
+            q[j - 1] -= ORACLE_PI * ORACLE_PI * j * p[j];
+            q[j + 1] -= j * p[j];
+        }
+        for (int j = 0; j <= i + 1; j++)
+            p[j] = q[j];
+    }
+    for (int j = n + 1; j >= 0; j--)
+        sum = sum * u + p[j];
+    return sum;
+}
+
+// The derivative of order n of digamma, by the recurrence to 24 + n; far below
+// 0 it is reflected.
 static inline long double oracle_polygamma(long double n, long double x)
 {
     long double sum = 0;
@@ -135,6 +157,11 @@ static inline long double oracle_polygamma(long double n, long double x)
     if (n == 0)
         return oracle_digamma(x);
     if (x < 0 && x == rintl(x) && !odd)
+        return (long double)NAN;
+    if (x < -1000 && n < 38)
+        return (odd ? -1 : 1) * oracle_polygamma(n, 1 - x)
+             - oracle_cot((int)n, x);
+    if (n < 0 || x < -1000 || isnan(x))
         return (long double)NAN;
     for (; x < ORACLE_FAR + n; x += 1)
         sum += powl(x, -n - 1);
