@@ -8,16 +8,11 @@
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
 #include "check.h"
+#include "tensor_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OK(call)                                                            \
-    do {                                                                    \
-        ad_status ok_status = (call);                                       \
-        CHECK(ok_status == ADREV_OK, #call ": %s", ad_message(ok_status));  \
-    } while (0)
 
 /* --- memory that ends ----------------------------------------------------- */
 
@@ -46,14 +41,6 @@ static void returned(void *block, void *user)
 }
 
 /* --- numbers and matrices ------------------------------------------------- */
-
-static uint64_t state = 1;
-
-static uint64_t drawn(uint64_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % below;
-}
 
 // Numbers whose products and sums are all rounded.
 static ad_real number(void)
@@ -144,7 +131,7 @@ static void compare(const product *p, ad_real factor, const char *name)
 
 /* --- one product ----------------------------------------------------------- */
 
-static ad_tensor *bound(const product *p, const char *text)
+static ad_tensor *bound_product(const product *p, const char *text)
 {
     ad_tensor *t = NULL;
     ad_tensor_error e = { 0 };
@@ -205,7 +192,7 @@ static void run_product(size_t m, size_t k, size_t n, int layouts, bool fused)
     p.C = matrix_of(layouts / LAYOUTS / LAYOUTS % LAYOUTS, m, n);
     const ad_real *x[] = { p.A.first, p.B.first };
     ad_real *y[] = { p.C.first };
-    ad_tensor *t = bound(&p, text);
+    ad_tensor *t = bound_product(&p, text);
     OK(ad_tensor_eval(t, x, y));
     compare(&p, 1, "product");
     run_refusals(&p, t, &r);
@@ -254,7 +241,7 @@ static void run_adjoints(void)
     p.C = matrix_of(ROWS, p.m, p.n);
     matrix G = matrix_of(ROWS, p.m, p.k);
     matrix H = matrix_of(COLUMNS, p.k, p.n);
-    ad_tensor *t = bound(&p, "in A[m,k], B[k,n];"
+    ad_tensor *t = bound_product(&p, "in A[m,k], B[k,n];"
                              "out C[i,j] = sum(l) A[i,l]*B[l,j];");
     const ad_real *x[] = { p.A.first, p.B.first };
     const ad_real *w[] = { p.C.first };
@@ -287,7 +274,7 @@ static void run_constants(void)
             p.A = matrix_of(ROWS, p.m, p.k);
             p.B = matrix_of(SPACED, p.k, p.n);
             p.C = matrix_of(layout, p.m, p.n);
-            ad_tensor *t = bound(&p, "in A[m,k], B[k,n];"
+            ad_tensor *t = bound_product(&p, "in A[m,k], B[k,n];"
                                  "out C[i,j] = sum(l) 0.3*A[i,l]*B[l,j];");
             const ad_real *x[] = { p.A.first, p.B.first };
             ad_real *y[] = { p.C.first };
