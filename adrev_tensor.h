@@ -2736,8 +2736,8 @@ ADX_SELDOM_END
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_is_definition adx_find_given ADX_ROWS_MOST adx_combine_all
- *           adx_project
+ *           adx_is_definition adx_map_vars adx_find_given ADX_ROWS_MOST
+ *           adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3233,39 +3233,56 @@ static bool adx_is_definition(const adx_set *s, uint32_t r, uint32_t *v)
         && adx_extreme(s, argument, true) < t->from + (int64_t)t->n;
 }
 
-// Marks the variables that maps give from others: each row that does so comes
-// after those that give its argument; order [rows] has their numbers. Returns
-// how many there are. Whether they are all conditions, *all says.
-static uint32_t adx_find_given(const adx_set *s, bool given[], uint32_t order[],
-                               bool *all)
+// The variables that maps give from others, and those that nothing gives.
+typedef struct adx_map_vars {
+    bool *given;                // [vars] by a map; NULL: no memory
+    uint32_t *row;              // [rows] by which rows, each after those that
+    uint32_t rows;              // give its argument
+    uint32_t free;              // variables that are left, and not gone
+    bool all;                   // the set has no other condition
+} adx_map_vars;
+
+// Whether no argument of a row is a variable that a map will give.
+static bool adx_knows_argument(const adx_set *s, uint32_t r,
+                               const bool given[])
 {
-    uint32_t n = 0;
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    bool known = true;
+    for (uint32_t q = 0; q < s->rows && known; q++) {
+        uint32_t u = 0;
+        known = !adx_is_definition(s, q, &u) || given[u]
+             || argument[1 + u] == 0;
+    }
+    return known;
+}
+
+static adx_map_vars adx_find_given(const adx_set *s)
+{
+    adx_map_vars to = { ADX_GET(s->arena, s->vars, bool),
+                        ADX_GET(s->arena, s->rows, uint32_t), 0, 0, false };
     uint32_t conditions = 0;
     uint32_t before = UINT32_MAX;
-    for (uint32_t v = 0; v < s->vars; v++)
-        given[v] = false;
-    for (uint32_t r = 0; r < s->rows; r++)
-        conditions += s->row[r].kind > ADX_ROW_FORM;
-    while (n != before) {
-        before = n;
+    if (to.row == NULL)
+        to.given = NULL;
+    if (to.given == NULL)
+        return to;
+    while (to.rows != before) {
+        before = to.rows;
         for (uint32_t r = 0; r < s->rows; r++) {
             uint32_t v = 0;
-            if (!adx_is_definition(s, r, &v) || given[v])
+            if (!adx_is_definition(s, r, &v) || to.given[v]
+                || !adx_knows_argument(s, r, to.given))
                 continue;
-            const int64_t *argument = adx_form_of(s, s->row[r].at);
-            bool known = true;
-            for (uint32_t q = 0; q < s->rows && known; q++) {
-                uint32_t u = 0;
-                known = !adx_is_definition(s, q, &u) || given[u]
-                     || argument[1 + u] == 0;
-            }
-            given[v] = known;
-            if (known)
-                order[n++] = r;
+            to.given[v] = true;
+            to.row[to.rows++] = r;
         }
     }
-    *all = n == conditions;
-    return n;
+    for (uint32_t r = 0; r < s->rows; r++)
+        conditions += s->row[r].kind > ADX_ROW_FORM;
+    for (uint32_t v = 0; v < s->vars; v++)
+        to.free += !s->gone[v] && !to.given[v];
+    to.all = to.rows == conditions;
+    return to;
 }
 
 /* --- projections ---------------------------------------------------------
@@ -5610,26 +5627,20 @@ static bool adx_writes_once(const adx_tensor_value *v,
                             const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i] && !given[i];
     for (uint32_t i = 0; i < v->dims; i++) {
         uint32_t count;
         uint32_t var = 0;
         adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1 || given[var];
+        bool again = count != 1 || maps.given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
         own += !again;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // All numbers of another value with the same indices, times k, as a term.
@@ -13022,21 +13033,18 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
 // UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint64_t n = s->empty ? 0 : 1;
-    bool all = false;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars && all; v++)
-        if (!s->gone[v] && !given[v]) {
+    for (uint32_t v = 0; v < s->vars && maps.all; v++)
+        if (!s->gone[v] && !maps.given[v]) {
             uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
             if (n > UINT64_MAX / 2 / extent)
                 return UINT64_MAX;
             n *= extent;
         }
-    return all || s->empty ? n : UINT64_MAX;
+    return maps.all || s->empty ? n : UINT64_MAX;
 }
 
 /* --- pieces -------------------------------------------------------------- */
@@ -13123,24 +13131,18 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
                               const adx_set *s)
 {
     adx_term_piece *p = &k->to->piece[k->to->n];
-    uint32_t live = 0;
-    bool all = false;
     if (k->to->n == ADX_PIECES_WRITTEN)
         return false;
     p->term = term;
     p->set = s;
     p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
     bool *own = ADX_GET(k->a, s->vars, bool);
-    bool *given = ADX_GET(k->a, s->vars, bool);
-    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
-    if (p->form == NULL || own == NULL || given == NULL || order == NULL
+    const adx_map_vars maps = adx_find_given(s);
+    if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
-    uint32_t n = adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars; v++)
-        live += !s->gone[v] && !given[v];
-    if (!all || adx_own_indices(k, p, given, own) != live
-        || !adx_add_lookups(k, p, order, n))
+    if (!maps.all || adx_own_indices(k, p, maps.given, own) != maps.free
+        || !adx_add_lookups(k, p, maps.row, maps.rows))
         return false;
     k->to->n++;
     return true;
@@ -13185,18 +13187,15 @@ static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
 {
-    bool *given = ADX_GET(k->a, s->vars, bool);
+    const adx_map_vars maps = adx_find_given(s);
     bool *owner = ADX_GET(k->a, s->vars, bool);
-    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
     uint64_t values = 1;
-    bool all;
     *n = 0;
-    if (given == NULL || owner == NULL || order == NULL)
+    if (maps.given == NULL || owner == NULL)
         return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
     adx_mark_owners(k, term, s, owner);
     for (uint32_t v = 0; v < s->vars; v++) {
-        if (owner[v] || s->gone[v] || given[v])
+        if (owner[v] || s->gone[v] || maps.given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
             return UINT64_MAX;
@@ -13502,19 +13501,14 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
     for (uint32_t v = 0; v < s->vars; v++) {
         bool alone = false;
-        if (s->gone[v] || given[v])
+        if (s->gone[v] || maps.given[v])
             continue;
-        live++;
         for (uint32_t d = 0; d < dims && !alone; d++) {
             uint32_t count;
             uint32_t some = 0;
@@ -13523,7 +13517,7 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
         }
         own += alone;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // Whether all that is read there is in the core of a value.

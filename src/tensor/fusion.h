@@ -154,19 +154,14 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
     for (uint32_t v = 0; v < s->vars; v++) {
         bool alone = false;
-        if (s->gone[v] || given[v])
+        if (s->gone[v] || maps.given[v])
             continue;
-        live++;
         for (uint32_t d = 0; d < dims && !alone; d++) {
             uint32_t count;
             uint32_t some = 0;
@@ -175,7 +170,7 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
         }
         own += alone;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // Whether all that is read there is in the core of a value.
