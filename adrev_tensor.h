@@ -3926,7 +3926,7 @@ static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
  *           tensor/arena tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
- *           adx_tensor_code ADX_TENSOR_SPARES adx_size_form adx_dim_range
+ *           adx_tensor_code adx_spare_of_thread adx_size_form adx_dim_range
  *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
  * ========================================================================== */
 
@@ -3980,8 +3980,18 @@ struct ad_tensor {
     adx_tensor_code *code;      // machine code of the program, or NULL
     adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
     adx_spare numbers[ADX_TENSOR_SPARES];
+    adx_spare panels[ADX_TENSOR_SPARES];        // of products: tensor/matrices
     uint64_t binding;           // times that this has become NULL
 };
+
+// What is kept for the next evaluation of this thread, mostly: by the place of
+// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
+// the system gives and takes back its 260 MB each time.)
+static size_t adx_spare_of_thread(void)
+{
+    char here;
+    return (size_t)((uintptr_t)&here >> 20) % ADX_TENSOR_SPARES;
+}
 
 /* --- forms in sizes ------------------------------------------------------ */
 
@@ -4058,6 +4068,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     for (int i = 0; i < ADX_TENSOR_SPARES; i++) {
         adx_drop_spare(&t->lists[i], &t->memory);
         adx_drop_spare(&t->numbers[i], &t->memory);
+        adx_drop_spare(&t->panels[i], &t->memory);
     }
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
@@ -8748,8 +8759,8 @@ static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
  * where there is no memory for panels. So bits depend on the sizes alone, if
  * the compiler does not contract.
  *
- *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/programs
+ *   needs   tape/workspace tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs
  *   offers  adx_tensor_more adx_matrices adx_find_matrices adx_matrix_part
  *           adx_matrix_part_of adx_run_matrices
  * ========================================================================== */
@@ -9413,25 +9424,22 @@ static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 
 // Adds the products of a part to what is written; part NULL: all. False: no
 // memory, and nothing was done.
-static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
+static bool adx_run_matrices(ad_tensor *t, const adx_matrices *of,
                              const adx_matrix_part *part, ad_real *c,
                              const ad_real *a, const ad_real *b)
 {
     const adx_matrix_part all = { UINT32_MAX, 0, 1 };
     if (part != NULL && part->n <= 0)
         return true;
-    const size_t line = 64 / sizeof(ad_real);   // tiles begin with a line of
-    ad_real *room = (ad_real *)adx_take(        // the cache
-        &t->memory, (size_t)adx_matrix_room(t, of->product) + line,
-        sizeof *room);
+    adx_spare *spare = &t->panels[adx_spare_of_thread()];
+    adx_workspace *room = adx_take_workspace(
+        spare, &t->memory, (size_t)adx_matrix_room(t, of->product));
     if (room == NULL)
         return false;
-    size_t past = (uintptr_t)room / sizeof *room % line;
-    const adx_matrix_walk w = { of, t, part == NULL ? all : *part,
-                                room + (line - past) % line };
+    const adx_matrix_walk w = { of, t, part == NULL ? all : *part, room->w };
     adx_run_matrix_loop(&w, 0, c + of->first[0], a + of->first[1],
                         b + of->first[2]);
-    adx_drop(&t->memory, room);
+    adx_give_workspace(spare, &t->memory, room);
     return true;
 }
 
@@ -11134,15 +11142,6 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     e->needed = (bool *)adx_next_piece(at, &n, p->values, sizeof *e->needed);
     e->picked = (bool *)adx_next_piece(at, &n, p->picks, sizeof *e->picked);
     return n;
-}
-
-// What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
-// the system gives and takes back its 260 MB each time.)
-static size_t adx_spare_of_thread(void)
-{
-    char here;
-    return (size_t)((uintptr_t)&here >> 20) % ADX_TENSOR_SPARES;
 }
 
 // False: no memory.
@@ -13878,10 +13877,18 @@ static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
                                    : adx_outer_of_loops(f, value);
 }
 
+// Whether the loops of two steps can be one.
+static bool adx_same_outer(const adx_outer *one, const adx_outer *other)
+{
+    return one->there && other->there && one->low == other->low
+        && one->high == other->high;
+}
+
 /* --- what is read within a run ------------------------------------------- */
 
 typedef struct adx_blocking {
     adx_fusion *f;
+    adx_outer *outer;           // [values]
     uint32_t *place;            // of values in the order of steps
     bool *needed;               // memory
     uint32_t leader;            // of the block that is made; 0: none
@@ -14001,10 +14008,7 @@ static void adx_free_members(const adx_blocking *k)
         if (!f->needed[v] || f->fate[v] != ADX_FATE_HOSTED || f->result[v]
             || adx_host_is_needed(k, v))
             continue;
-        const adx_outer one = adx_outer_of(f, v);
-        const adx_outer other = adx_outer_of(f, adx_latest_of(f, v));
-        if (one.there && other.there && one.low == other.low
-            && one.high == other.high) {
+        if (adx_same_outer(&k->outer[v], &k->outer[adx_latest_of(f, v)])) {
             f->fate[v] = ADX_FATE_ALONE;
             f->host[v] = 0;
         }
@@ -14043,7 +14047,7 @@ static bool adx_is_follower(const adx_fusion *f, uint32_t value)
 }
 
 // Adds the steps that fit after the leader. Returns how many there are then.
-static uint32_t adx_add_members(const adx_blocking *k, const adx_outer *o)
+static uint32_t adx_add_members(const adx_blocking *k)
 {
     adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -14052,13 +14056,13 @@ static uint32_t adx_add_members(const adx_blocking *k, const adx_outer *o)
         uint32_t v = p->order[i];
         if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->block[v] != 0)
             continue;
-        const adx_outer to = adx_outer_of(f, v);
-        if (!to.there || to.low != o->low || to.high != o->high
-            || !adx_fits_block(k, v, &to, false))
+        const adx_outer *to = &k->outer[v];
+        if (!adx_same_outer(to, &k->outer[k->leader])
+            || !adx_fits_block(k, v, to, false))
             continue;
         f->block[v] = k->leader;
-        f->run_of[v] = to.dim == UINT32_MAX ? 0 : 1 + to.dim;
-        adx_fits_block(k, v, &to, true);
+        f->run_of[v] = to->dim == UINT32_MAX ? 0 : 1 + to->dim;
+        adx_fits_block(k, v, to, true);
         n++;
     }
     return n;
@@ -14068,17 +14072,17 @@ static void adx_try_block(adx_blocking *k, uint32_t leader)
 {
     adx_fusion *f = k->f;
     uint32_t values = f->t->program->values;
-    const adx_outer o = adx_outer_of(f, leader);
+    const adx_outer *o = &k->outer[leader];
     bool any = false;
-    if (!o.there)
+    if (!o->there)
         return;
     memset(k->made, 0, values * sizeof *k->made);
     k->leader = leader;
-    if (!adx_fits_block(k, leader, &o, true))
+    if (!adx_fits_block(k, leader, o, true))
         return;
     f->block[leader] = leader;
-    f->run_of[leader] = o.dim == UINT32_MAX ? 0 : 1 + o.dim;
-    if (adx_add_members(k, &o) > 1)
+    f->run_of[leader] = o->dim == UINT32_MAX ? 0 : 1 + o->dim;
+    if (adx_add_members(k) > 1)
         for (uint32_t i = 1; i < values; i++)
             if (k->made[i] != 0 && adx_can_be_thin(k, i)) {
                 f->thin[i] = k->made[i];
@@ -14094,6 +14098,7 @@ static bool adx_find_blocks(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
     adx_blocking k = { .f = f };
+    k.outer = ADX_GET(f->a, p->values, adx_outer);
     k.place = ADX_GET(f->a, p->values, uint32_t);
     k.needed = ADX_GET(f->a, p->values, bool);
     k.made = ADX_GET(f->a, p->values, uint32_t);
@@ -14101,8 +14106,11 @@ static bool adx_find_blocks(adx_fusion *f)
         return false;
     if (p->values > ADX_BLOCK_VALUES)
         return true;
-    for (uint32_t i = 0; i < p->steps; i++)
+    for (uint32_t i = 0; i < p->steps; i++) {
         k.place[p->order[i]] = i;
+        if (f->needed[p->order[i]])
+            k.outer[p->order[i]] = adx_outer_of(f, p->order[i]);
+    }
     adx_free_members(&k);
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];

@@ -498,15 +498,6 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     return n;
 }
 
-// What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
-// the system gives and takes back its 260 MB each time.)
-static size_t adx_spare_of_thread(void)
-{
-    char here;
-    return (size_t)((uintptr_t)&here >> 20) % ADX_TENSOR_SPARES;
-}
-
 // False: no memory.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
