@@ -25,6 +25,23 @@ ADX_API ad_status ad_tensor_compile(ad_tensor *t,
 
 ADX_SELDOM_BEGIN
 
+static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
+                                   void *user)
+{
+    const adx_tensor_file *k = (const adx_tensor_file *)user;
+    unsigned long i = p->number;
+    switch (p->kind) {
+    case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
+        adx_say(t, "b[%lu]", i); break;
+    case ADX_PARAMETER_TABLE:
+        adx_say(t, "(const %s *)t[%lu]",
+                adx_table_type(k, k->tables.table[i].kind), i); break;
+    case ADX_PARAMETER_FLAG: adx_say(t, "need[%lu]", i); break;
+    case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
+    case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    }
+}
+
 // The functions that are called: steps, with their arrays in one.
 static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 {
@@ -35,7 +52,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
                 "const unsigned char *need, unsigned char *done, %s *sums)"
                 "\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
-        adx_say_call(t, s, "b[", "]", NULL, k);
+        adx_say_call(t, s, adx_say_entry_argument, k);
         adx_say(t, "}\n\n");
     }
 }
