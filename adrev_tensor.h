@@ -72,6 +72,7 @@
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/gathers       strips along which maps give the other variables
  *   tensor/run           evaluates programs by loops
+ *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
  *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
@@ -81,6 +82,7 @@
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
  *   tensor/blocks        steps that share their outermost loop
+ *   tensor/ranges        how a step is cut into parts
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
@@ -3926,8 +3928,10 @@ static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
  *           tensor/arena tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
- *           adx_tensor_code adx_spare_of_thread adx_size_form adx_dim_range
- *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
+ *           adx_step_way ADX_STEP_WHOLE ADX_STEP_INDEX ADX_STEP_TERMS
+ *           ADX_STEP_RUNS ADX_STEP_SUMS adx_step_cut adx_tensor_code
+ *           adx_spare_of_thread adx_size_form adx_dim_range adx_begin_given
+ *           adx_unbind_tensor adx_free_given adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3950,10 +3954,28 @@ typedef struct adx_tensor_given {
 typedef struct adx_tensor_program adx_tensor_program;
 
 // A step of a program as machine code: the values, tables of whole numbers,
-// which values are needed, flags for picks, and memory for the sums of a part.
+// which values are needed, flags for picks, memory for the sums of a part, and
+// the range of a part.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
-                                ad_real *sums);
+                                ad_real *sums, long lo, long hi);
+
+// How such a step is cut into parts (tensor/ranges).
+typedef enum adx_step_way {
+    ADX_STEP_WHOLE,             // not at all
+    ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi
+    ADX_STEP_TERMS,             // ... the points of the value's cut
+    ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a block
+    ADX_STEP_SUMS               // ... sums of its own: lo says which part
+} adx_step_way;
+
+typedef struct adx_step_cut {
+    adx_step_way way;
+    uint32_t dim;               // the index that lo and hi are of, or UINT32_MAX
+    int64_t from, to;
+    uint32_t parts;
+    bool clears;                // all numbers are made 0 before
+} adx_step_cut;
 
 // By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
 typedef struct adx_tensor_code {
@@ -3961,6 +3983,7 @@ typedef struct adx_tensor_code {
     void (*unload)(void *library);
     const void **table;
     adx_tensor_step_fn **step[ADREV_TENSOR_HVP + 1];    // NULL: no such part
+    adx_step_cut *cut[ADREV_TENSOR_HVP + 1];
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
                                             // computed; 0: alone
     bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
@@ -8075,8 +8098,9 @@ ADX_SELDOM_END
  *
  *   needs   tape/layout parallel/pool tensor/api tensor/arena tensor/sets
  *           tensor/nests tensor/programs
- *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list
- *           adx_term_cut adx_value_cut adx_shares_parts adx_part_from
+ *   offers  ADX_PART_LEAST ADX_FORK_LEAST ADX_PARTS_MOST ADX_CUT_RESULTS
+ *           ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list adx_term_cut
+ *           adx_value_cut adx_points_from adx_shares_parts adx_part_from
  *           adx_cut_value adx_part_memory adx_nest_of_part adx_walk_list
  *           adx_do_parts
  * ========================================================================== */
@@ -9720,7 +9744,8 @@ static const ad_real *adx_gather_numbers(const adx_gathering *s,
  *           tensor/sharing tensor/derive tensor/parts tensor/matrices
  *           tensor/gathers
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
- *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
+ *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
+ *           adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -10646,13 +10671,84 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
         e->base[value] = NULL;
 }
 
+/* === tensor/coded ===========================================================
+ * Runs steps of machine code (ad_tensor_compile), in parts where threads share
+ * them.
+ *
+ *   needs   tensor/api tensor/binding tensor/programs tensor/sharing
+ *           tensor/parts tensor/run
+ * ========================================================================== */
+
+typedef struct adx_coded_step {
+    const adx_evaluating *e;
+    const adx_tensor_value *value;
+    adx_tensor_step_fn *fn;
+    const adx_step_cut *cut;
+} adx_coded_step;
+
+static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t lo,
+                          int64_t hi)
+{
+    const adx_evaluating *e = s->e;
+    s->fn(e->base, e->code->table, (const unsigned char *)e->needed,
+          (unsigned char *)e->picked, sums, (long)lo, (long)hi);
+}
+
+static void adx_call_step_part(size_t i, void *user)
+{
+    const adx_coded_step *s = (const adx_coded_step *)user;
+    const adx_step_cut *c = s->cut;
+    uint32_t part = (uint32_t)i;
+    adx_call_step(s, s->e->sums,
+                  adx_part_from(c->from, c->to, part, c->parts),
+                  adx_part_from(c->from, c->to, part + 1, c->parts));
+}
+
+static void adx_call_step_sum(size_t i, void *user)
+{
+    const adx_coded_step *s = (const adx_coded_step *)user;
+    adx_call_step(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i,
+                  (int64_t)i + 1);
+}
+
+// Sums of the parts, and of these the sum: as adx_run_sums.
+static void adx_call_step_sums(adx_coded_step *s, ad_real *to)
+{
+    const adx_tensor_value *v = s->value;
+    adx_clear_all(v, to);
+    if (s->e->shares)
+        adx_do_parts(s->cut->parts, adx_call_step_sum, s);
+    for (uint32_t i = 0; i < s->cut->parts; i++) {
+        ad_real *sums = s->e->sums + (s->e->shares ? i * (size_t)v->span : 0);
+        if (!s->e->shares)
+            adx_call_step(s, sums, i, i + 1);
+        adx_add_sums(v, 0, sums + v->first, to);
+    }
+}
+
+static void adx_run_step(const adx_evaluating *e, ad_tensor_part part,
+                         uint32_t value)
+{
+    adx_coded_step s = { e, adx_tensor_value_at(e->t, value),
+                         e->code->step[part][value],
+                         &e->code->cut[part][value] };
+    if (s.cut->clears)
+        adx_clear_all(s.value, e->base[value]);
+    if (s.cut->way == ADX_STEP_SUMS)
+        adx_call_step_sums(&s, e->base[value]);
+    else if (s.cut->way != ADX_STEP_WHOLE && adx_shares_parts())
+        adx_do_parts(s.cut->parts, adx_call_step_part, &s);
+    else
+        adx_call_step(&s, e->sums, s.cut->from, s.cut->to);
+}
+
 /* === tensor/queries =========================================================
  * Binding, evaluations and counts: the interface.
  *
- *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
- *           tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/lower tensor/formulas
- *           tensor/derive tensor/parts tensor/run
+ *   needs   tape/memory tape/workspace loop/step tensor/api tensor/tree
+ *           tensor/messages tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs tensor/sharing tensor/lower
+ *           tensor/formulas tensor/derive tensor/parts tensor/run
  *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
  *           adx_evaluate_tensor adx_points_of_term adx_count_written
  *           adx_count_value adx_need_part adx_numbers_around
@@ -11103,9 +11199,7 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table,
-                             (const unsigned char *)e->needed,
-                             (unsigned char *)e->picked, e->sums);
+            adx_run_step(e, part, v);
         else
             adx_run_value(e, v);
     }
@@ -13384,6 +13478,7 @@ typedef struct adx_fusion {
     uint32_t *block;            // the first of its steps (tensor/blocks), or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
+    adx_step_cut *cut;          // of steps (tensor/ranges); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -14122,6 +14217,150 @@ static bool adx_find_blocks(adx_fusion *f)
 
 ADX_SELDOM_END
 
+/* === tensor/ranges ==========================================================
+ * How a step of machine code is cut into parts. A part has a range of one loop:
+ * of an index of the value, of its points as tensor/parts cuts them, or of the
+ * runs of a block. What it writes, no other part writes or reads, so bits do not
+ * depend on the parts. Sums of parts are those of tensor/parts.
+ *
+ * Thin values have memory for all runs, of which a step uses that of the first:
+ * so a part uses that of its first run.
+ *
+ *   needs   tensor/arena tensor/binding tensor/programs tensor/sharing
+ *           tensor/parts tensor/run tensor/pointwise tensor/fusion
+ *           tensor/blocks
+ *   offers  adx_cut_steps
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- how many points ----------------------------------------------------- */
+
+// Points of the loops of a value.
+static double adx_points_of_step(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    double n = 0;
+    if (f->shape[value] != NULL)
+        return adx_box_size(&f->shape[value]->domain, v->dims);
+    for (uint32_t i = 0; i < v->terms; i++)
+        n += (double)adx_points_from(v->term[i].loop->nest, 0);
+    return n;
+}
+
+// Into how many parts so many points are cut, if one loop can have `most`.
+static uint32_t adx_parts_of_points(double points, int64_t most)
+{
+    double parts = points / ADX_PART_LEAST;
+    if (points < (double)ADX_FORK_LEAST)
+        return 1;
+    parts = parts < ADX_PARTS_MOST ? parts : ADX_PARTS_MOST;
+    return parts < (double)most ? (uint32_t)parts : (uint32_t)most;
+}
+
+/* --- ways ---------------------------------------------------------------- */
+
+// The index with the longest strides of those that have enough values; if none
+// has, the one with most.
+static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
+{
+    const adx_box *all = &f->shape[value]->domain;
+    uint32_t dims = adx_tensor_value_at(f->t, value)->dims;
+    int64_t most = 0;
+    double far = -1;
+    for (uint32_t d = 0; d < dims; d++) {
+        int64_t extent = all->high[d] - all->low[d] + 1;
+        extent = extent < ADX_PARTS_MOST ? extent : ADX_PARTS_MOST;
+        double stride = adx_stride_along(f, value, d);
+        if (extent < most || (extent == most && stride <= far))
+            continue;
+        most = extent;
+        far = stride;
+        to->dim = d;
+    }
+    to->parts = adx_parts_of_points(adx_points_of_step(f, value), most);
+    if (to->parts < 2)
+        return;
+    to->way = ADX_STEP_INDEX;
+    to->from = all->low[to->dim];
+    to->to = all->high[to->dim] + 1;
+}
+
+// Whether C code can have the points of a part of a term: picks remember what
+// others have done, lists are of the loops of tensor/run, and eight sums are
+// not cut.
+static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
+{
+    const adx_tensor_term *term = &v->term[j];
+    const adx_term_cut *c = &v->cut->term[j];
+    uint32_t last = term->loop->nest->levels - 1;
+    bool reduced = false;
+    for (uint32_t i = 0; i < c->form.n; i++)
+        reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
+    return term->most == 0 && c->list == NULL && !reduced;
+}
+
+// As the value's cut is.
+static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
+{
+    bool sums = adx_has_sums(v);
+    for (uint32_t j = 0; j < v->terms && !sums; j++)
+        if (!adx_can_cut_term(v, j))
+            return;
+    to->way = sums ? ADX_STEP_SUMS : ADX_STEP_TERMS;
+    to->dim = v->cut->kind == ADX_CUT_RESULTS ? v->cut->dim : UINT32_MAX;
+    to->from = v->cut->from;
+    to->to = v->cut->to;
+    to->parts = v->cut->parts;
+    to->clears = v->cut->kind == ADX_CUT_POINTS
+              && (!v->once || adx_clears_all(v));
+}
+
+// A block whose steps all write numbers of the run.
+static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
+{
+    const adx_outer o = adx_outer_of(f, leader);
+    double points = 0;
+    for (uint32_t i = 1; i < f->t->program->values; i++) {
+        if (f->block[i] != leader)
+            continue;
+        points += adx_points_of_step(f, i);
+        if (f->run_of[i] == 0)
+            return;
+    }
+    to->parts = adx_parts_of_points(points, o.high - o.low + 1);
+    if (to->parts < 2)
+        return;
+    to->way = ADX_STEP_RUNS;
+    to->from = o.low;
+    to->to = o.high + 1;
+}
+
+// Cuts the steps of a part, whose blocks are known. False: no memory.
+static bool adx_cut_steps(adx_fusion *f)
+{
+    const adx_tensor_program *p = f->t->program;
+    f->cut = ADX_GET(f->a, p->values, adx_step_cut);
+    for (uint32_t i = 0; f->cut != NULL && i < p->steps; i++) {
+        uint32_t value = p->order[i];
+        const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+        adx_step_cut *to = &f->cut[value];
+        to->dim = UINT32_MAX;
+        if (!f->needed[value] || !f->spelled[value] || v->size == 0
+            || adx_is_follower(f, value))
+            continue;
+        if (f->block[value] == value)
+            adx_cut_runs(f, value, to);
+        else if (f->shape[value] != NULL)
+            adx_cut_index(f, value, to);
+        else if (v->cut != NULL)
+            adx_cut_terms(v, to);
+    }
+    return f->cut != NULL;
+}
+
+ADX_SELDOM_END
+
 /* === tensor/emission ========================================================
  * C text of tables, of forms of variables, and of places in memory, for the
  * loops of tensor/loops and the expressions of tensor/points. Their additions and
@@ -14131,14 +14370,14 @@ ADX_SELDOM_END
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number.
  *
- *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/programs
- *           tensor/sharing tensor/pointwise tensor/fusion
+ *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
  *           adx_table_data adx_table_list adx_local_number adx_emission
  *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
  *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
- *           adx_begin_body adx_say_affine adx_say_sparse adx_spot_of
- *           adx_compose adx_indices_at adx_say_place
+ *           adx_is_cut adx_begin_body adx_say_affine adx_say_sparse
+ *           adx_spot_of adx_compose adx_indices_at adx_say_place
  * ========================================================================== */
 
 
@@ -14189,6 +14428,7 @@ typedef struct adx_emission {
     bool *flag;                 // [values] of a block: it asks whether they
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
+    const adx_step_cut *cut;    // of the step; NULL: all of it is done
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step
@@ -14279,6 +14519,12 @@ static void adx_begin_variables(adx_emission *e, uint32_t loops)
     e->variables = loops;
 }
 
+// The range of a part, "lo" and "hi", is of this.
+static bool adx_is_cut(const adx_emission *e, adx_step_way way, uint32_t dim)
+{
+    return e->cut != NULL && e->cut->way == way && e->cut->dim == dim;
+}
+
 static void adx_begin_body(adx_emission *e, uint32_t loops)
 {
     e->local = NULL;
@@ -14339,6 +14585,16 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
+// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+static void adx_say_first_run(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t d = e->f->thin[value] - 1;
+    if (e->f->thin[value] != 0 && adx_is_cut(e, ADX_STEP_RUNS, UINT32_MAX))
+        adx_say(&e->text, " + (%lld)*(lo - (%lld))", (long long)v->stride[d],
+                (long long)v->low[d]);
+}
+
 // "b7[512*x0 + x1]"
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
@@ -14365,6 +14621,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
     *(write ? &e->written[value] : &e->read[value]) = true;
     adx_say_index(&e->text, "b", value, "[");
     adx_say_affine(e, place);
+    adx_say_first_run(e, value);
     adx_say(&e->text, "]");
 }
 
@@ -14377,8 +14634,8 @@ ADX_SELDOM_END
  * it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
- *           tensor/emission
+ *           tensor/binding tensor/programs tensor/sharing tensor/pointwise
+ *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_row_at adx_is_run_index adx_say_run_index
@@ -14880,6 +15137,28 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
+// The loop over an index from low to high, or what a part has of it.
+static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
+                               int64_t high)
+{
+    unsigned long x = d;
+    bool cut = adx_is_cut(e, ADX_STEP_INDEX, d);
+    bool all = cut && low == e->cut->from && high == e->cut->to - 1;
+    if (cut && !all) {
+        ADX_SAY_BLOCK(e);
+        ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
+                     " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
+                     (long long)low, x, e->text.name, (long long)high);
+        e->bounds = true;
+        ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
+                     x, x, x, x);
+    } else if (cut)
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
+    else
+        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                     (long long)low, x, (long long)high, x);
+}
+
 // Loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
@@ -14895,15 +15174,17 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         unsigned long x = order[i];
         if (region->low[x] == region->high[x]) {
             index[x * e->width] = region->low[x];
+            if (adx_is_cut(e, ADX_STEP_INDEX, order[i]))
+                ADX_SAY_OPEN(e, "if (lo <= %lld && hi > %lld)",
+                             (long long)region->low[x],
+                             (long long)region->low[x]);
             continue;
         }
         index[x * e->width + 1 + x] = 1;
         if (adx_is_run_index(e, value, order[i]))
             adx_say_run_index(e, order[i]);
         else
-            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                         (long long)region->low[x], x,
-                         (long long)region->high[x], x);
+            adx_say_index_from(e, order[i], region->low[x], region->high[x]);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
@@ -14944,9 +15225,10 @@ ADX_SELDOM_END
  * C text of a term's loops, as tensor/nests has them.
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/run tensor/emission
+ *           tensor/parts tensor/run tensor/emission
  *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
+ *           adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -14968,6 +15250,7 @@ typedef struct adx_looping {
     adx_doing doing;
     const adx_nest_level *cut;  // its variable is that of a part: from lo to
                                 // hi - 1; or NULL
+    const adx_term_cut *part;   // only points where its form is so; or NULL
 } adx_looping;
 
 // The least, or largest, that a form can be.
@@ -15027,12 +15310,83 @@ static void adx_say_scope(adx_emission *e)
         ADX_SAY_BLOCK(e);
 }
 
+/* --- parts (tensor/ranges) ----------------------------------------------- */
+
+// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+static uint32_t adx_variable_in_part(const adx_looping *k,
+                                     const adx_nest_level *l)
+{
+    for (uint32_t i = 0; k->part != NULL && i < k->part->form.n; i++)
+        if (k->nest->level + k->part->level[i] == l)
+            return i;
+    return UINT32_MAX;
+}
+
+// The form of a part without variable i: as it is, less: or its negative; or,
+// at a level before the last, the largest that it can be.
+static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
+                                        bool less)
+{
+    const adx_term_cut *c = k->part;
+    adx_sparse_form to = less ? c->less : c->rest;
+    if (c->level[i] == c->last)
+        return to;
+    to.n = 0;
+    to.c = less ? -c->form.c : c->form.c;
+    for (uint32_t j = 0; j < c->form.n; j++) {
+        const adx_nest_level *l = &k->nest->level[c->level[j]];
+        int64_t by = less ? -c->form.k[j] : c->form.k[j];
+        to.c += j == i ? 0 : by * (by > 0 ? l->high : l->low);
+    }
+    return to;
+}
+
+// lo <= form and form < hi as bounds of a variable of the form.
+static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    uint32_t i = adx_variable_in_part(k, l);
+    for (int upper = 0; i != UINT32_MAX && upper < 2; upper++) {
+        const adx_sparse_form rest = adx_rest_of_part(k, i, upper);
+        int64_t by = upper ? -k->part->form.k[i] : k->part->form.k[i];
+        adx_say_indent(e);
+        adx_say(&e->text, by > 0 ? "from%lu = %s_most(from%lu, -%s_floor("
+                                 : "to%lu = %s_least(to%lu, %s_floor(",
+                x, e->text.name, x, e->text.name);
+        adx_say_sparse(e, &rest);
+        adx_say(&e->text, upper ? " + hi - 1, %lld));\n" : " - lo, %lld));\n",
+                (long long)(by < 0 ? -by : by));
+    }
+}
+
+// "if (form >= lo && form < hi) {", where no range has the last variable, or the
+// form has none. l NULL: before all loops.
+static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
+{
+    const adx_term_cut *c = k->part;
+    if (c == NULL || (l == NULL) != (c->form.n == 0)
+        || (l != NULL && (l->kind == ADX_LEVEL_RANGE
+                          || l != k->nest->level + c->last)))
+        return;
+    adx_say_indent(k->e);
+    adx_say(&k->e->text, "if (");
+    adx_say_sparse(k->e, &c->form);
+    adx_say(&k->e->text, " >= lo && ");
+    adx_say_sparse(k->e, &c->form);
+    adx_say(&k->e->text, " < hi) {\n");
+    k->e->open++;
+}
+
+/* --- levels -------------------------------------------------------------- */
+
 // "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
     unsigned long x = l->var;
-    e->bounds = e->bounds || l->bounds > 0;
+    e->bounds = e->bounds || l->bounds > 0
+             || adx_variable_in_part(k, l) != UINT32_MAX;
     if (l == k->cut)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else
@@ -15048,12 +15402,14 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
         adx_say_sparse(e, &l->bound[i].form);
         adx_say(&e->text, ", %lld));\n", (long long)(by < 0 ? -by : by));
     }
+    adx_say_part_bounds(k, l);
 }
 
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
-    if (l->bounds == 0 && l != k->cut) {
+    if (l->bounds == 0 && l != k->cut
+        && adx_variable_in_part(k, l) == UINT32_MAX) {
         ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
                  (long long)l->low, x, (long long)l->high, x);
         return;
@@ -15216,7 +15572,8 @@ static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
             used |= adx_form_has(&m->check[i].form, v)
                  || adx_form_has(&m->check[i].argument, v);
     }
-    return used || k->term->most != 0;
+    return used || k->term->most != 0
+        || adx_variable_in_part(k, l) != UINT32_MAX;
 }
 
 // Whether a level says nothing: a map gives a variable that nobody uses.
@@ -15255,6 +15612,7 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
         adx_say_level_unread(k, l);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
+    adx_say_part_check(k, l);
 }
 
 ADX_SELDOM_END
@@ -15478,6 +15836,8 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
+    else if (adx_is_cut(e, ADX_STEP_TERMS, d))
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
     else
         ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
                  (long long)v->low[d], x,
@@ -15490,8 +15850,12 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
 {
-    const adx_looping k = { e, value, term, term->loop->nest, doing, cut };
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_looping k = {
+        e, value, term, term->loop->nest, doing, cut,
+        e->cut != NULL && e->cut->way == ADX_STEP_TERMS
+            ? &v->cut->term[term - v->term] : NULL
+    };
     uint32_t open = e->open;
     bool reduces = doing == ADX_DOING_TERM && term->most == 0
                 && adx_reduces(v, term);
@@ -15503,6 +15867,7 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
         adx_say_run_index(e, k.nest->level[0].var);
     }
+    adx_say_part_check(&k, NULL);
     for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
         adx_say_level(&k, &k.nest->level[l]);
     if (reduces)
@@ -15536,8 +15901,10 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other.
-static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
+// The parts of one term, one after the other, or one of them: that with the
+// number lo, where the first one of the term has `first`.
+static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
+                             unsigned long first)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const adx_term_cut *c = &v->cut->term[term];
@@ -15545,7 +15912,13 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     unsigned long parts = c->parts;
     uint64_t span = (uint64_t)(c->to - c->from);
     uint32_t open = e->open;
-    ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    if (e->cut == NULL)
+        ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    else {
+        ADX_SAY_OPEN(e, "if (which >= %lu && which < %lu)", first,
+                     first + parts);
+        ADX_SAY_LINE(e, "const long part = which - %lu;", first);
+    }
     ADX_SAY_LINE(e, "for (long i = 0; i < %llu; i++) sums[i] = 0;",
                  (unsigned long long)v->span);
     for (int next = 0; c->form.n > 0 && next < 2; next++)
@@ -15558,7 +15931,8 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
                   c->form.n > 0 ? &nest->level[c->last] : NULL);
     e->into_sums = 0;
-    adx_say_added_sums(e, value);
+    if (e->cut == NULL)
+        adx_say_added_sums(e, value);
     adx_close_to(e, open);
 }
 
@@ -15593,7 +15967,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t picking = 0;
-    if (!e->in_run || e->f->run_of[value] != 0)
+    bool cleared = e->cut != NULL && e->cut->clears;
+    if (!cleared && (!e->in_run || e->f->run_of[value] != 0))
         adx_say_zeros_of(e, value);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
@@ -15617,9 +15992,13 @@ static void adx_say_value(adx_emission *e, uint32_t value)
     if (e->f->shape[value] != NULL)
         adx_say_pointwise(e, value);
     else if (adx_has_sums(v)) {
-        adx_say_all_zeros(e, value);
-        for (uint32_t j = 0; j < v->terms; j++)
-            adx_say_parts_of(e, value, j);
+        unsigned long first = 0;
+        if (e->cut == NULL)
+            adx_say_all_zeros(e, value);
+        for (uint32_t j = 0; j < v->terms; j++) {
+            adx_say_parts_of(e, value, j, first);
+            first += v->cut->term[j].parts;
+        }
     } else
         adx_say_looped(e, value);
 }
@@ -15647,8 +16026,11 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
         adx_say_zeros_of(e, v);
         adx_close_to(e, 0);
     }
-    ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
-                 (long long)o.high);
+    if (e->cut != NULL)
+        ADX_SAY_OPEN(e, "for (long e = lo; e < hi; e++)");
+    else
+        ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
+                     (long long)o.high);
     e->in_run = true;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
@@ -15675,6 +16057,8 @@ static void adx_say_step(adx_emission *e, uint32_t value)
         e->tables->table[i].read = false;
     e->picks = e->sums = e->in_run = false;
     e->into_sums = 0;
+    e->cut = e->f->cut == NULL || e->f->cut[value].way == ADX_STEP_WHOLE ? NULL
+           : &e->f->cut[value];
     e->open = e->numbers = 0;
     e->local = NULL;
     if (e->f->block[value] == value)
@@ -15692,13 +16076,14 @@ ADX_SELDOM_END
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
  *           tensor/arena tensor/binding tensor/print tensor/programs
  *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
- *           tensor/emission tensor/steps
+ *           tensor/ranges tensor/emission tensor/steps
  *   offers  ADX_TENSOR_PARTS ADX_PARAMETER_WRITTEN ADX_PARAMETER_READ
  *           ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS
- *           ADX_PARAMETER_SUMS adx_parameter adx_step_text adx_tensor_file
- *           adx_table_type adx_add_part adx_host_of adx_begin_file
- *           adx_file_status adx_end_file adx_say_steps adx_part_texts
- *           adx_say_call adx_check_text_options
+ *           ADX_PARAMETER_SUMS ADX_PARAMETER_PART ADX_PARAMETER_RANGE
+ *           adx_parameter adx_step_text adx_tensor_file adx_table_type
+ *           adx_add_part adx_host_of adx_begin_file adx_file_status
+ *           adx_end_file adx_say_steps adx_part_texts adx_say_call
+ *           adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -15712,7 +16097,9 @@ typedef enum adx_parameter_kind {
     ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
     ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
-    ADX_PARAMETER_SUMS          // memory for the sums of a part
+    ADX_PARAMETER_SUMS,         // memory for the sums of a part
+    ADX_PARAMETER_PART,         // which one
+    ADX_PARAMETER_RANGE         // its range
 } adx_parameter_kind;
 
 typedef struct adx_parameter {
@@ -15794,6 +16181,10 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
         adx_add_parameter(s, ADX_PARAMETER_PICKS, 0);
     if (e->sums)
         adx_add_parameter(s, ADX_PARAMETER_SUMS, 0);
+    if (e->cut != NULL)
+        adx_add_parameter(s, e->cut->way == ADX_STEP_SUMS ? ADX_PARAMETER_PART
+                                                          : ADX_PARAMETER_RANGE,
+                          0);
 }
 
 // The record of the step that was written last. NULL: no memory.
@@ -15849,6 +16240,8 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     case ADX_PARAMETER_PICKS:
         adx_say(t, "unsigned char *restrict done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "%s *restrict sums", t->real); break;
+    case ADX_PARAMETER_PART: adx_say(t, "long which"); break;
+    case ADX_PARAMETER_RANGE: adx_say(t, "long lo, long hi"); break;
     }
 }
 
@@ -15940,7 +16333,8 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || k->of[part] == NULL)
+        || !adx_find_blocks(f) || k->of[part] == NULL
+        || (k->loaded && !adx_cut_steps(f)))
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
@@ -16271,7 +16665,8 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *use
         adx_say_condition((adx_part_writing *)user, p->number); break;
     case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
-    case ADX_PARAMETER_TABLE: break;
+    case ADX_PARAMETER_TABLE: case ADX_PARAMETER_PART:
+    case ADX_PARAMETER_RANGE: break;            // of machine code
     }
 }
 
@@ -16518,6 +16913,8 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     case ADX_PARAMETER_FLAG: adx_say(t, "need[%lu]", i); break;
     case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    case ADX_PARAMETER_PART: adx_say(t, "lo"); break;
+    case ADX_PARAMETER_RANGE: adx_say(t, "lo, hi"); break;
     }
 }
 
@@ -16529,8 +16926,8 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         if (s == NULL)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
-                "const unsigned char *need, unsigned char *done, %s *sums)"
-                "\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
+                "const unsigned char *need, unsigned char *done, %s *sums, "
+                "long lo, long hi)\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
         adx_say_call(t, s, adx_say_entry_argument, k);
         adx_say(t, "}\n\n");
     }
@@ -16559,11 +16956,13 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     to->inlined[part] = ADX_GET(&t->arena, values, bool);
     to->block[part] = ADX_GET(&t->arena, values, uint32_t);
     to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
+    to->cut[part] = ADX_GET(&t->arena, values, adx_step_cut);
     if (t->arena.status != ADREV_OK)
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
         to->block[part][i] = k->part[part].block[i];
+        to->cut[part][i] = k->part[part].cut[i];
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;

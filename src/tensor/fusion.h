@@ -38,6 +38,7 @@ typedef struct adx_fusion {
     uint32_t *block;            // the first of its steps (tensor/blocks), or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
+    adx_step_cut *cut;          // of steps (tensor/ranges); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are

@@ -10,7 +10,8 @@
  *           tensor/sharing tensor/derive tensor/parts tensor/matrices
  *           tensor/gathers
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
- *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
+ *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
+ *           adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost

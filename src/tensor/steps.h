@@ -219,6 +219,8 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
+    else if (adx_is_cut(e, ADX_STEP_TERMS, d))
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
     else
         ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
                  (long long)v->low[d], x,
@@ -231,8 +233,12 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
 {
-    const adx_looping k = { e, value, term, term->loop->nest, doing, cut };
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    const adx_looping k = {
+        e, value, term, term->loop->nest, doing, cut,
+        e->cut != NULL && e->cut->way == ADX_STEP_TERMS
+            ? &v->cut->term[term - v->term] : NULL
+    };
     uint32_t open = e->open;
     bool reduces = doing == ADX_DOING_TERM && term->most == 0
                 && adx_reduces(v, term);
@@ -244,6 +250,7 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
         adx_say_run_index(e, k.nest->level[0].var);
     }
+    adx_say_part_check(&k, NULL);
     for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
         adx_say_level(&k, &k.nest->level[l]);
     if (reduces)
@@ -277,8 +284,10 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other.
-static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
+// The parts of one term, one after the other, or one of them: that with the
+// number lo, where the first one of the term has `first`.
+static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
+                             unsigned long first)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const adx_term_cut *c = &v->cut->term[term];
@@ -286,7 +295,13 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     unsigned long parts = c->parts;
     uint64_t span = (uint64_t)(c->to - c->from);
     uint32_t open = e->open;
-    ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    if (e->cut == NULL)
+        ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    else {
+        ADX_SAY_OPEN(e, "if (which >= %lu && which < %lu)", first,
+                     first + parts);
+        ADX_SAY_LINE(e, "const long part = which - %lu;", first);
+    }
     ADX_SAY_LINE(e, "for (long i = 0; i < %llu; i++) sums[i] = 0;",
                  (unsigned long long)v->span);
     for (int next = 0; c->form.n > 0 && next < 2; next++)
@@ -299,7 +314,8 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
                   c->form.n > 0 ? &nest->level[c->last] : NULL);
     e->into_sums = 0;
-    adx_say_added_sums(e, value);
+    if (e->cut == NULL)
+        adx_say_added_sums(e, value);
     adx_close_to(e, open);
 }
 
@@ -334,7 +350,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t picking = 0;
-    if (!e->in_run || e->f->run_of[value] != 0)
+    bool cleared = e->cut != NULL && e->cut->clears;
+    if (!cleared && (!e->in_run || e->f->run_of[value] != 0))
         adx_say_zeros_of(e, value);
     for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
@@ -358,9 +375,13 @@ static void adx_say_value(adx_emission *e, uint32_t value)
     if (e->f->shape[value] != NULL)
         adx_say_pointwise(e, value);
     else if (adx_has_sums(v)) {
-        adx_say_all_zeros(e, value);
-        for (uint32_t j = 0; j < v->terms; j++)
-            adx_say_parts_of(e, value, j);
+        unsigned long first = 0;
+        if (e->cut == NULL)
+            adx_say_all_zeros(e, value);
+        for (uint32_t j = 0; j < v->terms; j++) {
+            adx_say_parts_of(e, value, j, first);
+            first += v->cut->term[j].parts;
+        }
     } else
         adx_say_looped(e, value);
 }
@@ -388,8 +409,11 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
         adx_say_zeros_of(e, v);
         adx_close_to(e, 0);
     }
-    ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
-                 (long long)o.high);
+    if (e->cut != NULL)
+        ADX_SAY_OPEN(e, "for (long e = lo; e < hi; e++)");
+    else
+        ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
+                     (long long)o.high);
     e->in_run = true;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
@@ -416,6 +440,8 @@ static void adx_say_step(adx_emission *e, uint32_t value)
         e->tables->table[i].read = false;
     e->picks = e->sums = e->in_run = false;
     e->into_sums = 0;
+    e->cut = e->f->cut == NULL || e->f->cut[value].way == ADX_STEP_WHOLE ? NULL
+           : &e->f->cut[value];
     e->open = e->numbers = 0;
     e->local = NULL;
     if (e->f->block[value] == value)

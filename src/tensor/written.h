@@ -7,13 +7,14 @@
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
  *           tensor/arena tensor/binding tensor/print tensor/programs
  *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
- *           tensor/emission tensor/steps
+ *           tensor/ranges tensor/emission tensor/steps
  *   offers  ADX_TENSOR_PARTS ADX_PARAMETER_WRITTEN ADX_PARAMETER_READ
  *           ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS
- *           ADX_PARAMETER_SUMS adx_parameter adx_step_text adx_tensor_file
- *           adx_table_type adx_add_part adx_host_of adx_begin_file
- *           adx_file_status adx_end_file adx_say_steps adx_part_texts
- *           adx_say_call adx_check_text_options
+ *           ADX_PARAMETER_SUMS ADX_PARAMETER_PART ADX_PARAMETER_RANGE
+ *           adx_parameter adx_step_text adx_tensor_file adx_table_type
+ *           adx_add_part adx_host_of adx_begin_file adx_file_status
+ *           adx_end_file adx_say_steps adx_part_texts adx_say_call
+ *           adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -27,7 +28,9 @@ typedef enum adx_parameter_kind {
     ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
     ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
-    ADX_PARAMETER_SUMS          // memory for the sums of a part
+    ADX_PARAMETER_SUMS,         // memory for the sums of a part
+    ADX_PARAMETER_PART,         // which one
+    ADX_PARAMETER_RANGE         // its range
 } adx_parameter_kind;
 
 typedef struct adx_parameter {
@@ -109,6 +112,10 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
         adx_add_parameter(s, ADX_PARAMETER_PICKS, 0);
     if (e->sums)
         adx_add_parameter(s, ADX_PARAMETER_SUMS, 0);
+    if (e->cut != NULL)
+        adx_add_parameter(s, e->cut->way == ADX_STEP_SUMS ? ADX_PARAMETER_PART
+                                                          : ADX_PARAMETER_RANGE,
+                          0);
 }
 
 // The record of the step that was written last. NULL: no memory.
@@ -164,6 +171,8 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     case ADX_PARAMETER_PICKS:
         adx_say(t, "unsigned char *restrict done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "%s *restrict sums", t->real); break;
+    case ADX_PARAMETER_PART: adx_say(t, "long which"); break;
+    case ADX_PARAMETER_RANGE: adx_say(t, "long lo, long hi"); break;
     }
 }
 
@@ -255,7 +264,8 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || k->of[part] == NULL)
+        || !adx_find_blocks(f) || k->of[part] == NULL
+        || (k->loaded && !adx_cut_steps(f)))
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
@@ -586,7 +596,8 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *use
         adx_say_condition((adx_part_writing *)user, p->number); break;
     case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
-    case ADX_PARAMETER_TABLE: break;
+    case ADX_PARAMETER_TABLE: case ADX_PARAMETER_PART:
+    case ADX_PARAMETER_RANGE: break;            // of machine code
     }
 }
 
