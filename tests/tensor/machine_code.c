@@ -225,6 +225,10 @@ static void test_parts(void)
           "out z[j] = sum(i: 2*i <= j) A[i,j];", 41 },
         { "in x[n], c[5]; out y[k in 0:3*n] = sum(i,j: 3*i - 2*j == k-9)"
           " x[i]*c[j];", 50 },
+        // a part has a term with one number, or with those that a map gives
+        { "map d[e]->n; in A[n,64], x[64], q[e], z[n];"
+          "out y[i] = (sum(j) A[i,j]*x[j]) + (sum(a<e: d[a]==i) q[a])"
+          " + [i == 3] z[5] + [i == 4] z[6]^2;", 40 },
         // points of a variable that has more values than any index
         { "in z[n,n]; out a[i in 0-2*n:n,j<n] = [0 <= 2*j+i < n] z[j,2*j+i];",
           9 },
