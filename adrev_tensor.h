@@ -3954,11 +3954,12 @@ typedef struct adx_tensor_given {
 typedef struct adx_tensor_program adx_tensor_program;
 
 // A step of a program as machine code: the values, tables of whole numbers,
-// which values are needed, flags for picks, memory for the sums of a part, and
-// the range of a part.
+// which values are needed, flags for picks, memory for the sums of a part, which
+// part it is (-1: all), and its range.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
-                                ad_real *sums, long lo, long hi);
+                                ad_real *sums, long which, long lo,
+                                long hi);
 
 // How such a step is cut into parts (tensor/ranges).
 typedef enum adx_step_way {
@@ -3966,7 +3967,7 @@ typedef enum adx_step_way {
     ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi
     ADX_STEP_TERMS,             // ... the points of the value's cut
     ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a block
-    ADX_STEP_SUMS               // ... sums of its own: lo says which part
+    ADX_STEP_SUMS               // ... sums of its own
 } adx_step_way;
 
 typedef struct adx_step_cut {
@@ -10686,12 +10687,12 @@ typedef struct adx_coded_step {
     const adx_step_cut *cut;
 } adx_coded_step;
 
-static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t lo,
-                          int64_t hi)
+static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t which,
+                          int64_t lo, int64_t hi)
 {
     const adx_evaluating *e = s->e;
     s->fn(e->base, e->code->table, (const unsigned char *)e->needed,
-          (unsigned char *)e->picked, sums, (long)lo, (long)hi);
+          (unsigned char *)e->picked, sums, (long)which, (long)lo, (long)hi);
 }
 
 static void adx_call_step_part(size_t i, void *user)
@@ -10699,7 +10700,7 @@ static void adx_call_step_part(size_t i, void *user)
     const adx_coded_step *s = (const adx_coded_step *)user;
     const adx_step_cut *c = s->cut;
     uint32_t part = (uint32_t)i;
-    adx_call_step(s, s->e->sums,
+    adx_call_step(s, s->e->sums, part,
                   adx_part_from(c->from, c->to, part, c->parts),
                   adx_part_from(c->from, c->to, part + 1, c->parts));
 }
@@ -10707,8 +10708,7 @@ static void adx_call_step_part(size_t i, void *user)
 static void adx_call_step_sum(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
-    adx_call_step(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i,
-                  (int64_t)i + 1);
+    adx_call_step(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
 }
 
 // Sums of the parts, and of these the sum: as adx_run_sums.
@@ -10721,7 +10721,7 @@ static void adx_call_step_sums(adx_coded_step *s, ad_real *to)
     for (uint32_t i = 0; i < s->cut->parts; i++) {
         ad_real *sums = s->e->sums + (s->e->shares ? i * (size_t)v->span : 0);
         if (!s->e->shares)
-            adx_call_step(s, sums, i, i + 1);
+            adx_call_step(s, sums, i, 0, 0);
         adx_add_sums(v, 0, sums + v->first, to);
     }
 }
@@ -10739,7 +10739,7 @@ static void adx_run_step(const adx_evaluating *e, ad_tensor_part part,
     else if (s.cut->way != ADX_STEP_WHOLE && adx_shares_parts())
         adx_do_parts(s.cut->parts, adx_call_step_part, &s);
     else
-        adx_call_step(&s, e->sums, s.cut->from, s.cut->to);
+        adx_call_step(&s, e->sums, -1, s.cut->from, s.cut->to);
 }
 
 /* === tensor/queries =========================================================
@@ -13468,6 +13468,7 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
+    bool parts;                 // steps are cut (tensor/ranges)
     bool *needed;
     bool *result;
     bool *spelled;              // it has C text
@@ -13846,14 +13847,16 @@ static bool adx_has_kernel(const adx_tensor_value *v)
     return false;
 }
 
-// Decides for a part, of which all results are wanted; kernels: large products
-// of matrices have no text. False: no memory.
+// Decides for a part, of which all results are wanted; loaded: for machine code,
+// so large products of matrices have no text, and steps are cut. False: no
+// memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
-                          ad_tensor_part part, bool kernels)
+                          ad_tensor_part part, bool loaded)
 {
     const adx_tensor_program *p = t->program;
     if (!adx_begin_fusion(f, a, t))
         return false;
+    f->parts = loaded;
     adx_mark_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);
@@ -13861,7 +13864,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
         uint32_t v = p->order[i];
         if (f->needed[v]) {
             f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
-                && !(kernels && adx_has_kernel(adx_tensor_value_at(t, v)));
+                && !(loaded && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
                 f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);
@@ -13933,12 +13936,23 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
+// Whether parts of a value's points are listed, which no loop of a block can
+// run through.
+static bool adx_has_lists(const adx_fusion *f, const adx_tensor_value *v)
+{
+    bool any = false;
+    for (uint32_t j = 0; f->parts && v->cut != NULL && j < v->terms; j++)
+        any = any || v->cut->term[j].list != NULL;
+    return any;
+}
+
 // That of loops: all terms begin with the same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     adx_outer to = { v->kind == ADX_VALUE_SUM && v->terms > 0
-                         && !adx_has_sums(v) && adx_clears_all(v), 0, 0, 0 };
+                         && !adx_has_sums(v) && !adx_has_lists(f, v)
+                         && adx_clears_all(v), 0, 0, 0 };
     for (uint32_t j = 0; j < v->terms && to.there; j++) {
         const adx_nest *n = v->term[j].loop->nest;
         const adx_nest_level *l = n->level;
@@ -14287,8 +14301,7 @@ static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
 }
 
 // Whether C code can have the points of a part of a term: picks remember what
-// others have done, lists are of the loops of tensor/run, and eight sums are
-// not cut.
+// others have done, and eight sums are not cut.
 static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
 {
     const adx_tensor_term *term = &v->term[j];
@@ -14297,7 +14310,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     bool reduced = false;
     for (uint32_t i = 0; i < c->form.n; i++)
         reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
-    return term->most == 0 && c->list == NULL && !reduced;
+    return term->most == 0 && !reduced;
 }
 
 // As the value's cut is.
@@ -14341,7 +14354,7 @@ static bool adx_cut_steps(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
     f->cut = ADX_GET(f->a, p->values, adx_step_cut);
-    for (uint32_t i = 0; f->cut != NULL && i < p->steps; i++) {
+    for (uint32_t i = 0; f->parts && f->cut != NULL && i < p->steps; i++) {
         uint32_t value = p->order[i];
         const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
         adx_step_cut *to = &f->cut[value];
@@ -14429,6 +14442,7 @@ typedef struct adx_emission {
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
     const adx_step_cut *cut;    // of the step; NULL: all of it is done
+    bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step
@@ -15846,20 +15860,61 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 
 /* --- loops of a value ---------------------------------------------------- */
 
+// The loops from a level on.
+static void adx_say_levels(adx_emission *e, const adx_looping *k,
+                           uint32_t first)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    bool reduces = k->doing == ADX_DOING_TERM && k->term->most == 0
+                && adx_reduces(v, k->term);
+    uint32_t levels = k->nest->levels - (reduces ? 1 : 0);
+    for (uint32_t l = first; l < levels; l++)
+        adx_say_level(k, &k->nest->level[l]);
+    if (reduces)
+        adx_say_reduction(e, k, &k->nest->level[levels]);
+    else {
+        if (e->open == 0)
+            ADX_SAY_BLOCK(e);
+        adx_say_at_point(e, k);
+    }
+}
+
+// Points of a part that are listed (tensor/parts), or else all of them.
+static void adx_say_listed(adx_emission *e, adx_looping *k)
+{
+    const adx_part_list *l = k->part->list;
+    uint32_t open = e->open;
+    unsigned long start = adx_table_number(e, l->start, l->parts + 1,
+                                           ADX_TABLE_WORDS);
+    unsigned long x = adx_table_number(e, l->x, l->start[l->parts] * l->levels,
+                                       ADX_TABLE_INTS);
+    e->listed = true;
+    ADX_SAY_OPEN(e, "if (which >= 0)");
+    ADX_SAY_OPEN(e, "for (unsigned long long q = t%lu[which]; q < t%lu[which"
+                 " + 1]; q++)", start, start);
+    for (uint32_t i = 0; i < l->levels; i++) {
+        unsigned long var = l->nest->level[i].var;
+        ADX_SAY_LINE(e, "const long x%lu = t%lu[%lu*q + %lu];", var, x,
+                     (unsigned long)l->levels, (unsigned long)i);
+        ADX_SAY_LINE(e, "(void)x%lu;", var);
+    }
+    adx_say_levels(e, k, l->levels);
+    adx_close_to(e, open);
+    k->part = NULL;
+    ADX_SAY_OPEN(e, "else");
+}
+
 static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    const adx_looping k = {
+    adx_looping k = {
         e, value, term, term->loop->nest, doing, cut,
         e->cut != NULL && e->cut->way == ADX_STEP_TERMS
             ? &v->cut->term[term - v->term] : NULL
     };
     uint32_t open = e->open;
-    bool reduces = doing == ADX_DOING_TERM && term->most == 0
-                && adx_reduces(v, term);
-    uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
     adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
@@ -15867,16 +15922,10 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
         adx_say_run_index(e, k.nest->level[0].var);
     }
+    if (k.part != NULL && k.part->list != NULL)
+        adx_say_listed(e, &k);
     adx_say_part_check(&k, NULL);
-    for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
-        adx_say_level(&k, &k.nest->level[l]);
-    if (reduces)
-        adx_say_reduction(e, &k, &k.nest->level[levels]);
-    else {
-        if (e->open == open)
-            ADX_SAY_BLOCK(e);
-        adx_say_at_point(e, &k);
-    }
+    adx_say_levels(e, &k, e->in_run ? 1 : 0);
     adx_close_to(e, open);
 }
 
@@ -15901,8 +15950,8 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other, or one of them: that with the
-// number lo, where the first one of the term has `first`.
+// The parts of one term, one after the other, or one of them: `first` is the
+// number of the term's first one.
 static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
                              unsigned long first)
 {
@@ -16055,7 +16104,7 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->flag, 0, values * sizeof *e->flag);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = e->sums = e->in_run = false;
+    e->picks = e->sums = e->in_run = e->listed = false;
     e->into_sums = 0;
     e->cut = e->f->cut == NULL || e->f->cut[value].way == ADX_STEP_WHOLE ? NULL
            : &e->f->cut[value];
@@ -16098,7 +16147,7 @@ typedef enum adx_parameter_kind {
     ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
     ADX_PARAMETER_SUMS,         // memory for the sums of a part
-    ADX_PARAMETER_PART,         // which one
+    ADX_PARAMETER_PART,         // which part
     ADX_PARAMETER_RANGE         // its range
 } adx_parameter_kind;
 
@@ -16181,10 +16230,11 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
         adx_add_parameter(s, ADX_PARAMETER_PICKS, 0);
     if (e->sums)
         adx_add_parameter(s, ADX_PARAMETER_SUMS, 0);
-    if (e->cut != NULL)
-        adx_add_parameter(s, e->cut->way == ADX_STEP_SUMS ? ADX_PARAMETER_PART
-                                                          : ADX_PARAMETER_RANGE,
-                          0);
+    bool sums = e->cut != NULL && e->cut->way == ADX_STEP_SUMS;
+    if (sums || e->listed)
+        adx_add_parameter(s, ADX_PARAMETER_PART, 0);
+    if (e->cut != NULL && !sums)
+        adx_add_parameter(s, ADX_PARAMETER_RANGE, 0);
 }
 
 // The record of the step that was written last. NULL: no memory.
@@ -16333,8 +16383,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || k->of[part] == NULL
-        || (k->loaded && !adx_cut_steps(f)))
+        || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
@@ -16913,7 +16962,7 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     case ADX_PARAMETER_FLAG: adx_say(t, "need[%lu]", i); break;
     case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
-    case ADX_PARAMETER_PART: adx_say(t, "lo"); break;
+    case ADX_PARAMETER_PART: adx_say(t, "which"); break;
     case ADX_PARAMETER_RANGE: adx_say(t, "lo, hi"); break;
     }
 }
@@ -16927,7 +16976,8 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
                 "const unsigned char *need, unsigned char *done, %s *sums, "
-                "long lo, long hi)\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
+                "long which, long lo, long hi)\n{\n    ", t->name, part,
+                (unsigned long)i, t->real, t->real);
         adx_say_call(t, s, adx_say_entry_argument, k);
         adx_say(t, "}\n\n");
     }

@@ -33,11 +33,12 @@ typedef struct adx_tensor_given {
 typedef struct adx_tensor_program adx_tensor_program;
 
 // A step of a program as machine code: the values, tables of whole numbers,
-// which values are needed, flags for picks, memory for the sums of a part, and
-// the range of a part.
+// which values are needed, flags for picks, memory for the sums of a part, which
+// part it is (-1: all), and its range.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
-                                ad_real *sums, long lo, long hi);
+                                ad_real *sums, long which, long lo,
+                                long hi);
 
 // How such a step is cut into parts (tensor/ranges).
 typedef enum adx_step_way {
@@ -45,7 +46,7 @@ typedef enum adx_step_way {
     ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi
     ADX_STEP_TERMS,             // ... the points of the value's cut
     ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a block
-    ADX_STEP_SUMS               // ... sums of its own: lo says which part
+    ADX_STEP_SUMS               // ... sums of its own
 } adx_step_way;
 
 typedef struct adx_step_cut {

@@ -56,12 +56,23 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
+// Whether parts of a value's points are listed, which no loop of a block can
+// run through.
+static bool adx_has_lists(const adx_fusion *f, const adx_tensor_value *v)
+{
+    bool any = false;
+    for (uint32_t j = 0; f->parts && v->cut != NULL && j < v->terms; j++)
+        any = any || v->cut->term[j].list != NULL;
+    return any;
+}
+
 // That of loops: all terms begin with the same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     adx_outer to = { v->kind == ADX_VALUE_SUM && v->terms > 0
-                         && !adx_has_sums(v) && adx_clears_all(v), 0, 0, 0 };
+                         && !adx_has_sums(v) && !adx_has_lists(f, v)
+                         && adx_clears_all(v), 0, 0, 0 };
     for (uint32_t j = 0; j < v->terms && to.there; j++) {
         const adx_nest *n = v->term[j].loop->nest;
         const adx_nest_level *l = n->level;

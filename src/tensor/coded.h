@@ -15,12 +15,12 @@ typedef struct adx_coded_step {
     const adx_step_cut *cut;
 } adx_coded_step;
 
-static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t lo,
-                          int64_t hi)
+static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t which,
+                          int64_t lo, int64_t hi)
 {
     const adx_evaluating *e = s->e;
     s->fn(e->base, e->code->table, (const unsigned char *)e->needed,
-          (unsigned char *)e->picked, sums, (long)lo, (long)hi);
+          (unsigned char *)e->picked, sums, (long)which, (long)lo, (long)hi);
 }
 
 static void adx_call_step_part(size_t i, void *user)
@@ -28,7 +28,7 @@ static void adx_call_step_part(size_t i, void *user)
     const adx_coded_step *s = (const adx_coded_step *)user;
     const adx_step_cut *c = s->cut;
     uint32_t part = (uint32_t)i;
-    adx_call_step(s, s->e->sums,
+    adx_call_step(s, s->e->sums, part,
                   adx_part_from(c->from, c->to, part, c->parts),
                   adx_part_from(c->from, c->to, part + 1, c->parts));
 }
@@ -36,8 +36,7 @@ static void adx_call_step_part(size_t i, void *user)
 static void adx_call_step_sum(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
-    adx_call_step(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i,
-                  (int64_t)i + 1);
+    adx_call_step(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
 }
 
 // Sums of the parts, and of these the sum: as adx_run_sums.
@@ -50,7 +49,7 @@ static void adx_call_step_sums(adx_coded_step *s, ad_real *to)
     for (uint32_t i = 0; i < s->cut->parts; i++) {
         ad_real *sums = s->e->sums + (s->e->shares ? i * (size_t)v->span : 0);
         if (!s->e->shares)
-            adx_call_step(s, sums, i, i + 1);
+            adx_call_step(s, sums, i, 0, 0);
         adx_add_sums(v, 0, sums + v->first, to);
     }
 }
@@ -68,5 +67,5 @@ static void adx_run_step(const adx_evaluating *e, ad_tensor_part part,
     else if (s.cut->way != ADX_STEP_WHOLE && adx_shares_parts())
         adx_do_parts(s.cut->parts, adx_call_step_part, &s);
     else
-        adx_call_step(&s, e->sums, s.cut->from, s.cut->to);
+        adx_call_step(&s, e->sums, -1, s.cut->from, s.cut->to);
 }

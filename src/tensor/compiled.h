@@ -39,7 +39,7 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     case ADX_PARAMETER_FLAG: adx_say(t, "need[%lu]", i); break;
     case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
-    case ADX_PARAMETER_PART: adx_say(t, "lo"); break;
+    case ADX_PARAMETER_PART: adx_say(t, "which"); break;
     case ADX_PARAMETER_RANGE: adx_say(t, "lo, hi"); break;
     }
 }
@@ -53,7 +53,8 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
                 "const unsigned char *need, unsigned char *done, %s *sums, "
-                "long lo, long hi)\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
+                "long which, long lo, long hi)\n{\n    ", t->name, part,
+                (unsigned long)i, t->real, t->real);
         adx_say_call(t, s, adx_say_entry_argument, k);
         adx_say(t, "}\n\n");
     }

@@ -68,6 +68,7 @@ typedef struct adx_emission {
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
     const adx_step_cut *cut;    // of the step; NULL: all of it is done
+    bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step

@@ -28,6 +28,7 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
+    bool parts;                 // steps are cut (tensor/ranges)
     bool *needed;
     bool *result;
     bool *spelled;              // it has C text
@@ -406,14 +407,16 @@ static bool adx_has_kernel(const adx_tensor_value *v)
     return false;
 }
 
-// Decides for a part, of which all results are wanted; kernels: large products
-// of matrices have no text. False: no memory.
+// Decides for a part, of which all results are wanted; loaded: for machine code,
+// so large products of matrices have no text, and steps are cut. False: no
+// memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
-                          ad_tensor_part part, bool kernels)
+                          ad_tensor_part part, bool loaded)
 {
     const adx_tensor_program *p = t->program;
     if (!adx_begin_fusion(f, a, t))
         return false;
+    f->parts = loaded;
     adx_mark_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);
@@ -421,7 +424,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
         uint32_t v = p->order[i];
         if (f->needed[v]) {
             f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
-                && !(kernels && adx_has_kernel(adx_tensor_value_at(t, v)));
+                && !(loaded && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
                 f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);

@@ -70,8 +70,7 @@ static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
 }
 
 // Whether C code can have the points of a part of a term: picks remember what
-// others have done, lists are of the loops of tensor/run, and eight sums are
-// not cut.
+// others have done, and eight sums are not cut.
 static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
 {
     const adx_tensor_term *term = &v->term[j];
@@ -80,7 +79,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     bool reduced = false;
     for (uint32_t i = 0; i < c->form.n; i++)
         reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
-    return term->most == 0 && c->list == NULL && !reduced;
+    return term->most == 0 && !reduced;
 }
 
 // As the value's cut is.
@@ -124,7 +123,7 @@ static bool adx_cut_steps(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
     f->cut = ADX_GET(f->a, p->values, adx_step_cut);
-    for (uint32_t i = 0; f->cut != NULL && i < p->steps; i++) {
+    for (uint32_t i = 0; f->parts && f->cut != NULL && i < p->steps; i++) {
         uint32_t value = p->order[i];
         const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
         adx_step_cut *to = &f->cut[value];

@@ -229,20 +229,61 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 
 /* --- loops of a value ---------------------------------------------------- */
 
+// The loops from a level on.
+static void adx_say_levels(adx_emission *e, const adx_looping *k,
+                           uint32_t first)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    bool reduces = k->doing == ADX_DOING_TERM && k->term->most == 0
+                && adx_reduces(v, k->term);
+    uint32_t levels = k->nest->levels - (reduces ? 1 : 0);
+    for (uint32_t l = first; l < levels; l++)
+        adx_say_level(k, &k->nest->level[l]);
+    if (reduces)
+        adx_say_reduction(e, k, &k->nest->level[levels]);
+    else {
+        if (e->open == 0)
+            ADX_SAY_BLOCK(e);
+        adx_say_at_point(e, k);
+    }
+}
+
+// Points of a part that are listed (tensor/parts), or else all of them.
+static void adx_say_listed(adx_emission *e, adx_looping *k)
+{
+    const adx_part_list *l = k->part->list;
+    uint32_t open = e->open;
+    unsigned long start = adx_table_number(e, l->start, l->parts + 1,
+                                           ADX_TABLE_WORDS);
+    unsigned long x = adx_table_number(e, l->x, l->start[l->parts] * l->levels,
+                                       ADX_TABLE_INTS);
+    e->listed = true;
+    ADX_SAY_OPEN(e, "if (which >= 0)");
+    ADX_SAY_OPEN(e, "for (unsigned long long q = t%lu[which]; q < t%lu[which"
+                 " + 1]; q++)", start, start);
+    for (uint32_t i = 0; i < l->levels; i++) {
+        unsigned long var = l->nest->level[i].var;
+        ADX_SAY_LINE(e, "const long x%lu = t%lu[%lu*q + %lu];", var, x,
+                     (unsigned long)l->levels, (unsigned long)i);
+        ADX_SAY_LINE(e, "(void)x%lu;", var);
+    }
+    adx_say_levels(e, k, l->levels);
+    adx_close_to(e, open);
+    k->part = NULL;
+    ADX_SAY_OPEN(e, "else");
+}
+
 static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    const adx_looping k = {
+    adx_looping k = {
         e, value, term, term->loop->nest, doing, cut,
         e->cut != NULL && e->cut->way == ADX_STEP_TERMS
             ? &v->cut->term[term - v->term] : NULL
     };
     uint32_t open = e->open;
-    bool reduces = doing == ADX_DOING_TERM && term->most == 0
-                && adx_reduces(v, term);
-    uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
     adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
@@ -250,16 +291,10 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
         adx_say_run_index(e, k.nest->level[0].var);
     }
+    if (k.part != NULL && k.part->list != NULL)
+        adx_say_listed(e, &k);
     adx_say_part_check(&k, NULL);
-    for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
-        adx_say_level(&k, &k.nest->level[l]);
-    if (reduces)
-        adx_say_reduction(e, &k, &k.nest->level[levels]);
-    else {
-        if (e->open == open)
-            ADX_SAY_BLOCK(e);
-        adx_say_at_point(e, &k);
-    }
+    adx_say_levels(e, &k, e->in_run ? 1 : 0);
     adx_close_to(e, open);
 }
 
@@ -284,8 +319,8 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other, or one of them: that with the
-// number lo, where the first one of the term has `first`.
+// The parts of one term, one after the other, or one of them: `first` is the
+// number of the term's first one.
 static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
                              unsigned long first)
 {
@@ -438,7 +473,7 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->flag, 0, values * sizeof *e->flag);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = e->sums = e->in_run = false;
+    e->picks = e->sums = e->in_run = e->listed = false;
     e->into_sums = 0;
     e->cut = e->f->cut == NULL || e->f->cut[value].way == ADX_STEP_WHOLE ? NULL
            : &e->f->cut[value];

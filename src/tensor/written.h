@@ -29,7 +29,7 @@ typedef enum adx_parameter_kind {
     ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
     ADX_PARAMETER_SUMS,         // memory for the sums of a part
-    ADX_PARAMETER_PART,         // which one
+    ADX_PARAMETER_PART,         // which part
     ADX_PARAMETER_RANGE         // its range
 } adx_parameter_kind;
 
@@ -112,10 +112,11 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
         adx_add_parameter(s, ADX_PARAMETER_PICKS, 0);
     if (e->sums)
         adx_add_parameter(s, ADX_PARAMETER_SUMS, 0);
-    if (e->cut != NULL)
-        adx_add_parameter(s, e->cut->way == ADX_STEP_SUMS ? ADX_PARAMETER_PART
-                                                          : ADX_PARAMETER_RANGE,
-                          0);
+    bool sums = e->cut != NULL && e->cut->way == ADX_STEP_SUMS;
+    if (sums || e->listed)
+        adx_add_parameter(s, ADX_PARAMETER_PART, 0);
+    if (e->cut != NULL && !sums)
+        adx_add_parameter(s, ADX_PARAMETER_RANGE, 0);
 }
 
 // The record of the step that was written last. NULL: no memory.
@@ -264,8 +265,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || k->of[part] == NULL
-        || (k->loaded && !adx_cut_steps(f)))
+        || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];

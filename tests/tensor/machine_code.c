@@ -7,7 +7,8 @@
  * something is bound anew; texts that share a library do not disturb one
  * another; what fails leaves the text as it was; every failing allocation, also
  * of ad_tensor_write_c; several threads. Steps run in parts: backwards, odd ones
- * first, and on a pool.
+ * first, and on a pool; texts are bound where lists of points are made for that
+ * (tensor/parts), and where they are not.
  *
  *     machine_code             some texts, and six random ones
  *     machine_code 100 12345   as many random texts, from a seed on, and all of
@@ -64,7 +65,7 @@ static int shared_ways = SHARED_WAYS;
 static ad_pool *pool;
 static size_t parts_run;        // by executors
 static bool way_seen[ADX_STEP_SUMS + 1];
-static bool cleared_seen, form_seen;
+static bool cleared_seen, form_seen, list_seen;
 
 static void backwards(size_t n, ad_call_fn *call, void *arg, void *user)
 {
@@ -105,7 +106,10 @@ static void see_ways(const ad_tensor *t)
             cleared_seen = cleared_seen || c->clears;
             const adx_tensor_value *v = &t->program->value[i];
             for (uint32_t j = 0; c->way == ADX_STEP_TERMS && j < v->terms; j++)
+            {
                 form_seen = form_seen || v->cut->term[j].form.n > 1;
+                list_seen = list_seen || v->cut->term[j].list != NULL;
+            }
         }
 }
 
@@ -119,10 +123,13 @@ static bool open_pair(pair *p, const char *text, size_t n, uint64_t seed,
 {
     for (int k = 0; k < 2; k++) {
         uint64_t same = seed;
+        share(k == 0 && seed % 2 == 0 ? SHARED_BACKWARDS : SHARED_BY_NOBODY);
         p->t[k] = code_bind(text, n, &same, NULL);
+        if (p->t[k] != NULL)
+            code_open(&p->c[k], p->t[k], text, &same, layouts);
+        share(SHARED_BY_NOBODY);
         if (p->t[k] == NULL)
             return false;
-        code_open(&p->c[k], p->t[k], text, &same, layouts);
     }
     return true;
 }
@@ -239,6 +246,10 @@ static void test_parts(void)
         { "rel R[n,m]; in A[R], B[n,4], C[m,4], x[m];"
           "out y[i] = sum(j) A[i,j]*x[j]; out f = sum(i,j: R(i,j)) A[i,j]^2;"
           "out w[i,s] = sum(j: R(i,j)) A[i,j]*B[i,s]*C[j,s];", 40 },
+        // a block of entries with what is added to here and there
+        { "rel T[n,n,m]; in X[T], A[n,3], B[n,3], C[m,3];"
+          "out f = sum(i,j,k: T(i,j,k)) (X[i,j,k]"
+          " - sum(s) A[i,s]*B[j,s]*C[k,s])^2;", 8 },
         // maxima, and what picks
         { "in A[n,m]; t[i] = maximum(j: j != 7) A[i,j]*A[i,j];"
           "u[j] = minimum(i) A[i,j]; out f = sum(i) t[i];"
@@ -246,16 +257,24 @@ static void test_parts(void)
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         pair p;
-        if (!open_pair(&p, all[i].text, all[i].n, i, i % 2 == 0))
-            return;
-        compiled(p.t[0], 0, all[i].text);
-        compare(&p, all[i].text);
-        close_pair(&p);
+        for (uint64_t listed = 0; listed < 2; listed++) {
+            if (!open_pair(&p, all[i].text, all[i].n, 2*i + 1 - listed,
+                           i % 2 == 0))
+                return;
+            if (listed && p.t[0]->program->lists == NULL) {
+                close_pair(&p);
+                continue;
+            }
+            compiled(p.t[0], 0, all[i].text);
+            compare(&p, all[i].text);
+            close_pair(&p);
+        }
     }
     CHECK(parts_run > 10000, "only %zu parts", parts_run);
     for (int way = 0; way <= ADX_STEP_SUMS; way++)
         CHECK(way_seen[way], "no step is cut in way %d", way);
     CHECK(form_seen, "no cut is of several variables");
+    CHECK(list_seen, "no points are listed");
     CHECK(cleared_seen, "nothing is cleared before parts run");
 }
 
