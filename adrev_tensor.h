@@ -14300,8 +14300,8 @@ static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
     to->to = all->high[to->dim] + 1;
 }
 
-// Whether C code can have the points of a part of a term: picks remember what
-// others have done, and eight sums are not cut.
+// Whether C code can have the points of a part of a term: eight sums are not
+// cut.
 static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
 {
     const adx_tensor_term *term = &v->term[j];
@@ -14310,7 +14310,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     bool reduced = false;
     for (uint32_t i = 0; i < c->form.n; i++)
         reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
-    return term->most == 0 && !reduced;
+    return !reduced;
 }
 
 // As the value's cut is.
@@ -15241,8 +15241,8 @@ ADX_SELDOM_END
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
  *           tensor/parts tensor/run tensor/emission
  *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
- *           adx_say_level
+ *           ADX_DOING_FORGET adx_looping adx_say_part_check adx_say_bounds
+ *           adx_say_level_unread adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -15253,7 +15253,8 @@ ADX_SELDOM_BEGIN
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN             // of a most: -infinity
+    ADX_DOING_BEGIN,            // of a most: -infinity
+    ADX_DOING_FORGET            // what is picked from is not yet picked
 } adx_doing;
 
 typedef struct adx_looping {
@@ -15710,18 +15711,12 @@ static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
             adx_infinity(&e->text));
 }
 
-// The first point at which the number that is picked is the largest one.
-static void adx_say_pick(adx_emission *e, const adx_looping *k)
+// "done[3*x0]": whether the number of a most at these indices is picked.
+static void adx_say_done(adx_emission *e, const adx_looping *k,
+                         const int64_t *index)
 {
-    const adx_tensor_term *term = k->term;
-    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, term->most);
-    const adx_spot_of at = { term->set, NULL };
-    const adx_access best = { term->most, term->at };
-    const int64_t *picked = adx_indices_at(e, &at, term->picked);
-    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, k->term->most);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
-    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
-    adx_numbers_read o = { .e = e };
     if (place == NULL || index == NULL)
         return;
     place[0] = most->first;
@@ -15731,19 +15726,42 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
         place[0] -= most->stride[d] * most->low[d];
     }
     e->picks = true;
-    adx_say_indent(e);
-    adx_say(&e->text, "if (!done[");
+    adx_say(&e->text, "done[");
     adx_say_affine(e, place);
-    adx_say(&e->text, "] && ");
+    adx_say(&e->text, "]");
+}
+
+static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    const adx_access best = { k->term->most, k->term->at };
+    adx_say_indent(e);
+    adx_say_done(e, k, adx_indices_at(e, &at, best));
+    adx_say(&e->text, " = 0;\n");
+}
+
+// The first point at which the number that is picked is the largest one.
+static void adx_say_pick(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_term *term = k->term;
+    const adx_spot_of at = { term->set, NULL };
+    const adx_access best = { term->most, term->at };
+    const int64_t *picked = adx_indices_at(e, &at, term->picked);
+    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
+    adx_numbers_read o = { .e = e };
+    adx_say_indent(e);
+    adx_say(&e->text, "if (!");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " && ");
     adx_say_place(e, term->picked.value, picked, false);
     adx_say(&e->text, " == ");
     adx_say_place(e, term->most, index, false);
     adx_say(&e->text, ") {\n");
     e->open++;
     adx_say_indent(e);
-    adx_say(&e->text, "done[");
-    adx_say_affine(e, place);
-    adx_say(&e->text, "] = 1;\n");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " = 1;\n");
     adx_take_numbers(e, k->value, &at, term, &o);
     if (!e->f->t->options.fused) {
         adx_say_added(e, &to, &o, term->factors, term->k);
@@ -15770,6 +15788,8 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say(&e->text, " = 0;\n");
     } else if (k->doing == ADX_DOING_BEGIN)
         adx_say_begun_most(e, k);
+    else if (k->doing == ADX_DOING_FORGET)
+        adx_say_forgotten(e, k);
     else if (k->term->most != 0)
         adx_say_pick(e, k);
     else if (v->kind == ADX_VALUE_SUM)
@@ -16012,6 +16032,22 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
+// Nothing is picked yet by the terms from `term` on that pick from one value;
+// a part says so of numbers of its own.
+static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t most = v->term[term].most;
+    e->picks = true;
+    if (e->cut == NULL)
+        ADX_SAY_LINE(
+            e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+            (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+    for (uint32_t j = term; e->cut != NULL && j < v->terms
+                            && v->term[j].most == most; j++)
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_FORGET, NULL);
+}
+
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -16024,11 +16060,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
-            ADX_SAY_LINE(
-                e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
-                (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+            adx_say_no_picks(e, value, j);
         picking = most;
-        e->picks = e->picks || most != 0;
         adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
     }
 }

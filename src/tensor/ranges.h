@@ -69,8 +69,8 @@ static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
     to->to = all->high[to->dim] + 1;
 }
 
-// Whether C code can have the points of a part of a term: picks remember what
-// others have done, and eight sums are not cut.
+// Whether C code can have the points of a part of a term: eight sums are not
+// cut.
 static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
 {
     const adx_tensor_term *term = &v->term[j];
@@ -79,7 +79,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     bool reduced = false;
     for (uint32_t i = 0; i < c->form.n; i++)
         reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
-    return term->most == 0 && !reduced;
+    return !reduced;
 }
 
 // As the value's cut is.

@@ -79,18 +79,12 @@ static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
             adx_infinity(&e->text));
 }
 
-// The first point at which the number that is picked is the largest one.
-static void adx_say_pick(adx_emission *e, const adx_looping *k)
+// "done[3*x0]": whether the number of a most at these indices is picked.
+static void adx_say_done(adx_emission *e, const adx_looping *k,
+                         const int64_t *index)
 {
-    const adx_tensor_term *term = k->term;
-    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, term->most);
-    const adx_spot_of at = { term->set, NULL };
-    const adx_access best = { term->most, term->at };
-    const int64_t *picked = adx_indices_at(e, &at, term->picked);
-    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, k->term->most);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
-    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
-    adx_numbers_read o = { .e = e };
     if (place == NULL || index == NULL)
         return;
     place[0] = most->first;
@@ -100,19 +94,42 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
         place[0] -= most->stride[d] * most->low[d];
     }
     e->picks = true;
-    adx_say_indent(e);
-    adx_say(&e->text, "if (!done[");
+    adx_say(&e->text, "done[");
     adx_say_affine(e, place);
-    adx_say(&e->text, "] && ");
+    adx_say(&e->text, "]");
+}
+
+static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    const adx_access best = { k->term->most, k->term->at };
+    adx_say_indent(e);
+    adx_say_done(e, k, adx_indices_at(e, &at, best));
+    adx_say(&e->text, " = 0;\n");
+}
+
+// The first point at which the number that is picked is the largest one.
+static void adx_say_pick(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_term *term = k->term;
+    const adx_spot_of at = { term->set, NULL };
+    const adx_access best = { term->most, term->at };
+    const int64_t *picked = adx_indices_at(e, &at, term->picked);
+    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
+    adx_numbers_read o = { .e = e };
+    adx_say_indent(e);
+    adx_say(&e->text, "if (!");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " && ");
     adx_say_place(e, term->picked.value, picked, false);
     adx_say(&e->text, " == ");
     adx_say_place(e, term->most, index, false);
     adx_say(&e->text, ") {\n");
     e->open++;
     adx_say_indent(e);
-    adx_say(&e->text, "done[");
-    adx_say_affine(e, place);
-    adx_say(&e->text, "] = 1;\n");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " = 1;\n");
     adx_take_numbers(e, k->value, &at, term, &o);
     if (!e->f->t->options.fused) {
         adx_say_added(e, &to, &o, term->factors, term->k);
@@ -139,6 +156,8 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say(&e->text, " = 0;\n");
     } else if (k->doing == ADX_DOING_BEGIN)
         adx_say_begun_most(e, k);
+    else if (k->doing == ADX_DOING_FORGET)
+        adx_say_forgotten(e, k);
     else if (k->term->most != 0)
         adx_say_pick(e, k);
     else if (v->kind == ADX_VALUE_SUM)
@@ -381,6 +400,22 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
+// Nothing is picked yet by the terms from `term` on that pick from one value;
+// a part says so of numbers of its own.
+static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t most = v->term[term].most;
+    e->picks = true;
+    if (e->cut == NULL)
+        ADX_SAY_LINE(
+            e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+            (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+    for (uint32_t j = term; e->cut != NULL && j < v->terms
+                            && v->term[j].most == most; j++)
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_FORGET, NULL);
+}
+
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -393,11 +428,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
-            ADX_SAY_LINE(
-                e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
-                (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+            adx_say_no_picks(e, value, j);
         picking = most;
-        e->picks = e->picks || most != 0;
         adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
     }
 }
