@@ -13449,7 +13449,7 @@ ADX_SELDOM_END
  *
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/run tensor/pointwise
+ *           tensor/derive tensor/parts tensor/run tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -13469,6 +13469,7 @@ typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
     bool parts;                 // steps are cut (tensor/ranges)
+    bool shares;                // and threads share them
     bool *needed;
     bool *result;
     bool *spelled;              // it has C text
@@ -13857,6 +13858,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
     if (!adx_begin_fusion(f, a, t))
         return false;
     f->parts = loaded;
+    f->shares = loaded && adx_shares_parts();
     adx_mark_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);
@@ -13885,6 +13887,10 @@ ADX_SELDOM_END
  * if they exchange numbers only within one run of it. A value that only steps of
  * its block read is thin: it has memory for one run. So what is between the
  * entries of a relation, or the cases of a batch, stays in the cache.
+ *
+ * A step that adds to numbers of many runs would keep all of its block on one
+ * thread. Where a pool is in use when the code is made, and tensor/parts cuts
+ * that step, it is in no block.
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/derive tensor/run
@@ -13936,23 +13942,12 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
-// Whether parts of a value's points are listed, which no loop of a block can
-// run through.
-static bool adx_has_lists(const adx_fusion *f, const adx_tensor_value *v)
-{
-    bool any = false;
-    for (uint32_t j = 0; f->parts && v->cut != NULL && j < v->terms; j++)
-        any = any || v->cut->term[j].list != NULL;
-    return any;
-}
-
 // That of loops: all terms begin with the same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     adx_outer to = { v->kind == ADX_VALUE_SUM && v->terms > 0
-                         && !adx_has_sums(v) && !adx_has_lists(f, v)
-                         && adx_clears_all(v), 0, 0, 0 };
+                         && !adx_has_sums(v) && adx_clears_all(v), 0, 0, 0 };
     for (uint32_t j = 0; j < v->terms && to.there; j++) {
         const adx_nest *n = v->term[j].loop->nest;
         const adx_nest_level *l = n->level;
@@ -13975,6 +13970,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
             return to;
     }
     to.dim = UINT32_MAX;
+    to.there = to.there && !(f->shares && v->cut != NULL);
     return to;
 }
 

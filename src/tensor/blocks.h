@@ -6,6 +6,10 @@
  * its block read is thin: it has memory for one run. So what is between the
  * entries of a relation, or the cases of a batch, stays in the cache.
  *
+ * A step that adds to numbers of many runs would keep all of its block on one
+ * thread. Where a pool is in use when the code is made, and tensor/parts cuts
+ * that step, it is in no block.
+ *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/derive tensor/run
  *           tensor/pointwise tensor/fusion
@@ -56,23 +60,12 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
-// Whether parts of a value's points are listed, which no loop of a block can
-// run through.
-static bool adx_has_lists(const adx_fusion *f, const adx_tensor_value *v)
-{
-    bool any = false;
-    for (uint32_t j = 0; f->parts && v->cut != NULL && j < v->terms; j++)
-        any = any || v->cut->term[j].list != NULL;
-    return any;
-}
-
 // That of loops: all terms begin with the same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     adx_outer to = { v->kind == ADX_VALUE_SUM && v->terms > 0
-                         && !adx_has_sums(v) && !adx_has_lists(f, v)
-                         && adx_clears_all(v), 0, 0, 0 };
+                         && !adx_has_sums(v) && adx_clears_all(v), 0, 0, 0 };
     for (uint32_t j = 0; j < v->terms && to.there; j++) {
         const adx_nest *n = v->term[j].loop->nest;
         const adx_nest_level *l = n->level;
@@ -95,6 +88,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
             return to;
     }
     to.dim = UINT32_MAX;
+    to.there = to.there && !(f->shares && v->cut != NULL);
     return to;
 }
 

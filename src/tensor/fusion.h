@@ -9,7 +9,7 @@
  *
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/run tensor/pointwise
+ *           tensor/derive tensor/parts tensor/run tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -29,6 +29,7 @@ typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
     bool parts;                 // steps are cut (tensor/ranges)
+    bool shares;                // and threads share them
     bool *needed;
     bool *result;
     bool *spelled;              // it has C text
@@ -417,6 +418,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
     if (!adx_begin_fusion(f, a, t))
         return false;
     f->parts = loaded;
+    f->shares = loaded && adx_shares_parts();
     adx_mark_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);

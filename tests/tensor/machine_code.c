@@ -7,8 +7,9 @@
  * something is bound anew; texts that share a library do not disturb one
  * another; what fails leaves the text as it was; every failing allocation, also
  * of ad_tensor_write_c; several threads. Steps run in parts: backwards, odd ones
- * first, and on a pool; texts are bound where lists of points are made for that
- * (tensor/parts), and where they are not.
+ * first, and on a pool; texts are bound and compiled where there is a pool, so
+ * that points are listed (tensor/parts) and blocks are smaller, and where there
+ * is none.
  *
  *     machine_code             some texts, and six random ones
  *     machine_code 100 12345   as many random texts, from a seed on, and all of
@@ -32,36 +33,13 @@
 
 enum { CALLS = 8, RANDOM = 6, EACH = 4 };
 
-static char top[] = "/tmp/adrev-machine-XXXXXX";
-static ad_compile_report report;
-
-#ifdef __SANITIZE_THREAD__      // it looks into the code, too
-#define QUICK "-O0 -ffp-contract=off -fsanitize=thread"
-#else
-#define QUICK "-O0 -ffp-contract=off"
-#endif
-
-static ad_status compile(ad_tensor *t, unsigned functions, const char *flags)
-{
-    const ad_compile_options o = { .cache = top, .flags = flags,
-                                   .functions = functions, .report = &report };
-    return ad_tensor_compile(t, &o);
-}
-
-static void compiled(ad_tensor *t, unsigned functions, const char *what)
-{
-    ad_status s = compile(t, functions, QUICK);
-    CHECK(s == ADREV_OK && report.reason == ADREV_COMPILE_DONE
-              && report.bytes > 0, "%s: %s: %s %s", what, ad_message(s),
-          ad_compile_message(report.reason), report.text);
-}
-
 /* --- who runs the parts --------------------------------------------------- */
 
 enum { SHARED_BY_NOBODY, SHARED_BACKWARDS, SHARED_ODD_FIRST, SHARED_ON_POOL,
        SHARED_WAYS };
 
 static int shared_ways = SHARED_WAYS;
+static bool compile_shared;     // code is made where threads share parts
 static ad_pool *pool;
 static size_t parts_run;        // by executors
 static bool way_seen[ADX_STEP_SUMS + 1];
@@ -111,6 +89,34 @@ static void see_ways(const ad_tensor *t)
                 list_seen = list_seen || v->cut->term[j].list != NULL;
             }
         }
+}
+
+/* --- compiling ------------------------------------------------------------ */
+
+static char top[] = "/tmp/adrev-machine-XXXXXX";
+static ad_compile_report report;
+
+#ifdef __SANITIZE_THREAD__      // it looks into the code, too
+#define QUICK "-O0 -ffp-contract=off -fsanitize=thread"
+#else
+#define QUICK "-O0 -ffp-contract=off"
+#endif
+
+static ad_status compile(ad_tensor *t, unsigned functions, const char *flags)
+{
+    const ad_compile_options o = { .cache = top, .flags = flags,
+                                   .functions = functions, .report = &report };
+    return ad_tensor_compile(t, &o);
+}
+
+static void compiled(ad_tensor *t, unsigned functions, const char *what)
+{
+    share(compile_shared ? SHARED_BACKWARDS : SHARED_BY_NOBODY);
+    ad_status s = compile(t, functions, QUICK);
+    share(SHARED_BY_NOBODY);
+    CHECK(s == ADREV_OK && report.reason == ADREV_COMPILE_DONE
+              && report.bytes > 0, "%s: %s: %s %s", what, ad_message(s),
+          ad_compile_message(report.reason), report.text);
 }
 
 /* --- the same bits -------------------------------------------------------- */
@@ -261,15 +267,13 @@ static void test_parts(void)
             if (!open_pair(&p, all[i].text, all[i].n, 2*i + 1 - listed,
                            i % 2 == 0))
                 return;
-            if (listed && p.t[0]->program->lists == NULL) {
-                close_pair(&p);
-                continue;
-            }
+            compile_shared = listed == 1;
             compiled(p.t[0], 0, all[i].text);
             compare(&p, all[i].text);
             close_pair(&p);
         }
     }
+    compile_shared = false;
     CHECK(parts_run > 10000, "only %zu parts", parts_run);
     for (int way = 0; way <= ADX_STEP_SUMS; way++)
         CHECK(way_seen[way], "no step is cut in way %d", way);
@@ -312,7 +316,9 @@ static void test_random(uint64_t from, int n)
                 return;
             code_open(&p.c[k], p.t[k], text.s, &same, number % 2 == 0);
         }
+        compile_shared = number % 2 == 0;
         compiled(p.t[0], 0, text.s);
+        compile_shared = false;
         compare(&p, text.s);
         close_pair(&p);
         n--;
