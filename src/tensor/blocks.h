@@ -87,8 +87,10 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
         if (all)
             return to;
     }
+    // What is added to in many runs has all points of a term before those of
+    // the next one.
     to.dim = UINT32_MAX;
-    to.there = to.there && !(f->shares && v->cut != NULL);
+    to.there = to.there && v->terms == 1 && !(f->shares && v->cut != NULL);
     return to;
 }
 

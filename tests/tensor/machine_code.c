@@ -265,7 +265,7 @@ static void test_parts(void)
         pair p;
         for (uint64_t listed = 0; listed < 2; listed++) {
             if (!open_pair(&p, all[i].text, all[i].n, 2*i + 1 - listed,
-                           i % 2 == 0))
+                           (i + listed) % 2 == 1))
                 return;
             compile_shared = listed == 1;
             compiled(p.t[0], 0, all[i].text);
