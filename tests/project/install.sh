@@ -100,8 +100,8 @@ if has cmake; then
     cat > "$dir/program/CMakeLists.txt" << 'END'
 cmake_minimum_required(VERSION 3.13)
 project(program C)
-if(ADREV_ROOT)
-  add_subdirectory(${ADREV_ROOT} adrev)
+if(FOLDER_OF_ADREV)
+  add_subdirectory(${FOLDER_OF_ADREV} adrev)
 else()
   find_package(adrev ${WANTED} REQUIRED)
 endif()
@@ -114,7 +114,7 @@ END
     check "another version is refused" sh -c '! CC=$1 cmake -S "$2/program" \
         -B "$2/other" -DCMAKE_PREFIX_PATH="$3" -DWANTED=0.2' - "$cc" "$dir" \
         "$prefix"
-    check "add_subdirectory" cmake_builds "$dir/sub" -DADREV_ROOT="$root"
+    check "add_subdirectory" cmake_builds "$dir/sub" -DFOLDER_OF_ADREV="$root"
     check "add_subdirectory: runs" says "$dir/sub/main"
 fi
 
