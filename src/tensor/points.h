@@ -528,8 +528,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
     } else if (cut)
         ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
     else
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                     (long long)low, x, (long long)high, x);
+        adx_say_counted(e, x, low, high);
 }
 
 // Loops over the indices in a region.

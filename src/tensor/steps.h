@@ -241,9 +241,7 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
     else if (adx_is_cut(e, ADX_STEP_TERMS, d))
         ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
     else
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
+        adx_say_counted(e, x, v->low[d], v->low[d] + v->extent[d] - 1);
 }
 
 /* --- loops of a value ---------------------------------------------------- */
