@@ -5362,6 +5362,7 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
         return false;
     s->row[r].bits = v->support;
     adx_place_form(s, v, to.row, false, adx_form_of(s, r));
+    adx_simplify_set(s);        // the number may be the same at all points
     return true;
 }
 
