@@ -5588,7 +5588,7 @@ static bool adx_count_entries(void *user, const int64_t x[], uint32_t var,
     return k->n <= k->most;
 }
 
-static bool adx_write_entries(void *user, const int64_t x[], uint32_t var,
+static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
                               int64_t count)
 {
     adx_entering *k = (adx_entering *)user;
@@ -5643,7 +5643,7 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
 }
 
 // Room for the columns. False: no memory.
-static bool adx_make_columns(ad_tensor *t, adx_entry_list *l)
+static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l)
 {
     adx_int_table *column = ADX_GET(&t->arena, l->levels, adx_int_table);
     for (uint32_t i = 0; column != NULL && i < l->levels; i++) {
@@ -5690,10 +5690,10 @@ static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
         return true;
     l->n = k.n;
     p->entry_numbers += k.n * l->levels;
-    if (!adx_make_columns(t, l))
+    if (!adx_make_entry_columns(t, l))
         return false;
     k.n = 0;
-    adx_walk_nest(&nest, x, adx_write_entries, &k);
+    adx_walk_nest(&nest, x, adx_note_entries, &k);
     for (uint32_t i = 0; i < l->levels && l->n > 0; i++)
         adx_measure_column(&l->column[i]);
     return true;
@@ -14362,6 +14362,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
             return to;
     }
     to.dim = UINT32_MAX;
+    to.there = to.there && v->terms == 1;   // or terms would mix their sums
     return to;
 }
 

@@ -84,6 +84,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
             return to;
     }
     to.dim = UINT32_MAX;
+    to.there = to.there && v->terms == 1;   // or terms would mix their sums
     return to;
 }
 
