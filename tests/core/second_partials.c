@@ -561,7 +561,7 @@ static quad quad_poles(quad n, quad x)
     ROW( digamma,   gamma_positive,  4,          6,      NONE,      0,                           "recurrences" ) \
     ROW( digamma,   near_negative,   9,          9,      EACH,      quad_poles(1, x),            "zeros between the poles" ) \
     ROW( polygamma, poly_positive,   6,          6,      NONE,      0,                           "recurrences" ) \
-    ROW( polygamma, poly_negative,   14,         14,     EACH,      quad_poles(x + 1, y),        "zeros between the poles" ) \
+    ROW( polygamma, poly_negative,   24,         24,     EACH,      quad_poles(x + 1, y),        "zeros between the poles" ) \
     ROW( jn,        bessel_small,    9,          9,      NONE,      0,                           "<math.h>" )   \
     ROW( jn,        bessel_wave,     5,          5,      EACH,      quad_waves(y),               "zeros" )      \
     ROW( yn,        bessel_small,    9,          9,      NONE,      0,                           "<math.h>" )   \
