@@ -71,6 +71,7 @@
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/gathers       strips along which maps give the other variables
+ *   tensor/storage       values with memory for their entries only
  *   tensor/run           evaluates programs by loops
  *   tensor/queries       binding, values, derivatives and counts
  *   tensor/explain       what became of a text, in words
@@ -129,6 +130,7 @@
 #include "tensor/parts.h"
 #include "tensor/matrices.h"
 #include "tensor/gathers.h"
+#include "tensor/storage.h"
 #include "tensor/run.h"
 #include "tensor/queries.h"
 #include "tensor/explain.h"

@@ -10,7 +10,8 @@
  *
  *   needs   tape/memory check/print tensor/api tensor/tree tensor/sets
  *           tensor/nests tensor/binding tensor/print tensor/programs
- *           tensor/derive tensor/parts tensor/matrices tensor/queries
+ *           tensor/sharing tensor/derive tensor/parts tensor/matrices
+ *           tensor/queries
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -32,7 +33,7 @@ typedef struct adx_explainer {
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
-    return &e->t->program->value[value];
+    return &e->t->program->spelt[value];
 }
 
 static void adx_spell(const adx_explainer *e, const char *text)
@@ -286,7 +287,7 @@ static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
     for (uint32_t i = 1; i < p->values; i++)
-        if (p->value[i].support == bits) {
+        if (p->spelt[i].support == bits) {
             adx_spell_value(e, i);
             adx_spell(e, " written at ");
             return;
@@ -352,7 +353,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 static void adx_find_own(const adx_explainer *e, const adx_tensor_term *term,
                          uint32_t dims)
 {
-    const adx_set *s = term->loop->of;
+    const adx_set *s = term->set;
     memset(e->own, 0, s->vars * sizeof *e->own);
     for (uint32_t i = 0; i < dims; i++)
         for (uint32_t v = 0; v < s->vars; v++)
@@ -486,7 +487,7 @@ static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
 static bool adx_is_solved(const adx_tensor_value *v,
                           const adx_tensor_term *term)
 {
-    const adx_set *s = term->loop->of;
+    const adx_set *s = term->set;
     for (uint32_t u = 0; u < s->vars; u++) {
         bool used = false;
         bool alone = false;
@@ -520,7 +521,7 @@ static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
     adx_explainer h = *e;
     h.to.write = adx_hash_spelt;
     h.to.user = &hash;
-    h.set = term->loop->of;
+    h.set = term->set;
     adx_find_own(&h, term, adx_value_spelt(e, value)->dims);
     if (behind)
         adx_spell_set(&h, true, "    for ");
@@ -559,7 +560,7 @@ static void adx_spell_formula(adx_explainer *e, uint32_t value)
         const adx_tensor_term *term = &v->term[j];
         const adx_access out = { value, term->out };
         bool minus = term->k < 0;
-        e->set = term->loop->of;
+        e->set = term->set;
         adx_find_own(e, term, v->dims);
         adx_spell(e, j == 0 ? "" : "     ");
         if (j == 0 || !one) {
@@ -588,7 +589,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
     *low = INT64_MAX;
     *high = INT64_MIN;
     for (uint32_t j = 0; j < v->terms; j++) {
-        const adx_set *s = v->term[j].loop->of;
+        const adx_set *s = v->term[j].set;
         const int64_t *form = adx_form_of(s, v->term[j].out + dim);
         int64_t least = adx_extreme(s, form, false);
         int64_t most = adx_extreme(s, form, true);
@@ -819,7 +820,7 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->found_by;
-    e->set = term->loop->of;
+    e->set = term->set;
     adx_spell(e, "      ");
     for (uint32_t i = 0; i < nest->levels; i++) {
         adx_spell(e, i == 0 ? "loops over " : "; ");
@@ -839,7 +840,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
         return;
     for (uint32_t i = 0; i < m->loops; i++)
         products *= (uint64_t)m->loop[i].n;
-    e->set = term->loop->of;
+    e->set = term->set;
     adx_spell(e, "      as ");
     adx_spell_count(e, products, "product");
     for (int i = 0; i < 2; i++) {
@@ -852,8 +853,9 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
 }
 
 // "in 16 parts, by i"; by the index that differs between them.
-static void adx_spell_cut(adx_explainer *e, const adx_tensor_value *v)
+static void adx_spell_cut(adx_explainer *e, uint32_t value)
 {
+    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
     const adx_value_cut *c = v->cut;
     if (c == NULL)
         return;
@@ -891,7 +893,9 @@ static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
         adx_spell_loops(e, &v->term[j]);
         adx_spell_matrices(e, &v->term[j]);
     }
-    adx_spell_cut(e, v);
+    if (e->t->program->value[value].size < v->size)
+        adx_spell(e, "      stored on entries\n");
+    adx_spell_cut(e, value);
     adx_spell(e, "      ");
     adx_spell_cost(e, &e->cost[step]);
     adx_spell(e, "\n");
@@ -910,8 +914,8 @@ static bool adx_has_bits(const adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
     for (uint32_t i = 1; i < p->values; i++)
-        for (uint32_t j = 0; e->needed[i] && j < p->value[i].terms; j++) {
-            const adx_set *s = p->value[i].term[j].set;
+        for (uint32_t j = 0; e->needed[i] && j < p->spelt[i].terms; j++) {
+            const adx_set *s = p->spelt[i].term[j].set;
             for (uint32_t r = 0; r < s->rows; r++)
                 if (s->row[r].kind >= ADX_ROW_BIT)
                     return true;

@@ -4,7 +4,7 @@
  * C text of a term's loops, as tensor/nests has them.
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/run tensor/emission
+ *           tensor/storage tensor/emission
  *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
  *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
  * ========================================================================== */

@@ -114,6 +114,7 @@ struct adx_tensor_program {
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
     const struct adx_part_list *lists;
+    adx_tensor_value *spelt;    // [values] as tensor/explain has them
     struct adx_entry_list *entries;     // tensor/entries
     uint64_t entry_numbers;     // in their columns
     uint32_t parts;             // most parts of a value

@@ -8,30 +8,10 @@
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
  *           tensor/entries tensor/sharing tensor/derive tensor/parts
- *           tensor/matrices tensor/gathers
- *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
+ *           tensor/matrices tensor/gathers tensor/storage
+ *   offers  adx_mark_results adx_prepare_program adx_clear_results
  *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
  * ========================================================================== */
-
-// A place in memory along the loops; `step` from one point of the innermost
-// loop to the next.
-typedef struct adx_stream_of {
-    adx_sparse_form place;
-    int64_t step;
-} adx_stream_of;
-
-typedef struct adx_loop {
-    const adx_nest *nest;
-    const adx_set *of;          // the set of the term, and its loops, before
-    const adx_nest *found_by;   // its points were listed (tensor/entries)
-    adx_stream_of out;
-    adx_stream_of factor[3];
-    adx_stream_of at;           // of a pick: in `most`
-    adx_stream_of picked;
-    uint64_t points;            // UINT64_MAX: to be counted
-    const adx_matrices *matrices;       // NULL: it is no product of matrices
-    const adx_gathers *gathers; // NULL: no strip with maps ends the nest
-} adx_loop;
 
 /* --- loops --------------------------------------------------------------- */
 
@@ -97,6 +77,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     return best;
 }
 
+// The loops of a term. NULL: no memory.
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
                                adx_tensor_term *term)
 {
@@ -114,13 +95,20 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
-    l->of = s;
     l->found_by = l->nest;
-    if (l->nest == NULL
-        || (l->matrices == NULL
-            && !adx_use_entries(t, &term->set, &l->nest)))
-        return NULL;
-    s = term->set;
+    return l->nest != NULL
+           && (l->matrices != NULL
+               || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
+}
+
+// Where the loops of a term read and write. False: no memory.
+static bool adx_make_streams(ad_tensor *t, uint32_t value,
+                             const adx_tensor_term *term)
+{
+    adx_loop *l = term->loop;
+    const adx_set *s = term->set;
+    bool picks = term->most != 0
+              || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
@@ -141,7 +129,7 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     l->points = adx_box_points(s);
     if (s->vars > t->program->vars)
         t->program->vars = s->vars;
-    return ok ? l : NULL;
+    return ok;
 }
 
 // Marks the results of a part: all that a query of it can give.
@@ -183,36 +171,77 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
+// Values and terms as tensor/explain tells of them: before loops are over lists
+// and numbers on entries. False: no memory.
+static bool adx_keep_spelt(ad_tensor *t)
+{
+    adx_tensor_program *p = t->program;
+    p->spelt = ADX_GET(&t->arena, p->values, adx_tensor_value);
+    if (p->spelt == NULL)
+        return false;
+    memcpy(p->spelt, p->value, p->values * sizeof *p->spelt);
+    for (uint32_t i = 1; i < p->values; i++) {
+        adx_tensor_value *v = &p->spelt[i];
+        const adx_tensor_term *of = v->term;
+        v->term = ADX_GET(&t->arena, v->terms, adx_tensor_term);
+        v->low = ADX_GET(&t->arena, v->dims, int64_t);
+        v->extent = ADX_GET(&t->arena, v->dims, int64_t);
+        if (v->term == NULL || v->low == NULL || v->extent == NULL)
+            return false;
+        if (v->terms > 0)
+            memcpy(v->term, of, v->terms * sizeof *of);
+        for (uint32_t d = 0; d < v->dims; d++) {
+            v->low[d] = p->value[i].low[d];
+            v->extent[d] = p->value[i].extent[d];
+        }
+    }
+    return true;
+}
+
+// Chooses the loops of a value's terms.
+static void adx_choose_loops(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    adx_all_written(t, value);
+    v->once = v->terms == 1 && v->term[0].most == 0
+           && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
+    bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
+    for (uint32_t j = 0; j < v->terms; j++) {
+        adx_tensor_term *term = &v->term[j];
+        for (uint32_t f = 0; all && f < term->factors; f++)
+            if (!adx_all_written(t, term->factor[f].value))
+                adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
+        term->loop = adx_make_loop(t, value, term);
+        if (term->loop == NULL)
+            adx_arena_fail(&t->arena, ADREV_ENOMEM);
+        t->program->spelt[value].term[j].loop = term->loop;
+    }
+}
+
 // Prepares all values that results need.
 static void adx_prepare_program(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
     bool *needed = ADX_GET(&t->arena, p->values, bool);
-    if (needed == NULL)
+    if (needed == NULL || !adx_keep_spelt(t))
         return;
     for (uint32_t i = 0; i < t->tree.outs; i++)
         needed[p->out[i]] = needed[p->tangent_out[i]] = true;
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         needed[p->adjoint_in[i]] = needed[p->second_in[i]] = true;
     adx_need_all(p, needed);
+    for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++)
+        if (needed[p->order[i]])
+            adx_choose_loops(t, p->order[i]);
+    if (t->arena.status == ADREV_OK)
+        adx_store_on_entries(t, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
         if (!needed[p->order[i]])
             continue;
-        adx_all_written(t, p->order[i]);
-        v->once = v->terms == 1 && v->term[0].most == 0
-               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
-        bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
-        for (uint32_t j = 0; j < v->terms; j++) {
-            adx_tensor_term *term = &v->term[j];
-            for (uint32_t f = 0; all && f < term->factors; f++)
-                if (!adx_all_written(t, term->factor[f].value))
-                    adx_tensor_value_at(t, term->factor[f].value)->cleared =
-                        true;
-            term->loop = adx_make_loop(t, p->order[i], term);
-            if (term->loop == NULL)
+        for (uint32_t j = 0; j < v->terms; j++)
+            if (!adx_make_streams(t, p->order[i], &v->term[j]))
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
-        }
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
         adx_prepare_cut(t, v);
