@@ -10398,16 +10398,23 @@ typedef struct adx_place_column {
 
 /* --- which number an entry is of ----------------------------------------- */
 
-// The row by which a map of one variable gives variable v. UINT32_MAX: none.
+// The row by which a map of one other variable gives variable v. UINT32_MAX:
+// none.
 static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows; r++) {
-        uint32_t u = 0;
         uint32_t count;
-        if (!adx_is_definition(s, r, &u) || u != v)
+        uint32_t u = 0;
+        if (s->row[r].kind != ADX_ROW_VALUE)
             continue;
-        adx_divisor_of(s, adx_form_of(s, s->row[r].at), &count, &u);
-        if (count == 1)
+        adx_divisor_of(s, adx_form_of(s, r), &count, &u);
+        if (count != 1 || u != v || !adx_is_unit(adx_form_of(s, r)[1 + v]))
+            continue;
+        const int64_t *argument = adx_form_of(s, s->row[r].at);
+        const adx_int_table *t = s->row[r].table;
+        adx_divisor_of(s, argument, &count, &u);
+        if (count == 1 && u != v && adx_extreme(s, argument, false) >= t->from
+            && adx_extreme(s, argument, true) < t->from + (int64_t)t->n)
             return r;
     }
     return UINT32_MAX;
@@ -10462,7 +10469,22 @@ typedef struct adx_number_access {
     uint64_t n;
     int64_t *place;             // [n] in the whole array; then among those
                                 // that are written
+    adx_bitmap *visited;        // [n] entries that the loops come to
 } adx_number_access;
+
+// Marks the entries that the loops come to. False: no memory.
+static bool adx_visit_entries(adx_arena *a, adx_number_access *x)
+{
+    const adx_set *s = x->term->set;
+    int64_t one = 1;
+    adx_marking m = { .place = { -s->low[x->entry], 1, &x->entry, &one } };
+    int64_t *at = ADX_GET(a, s->vars, int64_t);
+    m.bits = x->visited = adx_new_bitmap(a, x->n);
+    if (at == NULL || m.bits == NULL)
+        return false;
+    adx_walk_nest(x->term->loop->nest, at, adx_mark_points, &m);
+    return true;
+}
 
 // False: no variable says which number it is, there are too many, or there is
 // no memory.
@@ -10480,7 +10502,7 @@ static bool adx_list_places(adx_arena *a, const adx_tensor_value *v,
     of.arena = a;
     int64_t *form = ADX_GET(a, s->width, int64_t);
     x->place = ADX_GET(a, (size_t)x->n, int64_t);
-    if (form == NULL || x->place == NULL)
+    if (form == NULL || x->place == NULL || !adx_visit_entries(a, x))
         return false;
     adx_place_form(&of, v, *x->row, false, form);
     for (uint64_t i = 0; i < x->n; i++)
@@ -10566,7 +10588,8 @@ static bool adx_number_written(adx_storing *k)
         return false;
     for (uint32_t j = 0; j < v->terms; j++)
         for (uint64_t i = 0; i < k->access[j].n; i++)
-            adx_set_bit(k->written, (uint64_t)k->access[j].place[i]);
+            if (adx_has_bit(k->access[j].visited, i))
+                adx_set_bit(k->written, (uint64_t)k->access[j].place[i]);
     if (k->written->set > v->size / ADX_STORED_PART
         || k->written->set > INT32_MAX)
         return false;
@@ -10602,6 +10625,10 @@ static bool adx_number_places(const adx_storing *k, adx_number_access *x)
 {
     for (uint64_t i = 0; i < x->n; i++) {
         uint64_t at = (uint64_t)x->place[i];
+        if (!adx_has_bit(x->visited, i)) {
+            x->place[i] = 0;
+            continue;
+        }
         if (at >= k->written->n || !adx_has_bit(k->written, at))
             return false;
         uint64_t word = k->written->word[at / 64];
