@@ -4934,6 +4934,11 @@ typedef struct adx_tensor_term {
     adx_access factor[3];
     uint32_t factors;
     ad_real k;                  // times this
+    bool absorbs;               // one factor is a partial: where a factor is 0
+                                // the product is, whatever the other is
+    bool in_power;              // part of a power: derivatives absorb
+    int32_t power;              // of a quotient: it is base^power, below 0
+    adx_access base;
     // If `most` is a value: only the first point for each number of it, of
     // those at which `picked` is that number (rows `at`).
     uint32_t most;
@@ -5509,10 +5514,15 @@ static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
     bool turn = v->kind == ADX_VALUE_SUM && term->factors == 2
              && term->factor[0].value > term->factor[1].value;
     adx_put_key(w, term->factors);
+    adx_put_key(w, term->absorbs);
+    adx_put_key(w, term->in_power);
+    adx_put_key(w, term->power);
     for (uint32_t d = 0; d < v->dims; d++)
         adx_put_key_form(w, term->out + d);
     for (uint32_t f = 0; f < term->factors; f++)
         adx_put_key_access(w, t, term->factor[turn ? 1 - f : f]);
+    if (term->power != 0)
+        adx_put_key_access(w, t, term->base);
     adx_put_key(w, term->most);
     if (term->most != 0) {
         const adx_access at = { term->most, term->at };
@@ -7486,7 +7496,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value.
+// The product of two numbers at each point of a set, as a value: part of a
+// power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -7501,6 +7512,8 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
+    if (term != NULL)
+        term->in_power = true;
     part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
@@ -7513,9 +7526,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     const adx_tensor_node *base = adx_node_of(k, n->child);
     ad_real times = 1;
     adx_access all = { 0, 0 };
-    adx_access square = n->power < 0 ? adx_argument_of(k, s, n->child)
+    const adx_access first = n->power < 0 ? adx_argument_of(k, s, n->child)
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
         : adx_factor_part(k, &s, &n->child, 1, false);
+    adx_access square = first;
     if (adx_lowered(k))
         adx_simplify_set(s);
     if (n->power % 2 == 0)
@@ -7546,6 +7560,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
         adx_add_factor(term, one);
         adx_add_factor(term, all);
+        if (term != NULL) {
+            term->power = n->power;
+            term->base = first;
+        }
     }
 }
 
@@ -7615,6 +7633,15 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
+// A term with all its factors, derived from another one: a product of the chain
+// rule if that is one, or a power.
+static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
+                              const adx_tensor_term *of)
+{
+    if (term != NULL && term->factors == 2)
+        term->absorbs = of->absorbs || of->in_power || adx_is_square(t, of);
+}
+
 // The partial of a row as a factor, times a number.
 typedef struct adx_tensor_partial {
     adx_access from;            // value 0: there is none but the number
@@ -7644,8 +7671,17 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
+// An argument of a row. A power below 0 is a quotient that is derived as a
+// function of its base: a product of the base's derivatives would be 0*infinity
+// at 0.
+static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
+{
+    return row->power != 0 && i == 1 ? row->base : row->factor[i];
+}
+
 // A partial as a value, at the points of a set. That of a quotient is a
-// quotient, 1/y or (x/y)/y, of which the second is to be subtracted.
+// quotient, 1/y or (x/y)/y, of which the second is to be subtracted; of x^n it
+// is x^n/x, times n.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -7660,7 +7696,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                                  : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
-    to.k = quotient && which == 1 ? -1 : 1;
+    to.k = !quotient || which == 0 ? 1 : of.power != 0 ? (ad_real)of.power : -1;
     if (p == 0)
         return to;
     const adx_access above = { which == 0 ? one : row, of.out };
@@ -7669,9 +7705,22 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
-        adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
+        adx_add_factor(term, quotient && i == 0 ? above
+                                                : adx_argument_at(&of, i));
     to.from.value = adx_complete_value(t, p);
     return to;
+}
+
+// Makes a term the product of a partial, if there is one, with a tangent or an
+// adjoint.
+static void adx_add_chain(adx_tensor_term *term, adx_access partial,
+                          adx_access of)
+{
+    if (partial.value != 0)
+        adx_add_factor(term, partial);
+    adx_add_factor(term, of);
+    if (term != NULL)
+        term->absorbs = partial.value != 0;
 }
 
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
@@ -7708,6 +7757,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
         to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
     for (uint32_t i = 0; i < of->factors; i++)
         adx_add_factor(term, i == which ? moved : of->factor[i]);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -7719,9 +7769,9 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access x = adx_argument_at(&of, i);
         const adx_access moved =
-            { adx_tensor_value_at(t, of.factor[i].value)->tangent,
-                of.factor[i].row };
+            { adx_tensor_value_at(t, x.value)->tangent, x.row };
         adx_set *s = adx_copy_set(of.set);
         if (moved.value == 0
             || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
@@ -7734,9 +7784,7 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
                                                     partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, partial.from, moved);
     }
 }
 
@@ -7810,8 +7858,7 @@ static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
         uint32_t to = second.value == 0 ? 0 : adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out, 1);
-        adx_add_factor(term, second);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, second, moved);
     }
 }
 
@@ -7873,6 +7920,7 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
         if (i != which)
             adx_add_factor(term, of->factor[i]);
     adx_add_factor(term, above);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -7886,17 +7934,16 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
-        if (!adx_is_active(t, of->factor[i].value)
+        const adx_access x = adx_argument_at(of, i);
+        if (!adx_is_active(t, x.value)
             || !adx_has_partial_text(op, i))
             continue;
         const adx_tensor_partial partial =
             adx_tensor_partial_of(t, value, i, s);
-        uint32_t to = adx_adjoint_value(t, of->factor[i].value);
+        uint32_t to = adx_adjoint_value(t, x.value);
         adx_tensor_term *term = to == 0 ? NULL
-            : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, above);
+            : adx_new_tensor_term(t, to, s, x.row, partial.k);
+        adx_add_chain(term, partial.from, above);
     }
 }
 
@@ -9186,7 +9233,7 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;
@@ -9998,8 +10045,24 @@ ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
+// A factor where the other one is `by`: a product of the chain rule is 0 where
+// one of them is. Both choose between numbers that are there, so that loops
+// become vectors.
+ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
+{
+    return absorbs && by == 0 ? 0 : factor;
+}
+
+// k*a*b, and the sum.
+ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
+                                    ad_real a, ad_real b, ad_real sum)
+{
+    return adx_sum_with(fused, k * adx_beside(absorbs, a, b),
+                        adx_beside(absorbs, b, a), sum);
+}
+
 // Sums in eight parts, as those of adrev's array statements.
-ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
+ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
 {
@@ -10007,10 +10070,11 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int64_t j = 0; j < 8; j++)
-            sum[j] = adx_sum_with(fused, a[(i + j) * as], b[(i + j) * bs],
-                                  sum[j]);
+            sum[j] = adx_product_with(fused, absorbs, 1, a[(i + j) * as],
+                                      b[(i + j) * bs], sum[j]);
     for (; i < n; i++)
-        sum[0] = adx_sum_with(fused, a[i * as], b[i * bs], sum[0]);
+        sum[0] = adx_product_with(fused, absorbs, 1, a[i * as], b[i * bs],
+                                  sum[0]);
     return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
@@ -10018,16 +10082,24 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
-    return as == 1 && bs == 1 ? adx_add_products_by(fused, n, a, 1, b, 1)
-         : as == 1 && bs == 0 ? adx_add_products_by(fused, n, a, 1, b, 0)
-         : as == 1 ? adx_add_products_by(fused, n, a, 1, b, bs)
-         : bs == 1 ? adx_add_products_by(fused, n, a, as, b, 1)
-         : adx_add_products_by(fused, n, a, as, b, bs);
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, false, n, a, 1, b, 1)
+         : as == 1 && bs == 0 ? adx_add_products_by(fused, false, n, a, 1, b, 0)
+         : as == 1 ? adx_add_products_by(fused, false, n, a, 1, b, bs)
+         : bs == 1 ? adx_add_products_by(fused, false, n, a, as, b, 1)
+         : adx_add_products_by(fused, false, n, a, as, b, bs);
+}
+
+ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
+                                  int64_t as, const ad_real *b, int64_t bs)
+{
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, true, n, a, 1, b, 1)
+         : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
+    bool absorbs;
     ad_real *to;
     int64_t step;
     const ad_real *a;
@@ -10038,7 +10110,11 @@ typedef struct adx_tensor_strip {
 
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
-    ad_real sum = fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
+    ad_real sum =
+        s->absorbs
+        ? fused ? adx_add_chains(true, s->n, s->a, s->as, s->b, s->bs)
+                : adx_add_chains(false, s->n, s->a, s->as, s->b, s->bs)
+        : fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
                 : adx_add_products(false, s->n, s->a, s->as, s->b, s->bs);
     *s->to = adx_sum_with(fused, s->k, sum, *s->to);
 }
@@ -10048,7 +10124,7 @@ typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
 
 // to = k*a*b, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
-                             int64_t step, int64_t as, int64_t bs)
+                             bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
@@ -10057,28 +10133,43 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
     const int64_t n = s->n;
     if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = k * a[i * as] * b[i * bs];
+            to[i * step] = k * adx_beside(absorbs, a[i * as], b[i * bs])
+                         * adx_beside(absorbs, b[i * bs], a[i * as]);
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = adx_sum_with(way == ADX_STRIP_FUSE, k * a[i * as],
-                                        b[i * bs], to[i * step]);
+            to[i * step] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
+                                            a[i * as], b[i * bs], to[i * step]);
+}
+
+// Those of the chain rule are of two arrays most often, or of one and a number.
+ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
+{
+    bool next = s->step == 1 && s->as == 1 && s->n > 1;
+    if (next && s->bs == 1)
+        adx_strip_by(s, way, true, 1, 1, 1);
+    else if (next && s->bs == 0)
+        adx_strip_by(s, way, true, 1, 1, 0);
+    else
+        adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
-    if (next && s->as == 1 && s->bs == 1)
-        adx_strip_by(s, way, 1, 1, 1);
+    if (s->absorbs)
+        adx_run_chain_as(s, way);
+    else if (next && s->as == 1 && s->bs == 1)
+        adx_strip_by(s, way, false, 1, 1, 1);
     else if (next && s->as == 1 && s->bs == 0)
-        adx_strip_by(s, way, 1, 1, 0);
+        adx_strip_by(s, way, false, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
-        adx_strip_by(s, way, 1, 0, 1);
+        adx_strip_by(s, way, false, 1, 0, 1);
     else if (next && s->as == 0 && s->bs == 0)
-        adx_strip_by(s, way, 1, 0, 0);
+        adx_strip_by(s, way, false, 1, 0, 0);
     else if (s->step == 0 && s->n > 1)
-        adx_strip_by(s, way, 0, s->as, s->bs);
+        adx_strip_by(s, way, false, 0, s->as, s->bs);
     else
-        adx_strip_by(s, way, s->step, s->as, s->bs);
+        adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
@@ -10120,8 +10211,9 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
                           ad_real *to, int64_t step, int64_t n, bool loop)
 {
-    const adx_tensor_strip s = { n, e->term->k, to, step, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (loop && s.step == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
@@ -10250,8 +10342,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 {
     for (int64_t i = 0; i < s->n; i++) {
         ad_real *to = &s->to[at[i]];
-        ad_real a = s->k * s->a[i * s->as];
-        ad_real b = s->b[i * s->bs];
+        ad_real a = s->k * adx_beside(s->absorbs, s->a[i * s->as],
+                                      s->b[i * s->bs]);
+        ad_real b = adx_beside(s->absorbs, s->b[i * s->bs], s->a[i * s->as]);
         *to = way == ADX_STRIP_STORE ? a * b
             : adx_sum_with(way == ADX_STRIP_FUSE, a, b, *to);
     }
@@ -10260,8 +10353,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
-    const adx_tensor_strip s = { n, e->term->k, e->out, 0, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, e->out, 0,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (e->value->once)
         adx_scatter_by(&s, at, ADX_STRIP_STORE);
     else if (e->t->options.fused)
@@ -14400,6 +14494,7 @@ typedef struct adx_numbers_read {
     adx_emission *e;
     adx_number_read x[3];
     uint32_t result;            // the number that is v in formulas
+    bool absorbs;               // of a product: a zero does (tensor/programs)
 } adx_numbers_read;
 
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
@@ -14498,8 +14593,22 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_tensor_term *term, adx_numbers_read *to)
 {
     to->e = e;
+    to->absorbs = term->absorbs;
     for (uint32_t i = 0; i < term->factors; i++)
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
+}
+
+// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
+                           uint32_t i)
+{
+    if (o->absorbs) {
+        adx_say(&e->text, "(");
+        adx_say_operand(e, &o->x[1 - i]);
+        adx_say(&e->text, " == 0 ? 0 : ");
+    }
+    adx_say_operand(e, &o->x[i]);
+    adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
 // k*a*b; k may be 1.
@@ -14510,7 +14619,7 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
         adx_say_literal(&e->text, k);
     for (uint32_t i = 0; i < n; i++) {
         adx_say(&e->text, i > 0 || k != 1 ? " * " : "");
-        adx_say_operand(e, &o->x[i]);
+        adx_say_factor(e, o, i);
     }
 }
 
@@ -14545,7 +14654,7 @@ static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                 less ? "-" : "");
         adx_say_product_of(e, o, 1, less ? 1 : k);
         adx_say(&e->text, ", ");
-        adx_say_operand(e, &o->x[1]);
+        adx_say_factor(e, o, 1);
         adx_say(&e->text, ", ");
         adx_say_sum_text(e, to);
         adx_say(&e->text, ");\n");

@@ -852,7 +852,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value.
+// The product of two numbers at each point of a set, as a value: part of a
+// power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -867,6 +868,8 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
+    if (term != NULL)
+        term->in_power = true;
     part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
@@ -879,9 +882,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     const adx_tensor_node *base = adx_node_of(k, n->child);
     ad_real times = 1;
     adx_access all = { 0, 0 };
-    adx_access square = n->power < 0 ? adx_argument_of(k, s, n->child)
+    const adx_access first = n->power < 0 ? adx_argument_of(k, s, n->child)
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
         : adx_factor_part(k, &s, &n->child, 1, false);
+    adx_access square = first;
     if (adx_lowered(k))
         adx_simplify_set(s);
     if (n->power % 2 == 0)
@@ -912,6 +916,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
         adx_add_factor(term, one);
         adx_add_factor(term, all);
+        if (term != NULL) {
+            term->power = n->power;
+            term->base = first;
+        }
     }
 }
 

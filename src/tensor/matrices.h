@@ -466,7 +466,7 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;

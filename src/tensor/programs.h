@@ -36,6 +36,11 @@ typedef struct adx_tensor_term {
     adx_access factor[3];
     uint32_t factors;
     ad_real k;                  // times this
+    bool absorbs;               // one factor is a partial: where a factor is 0
+                                // the product is, whatever the other is
+    bool in_power;              // part of a power: derivatives absorb
+    int32_t power;              // of a quotient: it is base^power, below 0
+    adx_access base;
     // If `most` is a value: only the first point for each number of it, of
     // those at which `picked` is that number (rows `at`).
     uint32_t most;
