@@ -4955,7 +4955,8 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST              // the largest, or least, factor of all points
+    ADX_VALUE_MOST              // the largest, or least, factor of all points;
+                                // -infinity, or infinity, where there is none
 } adx_value_kind;
 
 // The derivative of a partial by argument `by`: the partial as terms, and which
@@ -4984,6 +4985,7 @@ typedef struct adx_tensor_value {
     bool fixed;                 // has no derivative
     bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
+    bool gaps;                  // of a most: some of them have no points
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
@@ -5218,6 +5220,8 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
             v->full = adx_term_is_full(v, &v->term[i]);
+        v->gaps = v->kind == ADX_VALUE_MOST && !v->full;
+        v->full = v->full || v->gaps;
     }
     return v->full;
 }
@@ -9997,19 +10001,27 @@ typedef struct adx_result_range {
     const adx_tensor_value *value;
     uint32_t dim;
     int64_t lo, hi;
+    ad_real with;               // what they become
 } adx_result_range;
+
+// What a value begins with: what is added to, or compared with.
+static ad_real adx_begin_with(const adx_tensor_value *v)
+{
+    return v->kind != ADX_VALUE_MOST ? 0
+         : v->op == ADREV_OP_min ? ADX_K(INFINITY) : -ADX_K(INFINITY);
+}
 
 static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
     const adx_tensor_value *v = r->value;
     if (dim == v->dims) {
-        *to = 0;
+        *to = r->with;
         return;
     }
     int64_t lo = dim == r->dim ? r->lo - v->low[dim] : 0;
     int64_t hi = dim == r->dim ? r->hi - v->low[dim] : v->extent[dim];
-    if (dim + 1 == v->dims && v->stride[dim] == 1) {
+    if (dim + 1 == v->dims && v->stride[dim] == 1 && r->with == 0) {
         memset(to + lo, 0, (size_t)(hi - lo) * sizeof *to);
         return;
     }
@@ -10019,7 +10031,7 @@ static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
 
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
-    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
+    const adx_result_range all = { v, UINT32_MAX, 0, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
@@ -10296,18 +10308,6 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static bool adx_begin_most(void *user, const int64_t x[], uint32_t var,
-                           int64_t n)
-{
-    const adx_evaluating *e = (const adx_evaluating *)user;
-    ad_real *out = e->out + adx_sparse_at(&e->loop->out.place, x);
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
-    for (int64_t i = 0; i < n; i++)
-        out[i * step] = e->value->op == ADREV_OP_min ? ADX_K(INFINITY)
-                                                     : -ADX_K(INFINITY);
-    return true;
-}
-
 static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -10504,7 +10504,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
 // What a part of a value clears; the whole, if it has no part.
 static void adx_clear_part(const adx_evaluating *e)
 {
-    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0,
+                           adx_begin_with(e->value) };
     if (e->cut != NULL) {
         r.dim = e->cut->dim;
         r.lo = e->lo;
@@ -10521,10 +10522,12 @@ static bool adx_clears_all(const adx_tensor_value *v)
     for (uint32_t j = 0; j < v->terms; j++)
         points = v->term[j].loop->points > v->size ? v->size
                : points + v->term[j].loop->points;
-    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+    return v->cleared || v->kind == ADX_VALUE_MOST
+        || (!v->once && (v->full || points >= v->size / 4));
 }
 
-// Makes 0 what is added to, or what is read without having been written.
+// Makes 0, or what a most begins with, what is added to, or what is read without
+// having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -10593,8 +10596,6 @@ static void adx_run_terms(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
     uint32_t picking = 0;
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         if (adx_is_nothing(e, term) || adx_run_as_matrices(e, term))
@@ -11395,7 +11396,7 @@ static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
                               int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
-    if (v->full || v->support != NULL) {
+    if ((v->full && !v->gaps) || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }
@@ -15052,8 +15053,8 @@ ADX_SELDOM_END
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
  *           tensor/run tensor/emission
- *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS adx_looping
+ *           adx_say_bounds adx_say_level_unread adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -15063,8 +15064,7 @@ ADX_SELDOM_BEGIN
 // What is done at the points of a term.
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
-    ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN             // of a most: -infinity
+    ADX_DOING_ZEROS             // 0 where it writes
 } adx_doing;
 
 typedef struct adx_looping {
@@ -15436,15 +15436,6 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
-{
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
-            adx_infinity(&e->text));
-}
-
 // The first point at which the number that is picked is the largest one.
 static void adx_say_pick(adx_emission *e, const adx_looping *k)
 {
@@ -15503,9 +15494,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
         adx_say(&e->text, " = 0;\n");
-    } else if (k->doing == ADX_DOING_BEGIN)
-        adx_say_begun_most(e, k);
-    else if (k->term->most != 0)
+    } else if (k->term->most != 0)
         adx_say_pick(e, k);
     else if (v->kind == ADX_VALUE_SUM)
         adx_say_sum_term(e, k);
@@ -15671,7 +15660,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value.
+// 0 for all numbers of a value, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -15682,7 +15671,11 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
         adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
-    adx_say(&e->text, " = 0;\n");
+    if (v->kind == ADX_VALUE_MOST)
+        adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+                adx_infinity(&e->text));
+    else
+        adx_say(&e->text, " = 0;\n");
     adx_close_to(e, open);
 }
 
@@ -15702,8 +15695,6 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     uint32_t picking = 0;
     if (!e->in_run || e->f->run_of[value] != 0)
         adx_say_zeros_of(e, value);
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)

@@ -5,8 +5,8 @@
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
  *           tensor/run tensor/emission
- *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS adx_looping
+ *           adx_say_bounds adx_say_level_unread adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -16,8 +16,7 @@ ADX_SELDOM_BEGIN
 // What is done at the points of a term.
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
-    ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN             // of a most: -infinity
+    ADX_DOING_ZEROS             // 0 where it writes
 } adx_doing;
 
 typedef struct adx_looping {

@@ -259,19 +259,27 @@ typedef struct adx_result_range {
     const adx_tensor_value *value;
     uint32_t dim;
     int64_t lo, hi;
+    ad_real with;               // what they become
 } adx_result_range;
+
+// What a value begins with: what is added to, or compared with.
+static ad_real adx_begin_with(const adx_tensor_value *v)
+{
+    return v->kind != ADX_VALUE_MOST ? 0
+         : v->op == ADREV_OP_min ? ADX_K(INFINITY) : -ADX_K(INFINITY);
+}
 
 static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
     const adx_tensor_value *v = r->value;
     if (dim == v->dims) {
-        *to = 0;
+        *to = r->with;
         return;
     }
     int64_t lo = dim == r->dim ? r->lo - v->low[dim] : 0;
     int64_t hi = dim == r->dim ? r->hi - v->low[dim] : v->extent[dim];
-    if (dim + 1 == v->dims && v->stride[dim] == 1) {
+    if (dim + 1 == v->dims && v->stride[dim] == 1 && r->with == 0) {
         memset(to + lo, 0, (size_t)(hi - lo) * sizeof *to);
         return;
     }
@@ -281,7 +289,7 @@ static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
 
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
-    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
+    const adx_result_range all = { v, UINT32_MAX, 0, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
@@ -558,18 +566,6 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static bool adx_begin_most(void *user, const int64_t x[], uint32_t var,
-                           int64_t n)
-{
-    const adx_evaluating *e = (const adx_evaluating *)user;
-    ad_real *out = e->out + adx_sparse_at(&e->loop->out.place, x);
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
-    for (int64_t i = 0; i < n; i++)
-        out[i * step] = e->value->op == ADREV_OP_min ? ADX_K(INFINITY)
-                                                     : -ADX_K(INFINITY);
-    return true;
-}
-
 static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -766,7 +762,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
 // What a part of a value clears; the whole, if it has no part.
 static void adx_clear_part(const adx_evaluating *e)
 {
-    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0,
+                           adx_begin_with(e->value) };
     if (e->cut != NULL) {
         r.dim = e->cut->dim;
         r.lo = e->lo;
@@ -783,10 +780,12 @@ static bool adx_clears_all(const adx_tensor_value *v)
     for (uint32_t j = 0; j < v->terms; j++)
         points = v->term[j].loop->points > v->size ? v->size
                : points + v->term[j].loop->points;
-    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+    return v->cleared || v->kind == ADX_VALUE_MOST
+        || (!v->once && (v->full || points >= v->size / 4));
 }
 
-// Makes 0 what is added to, or what is read without having been written.
+// Makes 0, or what a most begins with, what is added to, or what is read without
+// having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -855,8 +854,6 @@ static void adx_run_terms(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
     uint32_t picking = 0;
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         if (adx_is_nothing(e, term) || adx_run_as_matrices(e, term))

@@ -70,15 +70,6 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
-{
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
-            adx_infinity(&e->text));
-}
-
 // The first point at which the number that is picked is the largest one.
 static void adx_say_pick(adx_emission *e, const adx_looping *k)
 {
@@ -137,9 +128,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
         adx_say(&e->text, " = 0;\n");
-    } else if (k->doing == ADX_DOING_BEGIN)
-        adx_say_begun_most(e, k);
-    else if (k->term->most != 0)
+    } else if (k->term->most != 0)
         adx_say_pick(e, k);
     else if (v->kind == ADX_VALUE_SUM)
         adx_say_sum_term(e, k);
@@ -305,7 +294,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value.
+// 0 for all numbers of a value, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -316,7 +305,11 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
         adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
-    adx_say(&e->text, " = 0;\n");
+    if (v->kind == ADX_VALUE_MOST)
+        adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+                adx_infinity(&e->text));
+    else
+        adx_say(&e->text, " = 0;\n");
     adx_close_to(e, open);
 }
 
@@ -336,8 +329,6 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     uint32_t picking = 0;
     if (!e->in_run || e->f->run_of[value] != 0)
         adx_say_zeros_of(e, value);
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)

@@ -117,12 +117,14 @@ static void test_texts(void)
     }
 }
 
-// Zeros that absorb: of numbers one by one, and in sums of them.
+// Zeros that absorb: of numbers one by one, and in sums of them. A maximum that
+// has no points.
 static void test_zeros(void)
 {
     const char *text = "in x[n], a, b[n];"
                        "out y[i] = select(lt(x[i],a), 1, sqrt(x[i]*a)/b[i]^2);"
-                       "out f = sum(i) select(lt(x[i],a), 1, pow(a,b[i])/a);";
+                       "out f = sum(i) select(lt(x[i],a), 1, pow(a,b[i])/a);"
+                       "out m[i<n] = maximum(j: j < i) x[j];";
     pair p;
     if (!open_pair(&p, text, 9, 1, false))
         return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas
 /* zeros.c - a zero absorbs. Where the adjoint or the tangent of a function, a
- * quotient or a power is 0, what it adds is 0, whatever its partial is: for each
- * row of the operator table, at arguments where partials are infinite or NaN, as
- * on the tape; along strips, in sums, and behind maps. Powers at 0 have the
- * derivatives of ad_powi. A product that is no function does not absorb. Where
- * a maximum has no points it is -infinity, with derivative 0.                */
+ * quotient or a power is 0, what it adds is 0, whatever its partial is: for
+ * each row of the operator table, at arguments where partials are infinite or
+ * NaN, as on the tape; along strips, in sums, and behind maps. Powers at 0 have
+ * the derivatives of ad_powi. A product that is no function does not absorb.
+ * Where a maximum has no points it is -infinity, with derivative 0.         */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
@@ -381,6 +381,77 @@ static void test_powers(ad_tape *tape)
     }
 }
 
+/* --- maxima of nothing ---------------------------------------------------- */
+
+// Rows 1 and 3 of R are empty; in the others the maximum is the second entry.
+static void test_no_points(const char *word, ad_real none)
+{
+    static const int start[] = { 0, 2, 2, 4, 4 };
+    static const int column[] = { 0, 1, 2, 0 };
+    const ad_real a[] = { 1, -2, -3, 4 };
+    const ad_real w[] = { 1, 2, 3, 4 }, v[] = { 1, 1, 1, 1 };
+    const int most = strcmp(word, "maximum") == 0 ? 0 : 1;
+    const ad_real *const in[] = { a }, *const seed[] = { w };
+    const ad_real *const dir[] = { v };
+    ad_real y[4], g[4], d[4], h[4];
+    ad_real *const out[] = { y }, *const dx[] = { g }, *const dy[] = { d };
+    ad_real *const hv[] = { h };
+    char text[100];
+    ad_tensor_cost cost;
+    snprintf(text, sizeof text, "rel R[n,n]; in A[R];"
+             "out y[i<n] = %s(j: R(i,j)) A[i,j];", word);
+    ad_tensor *t = opened(text, NULL, 0);
+    CHECK(ad_tensor_size(t, "n", 4) == ADREV_OK
+              && ad_tensor_csr(t, "R", start, column) == ADREV_OK
+              && ad_tensor_vjp(t, in, seed, out, dx) == ADREV_OK
+              && ad_tensor_jvp(t, in, dir, NULL, dy) == ADREV_OK
+              && ad_tensor_hvp(t, in, seed, dir, hv) == ADREV_OK
+              && ad_tensor_count(t, ADREV_TENSOR_VALUE, NULL, &cost)
+                     == ADREV_OK, "%s", text);
+    CHECK(cost.fn == 2, "%s counts %d", word, (int)cost.fn);
+    CHECK(y[0] == a[most] && y[2] == a[3 - most] && y[1] == none
+              && y[3] == none, "%s: %g %g", word, (double)y[1], (double)y[3]);
+    for (int i = 0; i < 4; i++) {
+        bool picked = i == most || i == 3 - most;
+        CHECK(g[i] == (picked ? w[i / 2 * 2] : 0) && h[i] == 0
+                  && d[i] == (i % 2 == 0 ? 1 : 0), "%s: %d: %g %g", word, i,
+              (double)g[i], (double)d[i]);
+    }
+    ad_tensor_free(t);
+}
+
+// A maximum of maxima is the maximum of all; a condition that is never true,
+// and a size of 0.
+static void test_nothing(void)
+{
+    static const char *const all[] = {
+        "in x[n]; out f = maximum(i) x[i];",
+        "in x[n]; out f = maximum(i: i < 0) x[i];",
+        "in x[n]; out f = maximum(i<n) maximum(j: j < i-n) exp(x[j]);",
+        "in x[n]; out f = -minimum(i: i > n) (x[i] + 1);",
+    };
+    const ad_real x[] = { -1, -2, -3 };
+    ad_real f = 0, g[3] = { 7, 7, 7 };
+    const ad_real *const in[] = { x };
+    ad_real *const to[] = { g };
+    for (int k = 0; k < 4; k++) {
+        size_t n = k == 0 ? 0 : 3;
+        ad_tensor *t = opened(all[k], NULL, n);
+        ad_status s = ad_tensor_gradient(t, in, &f, to);
+        CHECK(s == ADREV_OK && f == -ADX_K(INFINITY), "%s %s: %g", all[k],
+              ad_message(s), (double)f);
+        for (size_t i = 0; i < n; i++)
+            CHECK(g[i] == 0, "%s: %g", all[k], (double)g[i]);
+        ad_tensor_free(t);
+    }
+    ad_tensor *t = opened("in x[n];"
+                          "out f = maximum(i<n) maximum(j: j < i) x[j];", NULL,
+                          3);
+    CHECK(ad_tensor_gradient(t, in, &f, to) == ADREV_OK && f == -1
+              && g[0] == 1 && g[1] == 0 && g[2] == 0, "a maximum of maxima");
+    ad_tensor_free(t);
+}
+
 int main(void)
 {
     ad_tape *tape = ad_tape_new();
@@ -391,6 +462,9 @@ int main(void)
     test_products();
     test_length();
     test_powers(tape);
+    test_no_points("maximum", -ADX_K(INFINITY));
+    test_no_points("minimum", ADX_K(INFINITY));
+    test_nothing();
     ad_tape_free(tape);
     return check_done("zeros");
 }
