@@ -182,11 +182,14 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  * thread uses t. What is given is copied. A name is given once more to change
  * it: t is then not bound any more.
  *
- *   returns      ADREV_OK; ADREV_ESHAPE: t or an array is NULL, the text has no
- *                such name, or a number is impossible; ADREV_ENOMEM. On failure
- *                t stays as it was                                          */
+ *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
+ *                stands for something else: a size is no map, a formula without
+ *                `out` has no layout; ADREV_ELIMIT: a number is too large;
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
+ *                a size that has not been given; ADREV_ENOMEM. On failure t
+ *                stays as it was                                            */
 
-// The size `name` is n. An n above 2^31 - 1 is impossible.
+// The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 
 // The entries of a relation, in any order: entry e is (column[0][e],
@@ -194,6 +197,7 @@ ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 // entries lie in the ranges of the relation, and that none comes twice, is
 // checked by ad_tensor_bind.
 //
+//   entries      in    at most 2^31 - 1
 //   column       in    as many arrays [entries] as the relation has columns
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries,
@@ -201,15 +205,17 @@ ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
 
 // A relation of two columns as compressed rows: the entries of row i are
 // (i, column[e]) for start[i] <= e < start[i + 1]. The size of the rows must
-// have been given.
+// have been given; if it changes, ad_tensor_bind asks for them again.
 //
-//   start  [rows + 1]     in    start[0] is 0
+//   start  [rows + 1]     in    start[0] is 0, and none is less than the one
+//                               before: else ADREV_ESHAPE
 //   column [start[rows]]  in
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given. That they lie in the range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
+// range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -3919,6 +3925,8 @@ ADX_SELDOM_BEGIN
 typedef struct adx_given_relation {
     size_t entries;
     int32_t **column;           // [arity][entries]
+    bool by_rows;               // of this range:
+    int64_t from, to;
 } adx_given_relation;
 
 typedef struct adx_tensor_given {
@@ -4068,21 +4076,27 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind; 0: it is not.
-static uint32_t adx_named(const ad_tensor *t, const char *name,
-                          adx_declared_kind kind)
+// What a name stands for, if it is of this kind.
+static ad_status adx_named(const ad_tensor *t, const char *name,
+                           adx_declared_kind kind, uint32_t *of)
 {
     if (t == NULL || name == NULL)
-        return 0;
+        return ADREV_ESHAPE;
     const adx_declared *d = adx_find_declared(&t->tree, name, strlen(name));
-    return d == NULL || d->kind != kind ? 0 : d->of;
+    if (d == NULL || d->kind != kind)
+        return ADREV_ESYNTAX;
+    *of = d->of;
+    return ADREV_OK;
 }
 
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_SIZE);
-    if (i == 0 || n > INT32_MAX)
-        return ADREV_ESHAPE;
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_SIZE, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (n > INT32_MAX)
+        return ADREV_ELIMIT;
     if (t->given.size[i] != (int64_t)n)
         adx_unbind_tensor(t);
     t->given.size[i] = (int64_t)n;
@@ -4125,14 +4139,20 @@ static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries, const int *const column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
-    if (i == 0 || column == NULL || entries > INT32_MAX)
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (entries > INT32_MAX)
+        return ADREV_ELIMIT;
+    if (column == NULL)
         return ADREV_ESHAPE;
     uint32_t arity = t->tree.relation[i].arity;
     for (uint32_t k = 0; k < arity; k++)
         if (column[k] == NULL && entries > 0)
             return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, arity) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, arity), false, 0, 0 };
     for (uint32_t k = 0; given.column != NULL && k < arity; k++)
         given.column[k] = adx_copy_ints(&t->memory, entries, column[k]);
     return adx_give_relation(t, i, &given);
@@ -4150,10 +4170,15 @@ static bool adx_are_rows(size_t rows, const int start[])
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || start == NULL || t->tree.relation[i].arity != 2
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status == ADREV_OK && t->tree.relation[i].arity != 2)
+        status = ADREV_ESYNTAX;
+    if (status != ADREV_OK)
+        return status;
+    if (start == NULL
         || !adx_dim_range(t, &t->tree.dim[t->tree.relation[i].first], &from,
                           &to)
         || !adx_are_rows((size_t)(to - from), start))
@@ -4162,7 +4187,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
     size_t entries = (size_t)start[rows];
     if (column == NULL && entries > 0)
         return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, 2) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, 2), true, from, to };
     if (given.column != NULL) {
         given.column[0] = (int32_t *)adx_take(&t->memory, entries,
                                               sizeof **given.column);
@@ -4178,11 +4204,13 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_MAP);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || !adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from,
-                                 &to)
+    ad_status status = adx_named(t, name, ADX_NAMES_MAP, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (!adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from, &to)
         || (value == NULL && to > from))
         return ADREV_ESHAPE;
     int32_t *copy = adx_copy_ints(&t->memory, (size_t)(to - from), value);
@@ -4206,9 +4234,14 @@ static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[])
 {
-    uint32_t i = adx_named(t, array, ADX_NAMES_ARRAY);
-    const adx_tensor_array *a = i == 0 ? NULL : &t->tree.array[i];
-    if (a == NULL || stride == NULL || (a->formula != 0 && !a->out))
+    uint32_t i = 0;
+    ad_status status = adx_named(t, array, ADX_NAMES_ARRAY, &i);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_array *a = &t->tree.array[i];
+    if (a->formula != 0 && !a->out)
+        return ADREV_ESYNTAX;
+    if (stride == NULL)
         return ADREV_ESHAPE;
     uint32_t n = adx_places_of(&t->tree, a);
     ptrdiff_t *copy = (ptrdiff_t *)adx_take(&t->memory, n, sizeof *copy);
@@ -10763,6 +10796,19 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
                           "is not given: ad_tensor_relation or ad_tensor_csr");
 }
 
+// Rows of a relation that were given when it had others.
+static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
+{
+    const adx_tensor_relation *r = &t->tree.relation[i];
+    const adx_given_relation *g = &t->given.relation[i];
+    int64_t from = 0;
+    int64_t to = 0;
+    adx_dim_range(t, &t->tree.dim[r->first], &from, &to);
+    if (g->by_rows && (g->from != from || g->to != to))
+        adx_not_given(t, error, r->name, "the rows of the relation '%w' were "
+                      "given for another size: give them again");
+}
+
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
                                  adx_spot name, const int32_t value[], size_t n,
                                  int64_t from, const adx_dim *values)
@@ -10822,6 +10868,7 @@ static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
         const adx_tensor_relation *r = &tree->relation[i];
         const adx_given_relation *g = &t->given.relation[i];
         p->column_of[i] = columns;
+        adx_check_rows(t, error, i);
         for (uint32_t c = 0; c < r->arity && t->arena.status == ADREV_OK; c++)
             p->column[columns++] = adx_make_table(t, error, r->name,
                                                   g->column[c], g->entries, 0,
