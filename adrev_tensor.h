@@ -6873,11 +6873,10 @@ static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
     return r;
 }
 
-// Whether a term has the conditions and bounds of a set that it was made in. (A
-// condition may have taken the place of a weaker one.)
-static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
+// Whether the set of a term has the conditions and bounds of a set that it was
+// made in. (A condition may have taken the place of a weaker one.)
+static bool adx_covers(const adx_set *set, const adx_set *s)
 {
-    const adx_set *set = term->set;
     uint32_t q = adx_next_condition(set, 0);
     uint32_t r = adx_next_condition(s, 0);
     bool same = true;
@@ -6898,7 +6897,7 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
     const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
-        all = adx_covers(&v->term[i], of);
+        all = adx_covers(v->term[i].set, of);
     return all;
 }
 
@@ -7151,13 +7150,6 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
     return before + nodes;
 }
 
-// Whether a set has the conditions and bounds of another, with which it began.
-static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
-{
-    const adx_tensor_term term = { .set = (adx_set *)s };
-    return adx_covers(&term, from);
-}
-
 #define ADX_AGAIN_MOST 3
 
 /* --- products in another order --------------------------------------------- */
@@ -7318,7 +7310,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     adx_take_each(k, &p.set, node, nodes, &times, p.factor);
     if (!adx_lowered(k) || p.set->empty)
         return true;
-    if (!adx_is_unchanged(p.set, s))
+    if (!adx_covers(p.set, s))
         return false;
     uint32_t whole = adx_path_whole(path);
     uint32_t one = path->step[whole].one;
@@ -7349,7 +7341,7 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
     if (adx_lowered(k) && nodes > 1 && !c->empty
-        && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
+        && k->again < ADX_AGAIN_MOST && !adx_covers(c, begin)) {
         k->again++;
         times = first;
         n = adx_take_factors(k, &c, node, nodes, &times, factor);
@@ -9003,8 +8995,8 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
         for (; k > 0; k--, a += column, b += next) {                        \
             const adx_wide y0 = ADX_CONST_WIDE(b);                          \
-            const adx_wide y1 = ADX_WIDE_AT(b + ADX_WIDE);                  \
-            const adx_wide y2 = ADX_WIDE_AT(b + 2 * ADX_WIDE);              \
+            const adx_wide y1 = ADX_CONST_WIDE(b + ADX_WIDE);               \
+            const adx_wide y2 = ADX_CONST_WIDE(b + 2 * ADX_WIDE);           \
             ADX_TILE_ROWS(DO)                                               \
         }                                                                   \
         ADX_TILE_ROWS(ADX_TILE_STORE)                                       \
@@ -11142,8 +11134,9 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
         const ad_real *from = adx_given_array(v, a);
         if (from == NULL && v->kind == ADX_VALUE_INPUT && v->size > 0)
             return false;
-        e->base[i] = from == NULL && v->size > 0 ? NULL
-                   : from == NULL ? (ad_real *)adx_one : (ad_real *)from;
+        if (from == NULL && v->size == 0)
+            from = adx_one;
+        memcpy(&e->base[i], &from, sizeof from);    // nobody writes there
     }
     return true;
 }
@@ -12740,19 +12733,30 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-static ad_real *adx_call_values_of(const adx_tensor_call *c)
+static const ad_real *adx_call_values_of(const adx_tensor_call *c)
+{
+    return (const ad_real *)(c + 1);
+}
+
+static const bool *adx_call_operands(const adx_tensor_call *c)
+{
+    return (const bool *)(adx_call_values_of(c) + c->values);
+}
+
+static const bool *adx_call_wanted(const adx_tensor_call *c)
+{
+    return adx_call_operands(c) + c->t->tree.inputs;
+}
+
+// Values, and both kinds of flags, to be written.
+static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
 }
 
-static bool *adx_call_operands(const adx_tensor_call *c)
+static bool *adx_call_flags(adx_tensor_call *c)
 {
-    return (bool *)(adx_call_values_of(c) + c->values);
-}
-
-static bool *adx_call_wanted(const adx_tensor_call *c)
-{
-    return adx_call_operands(c) + c->t->tree.inputs;
+    return (bool *)(adx_call_room(c) + c->values);
 }
 
 /* --- an evaluation ------------------------------------------------------- */
@@ -12998,7 +13002,7 @@ static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
     k->c->values = (size_t)in;
     k->c->m = (size_t)out;
     for (uint32_t i = 0; i < t->tree.outs; i++)
-        adx_call_wanted(k->c)[i] = y[i] != NULL;
+        adx_call_flags(k->c)[t->tree.inputs + i] = y[i] != NULL;
     return true;
 }
 
@@ -13015,7 +13019,7 @@ static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {
     adx_tensor_call *c = k->c;
-    ad_real *value = adx_call_values_of(c);
+    ad_real *value = adx_call_room(c);
     ad_status status = ADREV_OK;
     for (uint32_t i = 0; i < c->t->tree.inputs && status == ADREV_OK; i++) {
         const adx_tensor_value *v =
@@ -13024,7 +13028,7 @@ static ad_status adx_take_operands(const adx_calling *k,
         adx_each_place(v, 0, 0, adx_take_operand, &from);
         for (size_t j = 0; j < v->size; j++)
             *value++ = k->operand[c->n + j].v;
-        adx_call_operands(c)[i] = from.active;
+        adx_call_flags(c)[i] = from.active;
         c->n += from.active ? (size_t)v->size : 0;
         status = from.active && v->crowded ? ADREV_ESHAPE : ADREV_OK;
     }

@@ -199,8 +199,8 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
         for (; k > 0; k--, a += column, b += next) {                        \
             const adx_wide y0 = ADX_CONST_WIDE(b);                          \
-            const adx_wide y1 = ADX_WIDE_AT(b + ADX_WIDE);                  \
-            const adx_wide y2 = ADX_WIDE_AT(b + 2 * ADX_WIDE);              \
+            const adx_wide y1 = ADX_CONST_WIDE(b + ADX_WIDE);               \
+            const adx_wide y2 = ADX_CONST_WIDE(b + 2 * ADX_WIDE);           \
             ADX_TILE_ROWS(DO)                                               \
         }                                                                   \
         ADX_TILE_ROWS(ADX_TILE_STORE)                                       \
