@@ -243,10 +243,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
- * array of one. Instead of v or w, or of one of their arrays, NULL stands for
- * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
- * that it is not wanted; it is then not computed. Results overlap no argument
- * and no other result. Any number of threads may evaluate t once it is bound.
+ * array of one. An input that nothing needs may be NULL. Instead of v or w, or
+ * of one of their arrays, NULL stands for zeros. Instead of y, dy, dx, g or hv,
+ * or of one of their arrays, NULL says that it is not wanted; it is then not
+ * computed. Results overlap no argument and no other result. Any number of
+ * threads may evaluate t once it is bound.
  * Memory for what is between inputs and results is kept for the next
  * evaluation, for some eight threads, until something is bound anew or t is
  * freed.
@@ -1643,9 +1644,11 @@ static bool adx_was_bound(const adx_parser *p)
     return false;
 }
 
-// Says that the name at hand is not known, and which one is like it. Short
-// names are all alike: of two letters only the case may differ.
-ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
+// Says that the name at hand is not known, and which one is like it; if there is
+// none, `text` of the name. Short names are all alike: of two letters only the
+// case may differ.
+ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
+                                      const char *text)
 {
     const adx_tree *tree = p->tree;
     const adx_spot spot = p->spot;
@@ -1668,8 +1671,7 @@ ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
     for (size_t i = 0; function && i < ADREV_OP_COUNT; i++)
         adx_try_name(&k, ad_op_table()[i].name, strlen(ad_op_table()[i].name));
     if (k.name == NULL) {
-        adx_wrong_at(p, spot.at, function ? "'%w' is no function"
-                                          : "'%w' is not known here", spot);
+        adx_wrong_at(p, spot.at, text, spot, spot);
         return;
     }
     memcpy(copy, k.name, k.length);
@@ -1943,7 +1945,10 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
         adx_wrong_at(p, name.at, "'%w' is %s: here are indices, sizes, maps "
                      "and whole numbers", name, adx_kind_text(p->tree, d));
     else
-        adx_unknown_name(p, false);
+        adx_unknown_name(p, false, kind == ADX_FORM_OF_INDICES
+                         ? "'%w' is not known here"
+                         : "'%w' is not known here: a size is named by a "
+                           "declaration, such as 'in a[%w]'");
 }
 
 // A name in a form.
@@ -2478,7 +2483,8 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,
                      name);
     else
-        adx_unknown_name(p, call);
+        adx_unknown_name(p, call, call ? "'%w' is no function"
+                                       : "'%w' is not known here");
 }
 
 // A name in an expression.

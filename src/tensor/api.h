@@ -147,10 +147,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
- * array of one. Instead of v or w, or of one of their arrays, NULL stands for
- * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
- * that it is not wanted; it is then not computed. Results overlap no argument
- * and no other result. Any number of threads may evaluate t once it is bound.
+ * array of one. An input that nothing needs may be NULL. Instead of v or w, or
+ * of one of their arrays, NULL stands for zeros. Instead of y, dy, dx, g or hv,
+ * or of one of their arrays, NULL says that it is not wanted; it is then not
+ * computed. Results overlap no argument and no other result. Any number of
+ * threads may evaluate t once it is bound.
  * Memory for what is between inputs and results is kept for the next
  * evaluation, for some eight threads, until something is bound anew or t is
  * freed.

@@ -599,6 +599,31 @@ static void *work(void *user)
     return NULL;
 }
 
+/* --- a size that only a result has ---------------------------------------- */
+
+static void run_size_of_result(void)
+{
+    const ad_real v[] = { 3, 1 }, w[] = { 1, 10, 100 };
+    ad_real y[3], g[2], d[3], h[2];
+    const ad_real *const x[] = { v, NULL }, *const seed[] = { w };
+    ad_real *const to[] = { y }, *const dx[] = { g, NULL };
+    ad_real *const dy[] = { d }, *const hv[] = { h, NULL };
+    ad_tensor *t = made("in x[n], a[k]; out y[i<k] = x[0]^2 + [i==1] x[1];");
+    if (t == NULL)
+        return;
+    OK(ad_tensor_size(t, "n", 2));
+    OK(ad_tensor_size(t, "k", 3));
+    OK(ad_tensor_eval(t, x, to));
+    OK(ad_tensor_vjp(t, x, seed, NULL, dx));
+    OK(ad_tensor_jvp(t, x, x, NULL, dy));
+    OK(ad_tensor_hvp(t, x, seed, x, hv));
+    CHECK(y[0] == 9 && y[1] == 10 && y[2] == 9 && g[0] == 666 && g[1] == 10
+              && d[0] == 18 && d[1] == 19 && h[0] == 666 && h[1] == 0,
+          "(%g, %g, %g), (%g, %g)", (double)y[0], (double)y[1], (double)y[2],
+          (double)g[0], (double)g[1]);
+    ad_tensor_free(t);
+}
+
 static void run_threads(void)
 {
     worker workers[THREADS + 1];
@@ -635,6 +660,7 @@ int main(void)
     run_large_sizes();
     run_null();
     run_layout();
+    run_size_of_result();
     run_memory();
     run_threads();
     return check_done("tensor_errors");
