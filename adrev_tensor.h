@@ -14287,8 +14287,8 @@ ADX_SELDOM_END
  *           adx_table_data adx_table_list adx_local_number adx_emission
  *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
  *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
- *           adx_begin_body adx_say_affine adx_say_sparse adx_spot_of
- *           adx_compose adx_indices_at adx_say_place
+ *           adx_begin_body adx_say_affine adx_say_sparse adx_say_counted
+ *           adx_spot_of adx_compose adx_indices_at adx_say_place
  * ========================================================================== */
 
 
@@ -14342,6 +14342,7 @@ typedef struct adx_emission {
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step
+    bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
@@ -14449,6 +14450,24 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
     for (uint32_t i = 0; i < f->n; i++)
         any = adx_say_multiple(e, f->k[i], f->var[i], any);
     adx_say_rest(e, f->c, any);
+}
+
+// gcc unrolls loops of up to 16 turns before it looks for vectors, and then
+// finds none. (cp, bench/: its gradient took 4.3 times as long.)
+#define ADX_ROLLED_LEAST 9
+#define ADX_ROLLED_MOST  16
+
+// "for (long x1 = 0; x1 <= 15; x1++) {"
+static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
+                            int64_t high)
+{
+    if (high - low + 1 >= ADX_ROLLED_LEAST
+        && high - low + 1 <= ADX_ROLLED_MOST) {
+        e->rolled = true;
+        ADX_SAY_LINE(e, "%s_ROLLED", e->text.name);
+    }
+    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                 (long long)low, x, (long long)high, x);
 }
 
 /* --- where numbers are --------------------------------------------------- */
@@ -15066,9 +15085,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         if (adx_is_run_index(e, value, order[i]))
             adx_say_run_index(e, order[i]);
         else
-            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                         (long long)region->low[x], x,
-                         (long long)region->high[x], x);
+            adx_say_counted(e, x, region->low[x], region->high[x]);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
@@ -15218,8 +15235,7 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
     if (l->bounds == 0 && l != k->cut) {
-        ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                 (long long)l->low, x, (long long)l->high, x);
+        adx_say_counted(k->e, x, l->low, l->high);
         return;
     }
     adx_say_scope(k->e);
@@ -15627,14 +15643,11 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    unsigned long x = d;
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
     else
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
+        adx_say_counted(e, d, v->low[d], v->low[d] + v->extent[d] - 1);
 }
 
 /* --- loops of a value ---------------------------------------------------- */
@@ -15882,7 +15895,7 @@ typedef struct adx_tensor_file {
     adx_step_text *step;        // all of them, the latest first
     uint32_t steps;
     bool helper[ADX_HELPER_COUNT];
-    bool bounds;
+    bool bounds, rolled;        // what stands before the steps
     adx_fusion part[ADX_TENSOR_PARTS];
     adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
     adx_bytes functions;        // text of the steps
@@ -16061,6 +16074,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
             adx_fail_file(k, ADREV_EEXTERNAL);
     }
     k->bounds = k->bounds || e.bounds;
+    k->rolled = k->rolled || e.rolled;
 }
 
 // The value with which a value is computed; 0: alone.
@@ -16111,6 +16125,14 @@ static void adx_say_bound_functions(adx_text *t)
             "{\n    return a < b ? a : b;\n}\n\n", f, f);
     adx_say(t, "static inline long %s_floor(long a, long b)\n"
             "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+}
+
+// Before loops that gcc must not unroll (tensor/emission).
+static void adx_say_rolled(adx_text *t)
+{
+    adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
+            "#define %s_ROLLED _Pragma(\"GCC unroll 1\")\n#else\n"
+            "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
 // A table as a constant array, ten numbers in a line.
@@ -16165,6 +16187,8 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
     if (o->header != NULL)
         adx_say(t, "#include \"%s\"\n", o->header);
     adx_say(t, "#include <math.h>\n\n");
+    if (k->rolled)
+        adx_say_rolled(t);
     if (k->bounds)
         adx_say_bound_functions(t);
     adx_say_helpers(t, k->helper);

@@ -113,8 +113,7 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
     if (l->bounds == 0 && l != k->cut) {
-        ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                 (long long)l->low, x, (long long)l->high, x);
+        adx_say_counted(k->e, x, l->low, l->high);
         return;
     }
     adx_say_scope(k->e);

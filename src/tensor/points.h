@@ -546,9 +546,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         if (adx_is_run_index(e, value, order[i]))
             adx_say_run_index(e, order[i]);
         else
-            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                         (long long)region->low[x], x,
-                         (long long)region->high[x], x);
+            adx_say_counted(e, x, region->low[x], region->high[x]);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);

@@ -204,14 +204,11 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    unsigned long x = d;
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
     else
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
+        adx_say_counted(e, d, v->low[d], v->low[d] + v->extent[d] - 1);
 }
 
 /* --- loops of a value ---------------------------------------------------- */

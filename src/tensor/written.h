@@ -42,7 +42,7 @@ typedef struct adx_tensor_file {
     adx_step_text *step;        // all of them, the latest first
     uint32_t steps;
     bool helper[ADX_HELPER_COUNT];
-    bool bounds;
+    bool bounds, rolled;        // what stands before the steps
     adx_fusion part[ADX_TENSOR_PARTS];
     adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
     adx_bytes functions;        // text of the steps
@@ -221,6 +221,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
             adx_fail_file(k, ADREV_EEXTERNAL);
     }
     k->bounds = k->bounds || e.bounds;
+    k->rolled = k->rolled || e.rolled;
 }
 
 // The value with which a value is computed; 0: alone.
@@ -271,6 +272,14 @@ static void adx_say_bound_functions(adx_text *t)
             "{\n    return a < b ? a : b;\n}\n\n", f, f);
     adx_say(t, "static inline long %s_floor(long a, long b)\n"
             "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+}
+
+// Before loops that gcc must not unroll (tensor/emission).
+static void adx_say_rolled(adx_text *t)
+{
+    adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
+            "#define %s_ROLLED _Pragma(\"GCC unroll 1\")\n#else\n"
+            "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
 // A table as a constant array, ten numbers in a line.
@@ -325,6 +334,8 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
     if (o->header != NULL)
         adx_say(t, "#include \"%s\"\n", o->header);
     adx_say(t, "#include <math.h>\n\n");
+    if (k->rolled)
+        adx_say_rolled(t);
     if (k->bounds)
         adx_say_bound_functions(t);
     adx_say_helpers(t, k->helper);
