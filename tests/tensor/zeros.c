@@ -372,12 +372,35 @@ static void test_power(ad_tape *tape, int power, const ad_tensor_options *o)
     ad_tensor_free(t);
 }
 
+// A power that is not chosen, of infinite and other numbers.
+static void test_unchosen_power(int power)
+{
+    char text[100];
+    ad_real x[SPECIAL], g[SPECIAL], h[SPECIAL], v[SPECIAL];
+    const ad_real *const in[] = { x }, *const dir[] = { v };
+    ad_real *const dx[] = { g }, *const hv[] = { h };
+    for (int i = 0; i < SPECIAL; i++) {
+        x[i] = (ad_real)special[i];
+        v[i] = 1;
+    }
+    snprintf(text, sizeof text,
+             "in x[n]; out f = sum(i) select(1, 2, x[i]^%d);", power);
+    ad_tensor *t = opened(text, NULL, SPECIAL);
+    CHECK(ad_tensor_gradient(t, in, NULL, dx) == ADREV_OK
+              && ad_tensor_hvp(t, in, NULL, dir, hv) == ADREV_OK, "%s", text);
+    for (int i = 0; i < SPECIAL; i++)
+        CHECK(g[i] == 0 && h[i] == 0, "%s at %g: %g %g", text, (double)x[i],
+              (double)g[i], (double)h[i]);
+    ad_tensor_free(t);
+}
+
 static void test_powers(ad_tape *tape)
 {
     const ad_tensor_options written = { .as_written = true };
     for (int power = -6; power <= 6; power++) {
         test_power(tape, power, NULL);
         test_power(tape, power, &written);
+        test_unchosen_power(power);
     }
 }
 
