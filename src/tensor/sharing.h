@@ -248,26 +248,20 @@ static bool adx_writes_once(const adx_tensor_value *v,
                             const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i] && !given[i];
     for (uint32_t i = 0; i < v->dims; i++) {
         uint32_t count;
         uint32_t var = 0;
         adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1 || given[var];
+        bool again = count != 1 || maps.given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
         own += !again;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // All numbers of another value with the same indices, times k, as a term.
