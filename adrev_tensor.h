@@ -185,11 +185,14 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  * thread uses t. What is given is copied. A name is given once more to change
  * it: t is then not bound any more.
  *
- *   returns      ADREV_OK; ADREV_ESHAPE: t or an array is NULL, the text has no
- *                such name, or a number is impossible; ADREV_ENOMEM. On failure
- *                t stays as it was                                          */
+ *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
+ *                stands for something else: a size is no map, a formula without
+ *                `out` has no layout; ADREV_ELIMIT: a number is too large;
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
+ *                a size that has not been given; ADREV_ENOMEM. On failure t
+ *                stays as it was                                            */
 
-// The size `name` is n. An n above 2^31 - 1 is impossible.
+// The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 
 // The entries of a relation, in any order: entry e is (column[0][e],
@@ -197,6 +200,7 @@ ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 // entries lie in the ranges of the relation, and that none comes twice, is
 // checked by ad_tensor_bind.
 //
+//   entries      in    at most 2^31 - 1
 //   column       in    as many arrays [entries] as the relation has columns
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries,
@@ -204,15 +208,17 @@ ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
 
 // A relation of two columns as compressed rows: the entries of row i are
 // (i, column[e]) for start[i] <= e < start[i + 1]. The size of the rows must
-// have been given.
+// have been given; if it changes, ad_tensor_bind asks for them again.
 //
-//   start  [rows + 1]     in    start[0] is 0
+//   start  [rows + 1]     in    start[0] is 0, and none is less than the one
+//                               before: else ADREV_ESHAPE
 //   column [start[rows]]  in
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given. That they lie in the range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
+// range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -240,10 +246,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
- * array of one. Instead of v or w, or of one of their arrays, NULL stands for
- * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
- * that it is not wanted; it is then not computed. Results overlap no argument
- * and no other result. Any number of threads may evaluate t once it is bound.
+ * array of one. An input that nothing needs may be NULL. Instead of v or w, or
+ * of one of their arrays, NULL stands for zeros. Instead of y, dy, dx, g or hv,
+ * or of one of their arrays, NULL says that it is not wanted; it is then not
+ * computed. Results overlap no argument and no other result. Any number of
+ * threads may evaluate t once it is bound.
  * Memory for what is between inputs and results is kept for the next
  * evaluation, for some eight threads, until something is bound anew or t is
  * freed.
@@ -1642,9 +1649,11 @@ static bool adx_was_bound(const adx_parser *p)
     return false;
 }
 
-// Says that the name at hand is not known, and which one is like it. Short
-// names are all alike: of two letters only the case may differ.
-ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
+// Says that the name at hand is not known, and which one is like it; if there is
+// none, `text` of the name. Short names are all alike: of two letters only the
+// case may differ.
+ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
+                                      const char *text)
 {
     const adx_tree *tree = p->tree;
     const adx_spot spot = p->spot;
@@ -1667,8 +1676,7 @@ ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
     for (size_t i = 0; function && i < ADREV_OP_COUNT; i++)
         adx_try_name(&k, ad_op_table()[i].name, strlen(ad_op_table()[i].name));
     if (k.name == NULL) {
-        adx_wrong_at(p, spot.at, function ? "'%w' is no function"
-                                          : "'%w' is not known here", spot);
+        adx_wrong_at(p, spot.at, text, spot, spot);
         return;
     }
     memcpy(copy, k.name, k.length);
@@ -1942,7 +1950,10 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
         adx_wrong_at(p, name.at, "'%w' is %s: here are indices, sizes, maps "
                      "and whole numbers", name, adx_kind_text(p->tree, d));
     else
-        adx_unknown_name(p, false);
+        adx_unknown_name(p, false, kind == ADX_FORM_OF_INDICES
+                         ? "'%w' is not known here"
+                         : "'%w' is not known here: a size is named by a "
+                           "declaration, such as 'in a[%w]'");
 }
 
 // A name in a form.
@@ -2477,7 +2488,8 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,
                      name);
     else
-        adx_unknown_name(p, call);
+        adx_unknown_name(p, call, call ? "'%w' is no function"
+                                       : "'%w' is not known here");
 }
 
 // A name in an expression.
@@ -3952,6 +3964,8 @@ ADX_SELDOM_BEGIN
 typedef struct adx_given_relation {
     size_t entries;
     int32_t **column;           // [arity][entries]
+    bool by_rows;               // of this range:
+    int64_t from, to;
 } adx_given_relation;
 
 typedef struct adx_tensor_given {
@@ -4132,21 +4146,27 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind; 0: it is not.
-static uint32_t adx_named(const ad_tensor *t, const char *name,
-                          adx_declared_kind kind)
+// What a name stands for, if it is of this kind.
+static ad_status adx_named(const ad_tensor *t, const char *name,
+                           adx_declared_kind kind, uint32_t *of)
 {
     if (t == NULL || name == NULL)
-        return 0;
+        return ADREV_ESHAPE;
     const adx_declared *d = adx_find_declared(&t->tree, name, strlen(name));
-    return d == NULL || d->kind != kind ? 0 : d->of;
+    if (d == NULL || d->kind != kind)
+        return ADREV_ESYNTAX;
+    *of = d->of;
+    return ADREV_OK;
 }
 
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_SIZE);
-    if (i == 0 || n > INT32_MAX)
-        return ADREV_ESHAPE;
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_SIZE, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (n > INT32_MAX)
+        return ADREV_ELIMIT;
     if (t->given.size[i] != (int64_t)n)
         adx_unbind_tensor(t);
     t->given.size[i] = (int64_t)n;
@@ -4189,14 +4209,20 @@ static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries, const int *const column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
-    if (i == 0 || column == NULL || entries > INT32_MAX)
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (entries > INT32_MAX)
+        return ADREV_ELIMIT;
+    if (column == NULL)
         return ADREV_ESHAPE;
     uint32_t arity = t->tree.relation[i].arity;
     for (uint32_t k = 0; k < arity; k++)
         if (column[k] == NULL && entries > 0)
             return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, arity) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, arity), false, 0, 0 };
     for (uint32_t k = 0; given.column != NULL && k < arity; k++)
         given.column[k] = adx_copy_ints(&t->memory, entries, column[k]);
     return adx_give_relation(t, i, &given);
@@ -4214,10 +4240,15 @@ static bool adx_are_rows(size_t rows, const int start[])
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || start == NULL || t->tree.relation[i].arity != 2
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status == ADREV_OK && t->tree.relation[i].arity != 2)
+        status = ADREV_ESYNTAX;
+    if (status != ADREV_OK)
+        return status;
+    if (start == NULL
         || !adx_dim_range(t, &t->tree.dim[t->tree.relation[i].first], &from,
                           &to)
         || !adx_are_rows((size_t)(to - from), start))
@@ -4226,7 +4257,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
     size_t entries = (size_t)start[rows];
     if (column == NULL && entries > 0)
         return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, 2) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, 2), true, from, to };
     if (given.column != NULL) {
         given.column[0] = (int32_t *)adx_take(&t->memory, entries,
                                               sizeof **given.column);
@@ -4242,11 +4274,13 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_MAP);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || !adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from,
-                                 &to)
+    ad_status status = adx_named(t, name, ADX_NAMES_MAP, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (!adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from, &to)
         || (value == NULL && to > from))
         return ADREV_ESHAPE;
     int32_t *copy = adx_copy_ints(&t->memory, (size_t)(to - from), value);
@@ -4270,9 +4304,14 @@ static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[])
 {
-    uint32_t i = adx_named(t, array, ADX_NAMES_ARRAY);
-    const adx_tensor_array *a = i == 0 ? NULL : &t->tree.array[i];
-    if (a == NULL || stride == NULL || (a->formula != 0 && !a->out))
+    uint32_t i = 0;
+    ad_status status = adx_named(t, array, ADX_NAMES_ARRAY, &i);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_array *a = &t->tree.array[i];
+    if (a->formula != 0 && !a->out)
+        return ADREV_ESYNTAX;
+    if (stride == NULL)
         return ADREV_ESHAPE;
     uint32_t n = adx_places_of(&t->tree, a);
     ptrdiff_t *copy = (ptrdiff_t *)adx_take(&t->memory, n, sizeof *copy);
@@ -4998,6 +5037,11 @@ typedef struct adx_tensor_term {
     adx_access factor[3];
     uint32_t factors;
     ad_real k;                  // times this
+    bool absorbs;               // one factor is a partial: where a factor is 0
+                                // the product is, whatever the other is
+    bool in_power;              // part of a power: derivatives absorb
+    int32_t power;              // of a quotient: it is base^power, below 0
+    adx_access base;
     // If `most` is a value: only the first point for each number of it, of
     // those at which `picked` is that number (rows `at`).
     uint32_t most;
@@ -5014,7 +5058,8 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST              // the largest, or least, factor of all points
+    ADX_VALUE_MOST              // the largest, or least, factor of all points;
+                                // -infinity, or infinity, where there is none
 } adx_value_kind;
 
 // The derivative of a partial by argument `by`: the partial as terms, and which
@@ -5043,6 +5088,7 @@ typedef struct adx_tensor_value {
     bool fixed;                 // has no derivative
     bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
+    bool gaps;                  // of a most: some of them have no points
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
@@ -5279,6 +5325,8 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
             v->full = adx_term_is_full(v, &v->term[i]);
+        v->gaps = v->kind == ADX_VALUE_MOST && !v->full;
+        v->full = v->full || v->gaps;
     }
     return v->full;
 }
@@ -6017,10 +6065,15 @@ static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
     bool turn = v->kind == ADX_VALUE_SUM && term->factors == 2
              && term->factor[0].value > term->factor[1].value;
     adx_put_key(w, term->factors);
+    adx_put_key(w, term->absorbs);
+    adx_put_key(w, term->in_power);
+    adx_put_key(w, term->power);
     for (uint32_t d = 0; d < v->dims; d++)
         adx_put_key_form(w, term->out + d);
     for (uint32_t f = 0; f < term->factors; f++)
         adx_put_key_access(w, t, term->factor[turn ? 1 - f : f]);
+    if (term->power != 0)
+        adx_put_key_access(w, t, term->base);
     adx_put_key(w, term->most);
     if (term->most != 0) {
         const adx_access at = { term->most, term->at };
@@ -7500,11 +7553,10 @@ static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
     return r;
 }
 
-// Whether a term has the conditions and bounds of a set that it was made in. (A
-// condition may have taken the place of a weaker one.)
-static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
+// Whether the set of a term has the conditions and bounds of a set that it was
+// made in. (A condition may have taken the place of a weaker one.)
+static bool adx_covers(const adx_set *set, const adx_set *s)
 {
-    const adx_set *set = term->set;
     uint32_t q = adx_next_condition(set, 0);
     uint32_t r = adx_next_condition(s, 0);
     bool same = true;
@@ -7525,7 +7577,7 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
     const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
-        all = adx_covers(&v->term[i], of);
+        all = adx_covers(v->term[i].set, of);
     return all;
 }
 
@@ -7778,13 +7830,6 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
     return before + nodes;
 }
 
-// Whether a set has the conditions and bounds of another, with which it began.
-static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
-{
-    const adx_tensor_term term = { .set = (adx_set *)s };
-    return adx_covers(&term, from);
-}
-
 #define ADX_AGAIN_MOST 3
 
 /* --- products in another order --------------------------------------------- */
@@ -7945,7 +7990,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     adx_take_each(k, &p.set, node, nodes, &times, p.factor);
     if (!adx_lowered(k) || p.set->empty)
         return true;
-    if (!adx_is_unchanged(p.set, s))
+    if (!adx_covers(p.set, s))
         return false;
     uint32_t whole = adx_path_whole(path);
     uint32_t one = path->step[whole].one;
@@ -7976,7 +8021,7 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
     if (adx_lowered(k) && nodes > 1 && !c->empty
-        && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
+        && k->again < ADX_AGAIN_MOST && !adx_covers(c, begin)) {
         k->again++;
         times = first;
         n = adx_take_factors(k, &c, node, nodes, &times, factor);
@@ -8160,7 +8205,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value.
+// The product of two numbers at each point of a set, as a value: part of a
+// power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -8175,6 +8221,8 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
+    if (term != NULL)
+        term->in_power = true;
     part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
@@ -8187,9 +8235,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     const adx_tensor_node *base = adx_node_of(k, n->child);
     ad_real times = 1;
     adx_access all = { 0, 0 };
-    adx_access square = n->power < 0 ? adx_argument_of(k, s, n->child)
+    const adx_access first = n->power < 0 ? adx_argument_of(k, s, n->child)
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
         : adx_factor_part(k, &s, &n->child, 1, false);
+    adx_access square = first;
     if (adx_lowered(k))
         adx_simplify_set(s);
     if (n->power % 2 == 0)
@@ -8220,6 +8269,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
         adx_add_factor(term, one);
         adx_add_factor(term, all);
+        if (term != NULL) {
+            term->power = n->power;
+            term->base = first;
+        }
     }
 }
 
@@ -8289,6 +8342,15 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
+// A term with all its factors, derived from another one: a product of the chain
+// rule if that is one, or a power.
+static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
+                              const adx_tensor_term *of)
+{
+    if (term != NULL && term->factors == 2)
+        term->absorbs = of->absorbs || of->in_power || adx_is_square(t, of);
+}
+
 // The partial of a row as a factor, times a number.
 typedef struct adx_tensor_partial {
     adx_access from;            // value 0: there is none but the number
@@ -8318,8 +8380,17 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
+// An argument of a row. A power below 0 is a quotient that is derived as a
+// function of its base: a product of the base's derivatives would be 0*infinity
+// at 0.
+static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
+{
+    return row->power != 0 && i == 1 ? row->base : row->factor[i];
+}
+
 // A partial as a value, at the points of a set. That of a quotient is a
-// quotient, 1/y or (x/y)/y, of which the second is to be subtracted.
+// quotient, 1/y or (x/y)/y, of which the second is to be subtracted; of x^n it
+// is x^n/x, times n.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -8334,7 +8405,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                                  : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
-    to.k = quotient && which == 1 ? -1 : 1;
+    to.k = !quotient || which == 0 ? 1 : of.power != 0 ? (ad_real)of.power : -1;
     if (p == 0)
         return to;
     const adx_access above = { which == 0 ? one : row, of.out };
@@ -8343,9 +8414,22 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
-        adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
+        adx_add_factor(term, quotient && i == 0 ? above
+                                                : adx_argument_at(&of, i));
     to.from.value = adx_complete_value(t, p);
     return to;
+}
+
+// Makes a term the product of a partial, if there is one, with a tangent or an
+// adjoint.
+static void adx_add_chain(adx_tensor_term *term, adx_access partial,
+                          adx_access of)
+{
+    if (partial.value != 0)
+        adx_add_factor(term, partial);
+    adx_add_factor(term, of);
+    if (term != NULL)
+        term->absorbs = partial.value != 0;
 }
 
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
@@ -8382,6 +8466,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
         to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
     for (uint32_t i = 0; i < of->factors; i++)
         adx_add_factor(term, i == which ? moved : of->factor[i]);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -8393,9 +8478,9 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access x = adx_argument_at(&of, i);
         const adx_access moved =
-            { adx_tensor_value_at(t, of.factor[i].value)->tangent,
-                of.factor[i].row };
+            { adx_tensor_value_at(t, x.value)->tangent, x.row };
         adx_set *s = adx_copy_set(of.set);
         if (moved.value == 0
             || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
@@ -8408,9 +8493,7 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
                                                     partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, partial.from, moved);
     }
 }
 
@@ -8484,8 +8567,7 @@ static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
         uint32_t to = second.value == 0 ? 0 : adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out, 1);
-        adx_add_factor(term, second);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, second, moved);
     }
 }
 
@@ -8547,6 +8629,7 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
         if (i != which)
             adx_add_factor(term, of->factor[i]);
     adx_add_factor(term, above);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -8560,17 +8643,16 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
-        if (!adx_is_active(t, of->factor[i].value)
+        const adx_access x = adx_argument_at(of, i);
+        if (!adx_is_active(t, x.value)
             || !adx_has_partial_text(op, i))
             continue;
         const adx_tensor_partial partial =
             adx_tensor_partial_of(t, value, i, s);
-        uint32_t to = adx_adjoint_value(t, of->factor[i].value);
+        uint32_t to = adx_adjoint_value(t, x.value);
         adx_tensor_term *term = to == 0 ? NULL
-            : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, above);
+            : adx_new_tensor_term(t, to, s, x.row, partial.k);
+        adx_add_chain(term, partial.from, above);
     }
 }
 
@@ -9634,8 +9716,8 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
         for (; k > 0; k--, a += column, b += next) {                        \
             const adx_wide y0 = ADX_CONST_WIDE(b);                          \
-            const adx_wide y1 = ADX_WIDE_AT(b + ADX_WIDE);                  \
-            const adx_wide y2 = ADX_WIDE_AT(b + 2 * ADX_WIDE);              \
+            const adx_wide y1 = ADX_CONST_WIDE(b + ADX_WIDE);               \
+            const adx_wide y2 = ADX_CONST_WIDE(b + 2 * ADX_WIDE);           \
             ADX_TILE_ROWS(DO)                                               \
         }                                                                   \
         ADX_TILE_ROWS(ADX_TILE_STORE)                                       \
@@ -9901,7 +9983,7 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;
@@ -10658,19 +10740,27 @@ typedef struct adx_result_range {
     const adx_tensor_value *value;
     uint32_t dim;
     int64_t lo, hi;
+    ad_real with;               // what they become
 } adx_result_range;
+
+// What a value begins with: what is added to, or compared with.
+static ad_real adx_begin_with(const adx_tensor_value *v)
+{
+    return v->kind != ADX_VALUE_MOST ? 0
+         : v->op == ADREV_OP_min ? ADX_K(INFINITY) : -ADX_K(INFINITY);
+}
 
 static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
     const adx_tensor_value *v = r->value;
     if (dim == v->dims) {
-        *to = 0;
+        *to = r->with;
         return;
     }
     int64_t lo = dim == r->dim ? r->lo - v->low[dim] : 0;
     int64_t hi = dim == r->dim ? r->hi - v->low[dim] : v->extent[dim];
-    if (dim + 1 == v->dims && v->stride[dim] == 1) {
+    if (dim + 1 == v->dims && v->stride[dim] == 1 && r->with == 0) {
         memset(to + lo, 0, (size_t)(hi - lo) * sizeof *to);
         return;
     }
@@ -10680,7 +10770,7 @@ static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
 
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
-    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
+    const adx_result_range all = { v, UINT32_MAX, 0, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
@@ -10706,8 +10796,24 @@ ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
+// A factor where the other one is `by`: a product of the chain rule is 0 where
+// one of them is. Both choose between numbers that are there, so that loops
+// become vectors.
+ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
+{
+    return absorbs && by == 0 ? 0 : factor;
+}
+
+// k*a*b, and the sum.
+ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
+                                    ad_real a, ad_real b, ad_real sum)
+{
+    return adx_sum_with(fused, k * adx_beside(absorbs, a, b),
+                        adx_beside(absorbs, b, a), sum);
+}
+
 // Sums in eight parts, as those of adrev's array statements.
-ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
+ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
 {
@@ -10715,10 +10821,11 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int64_t j = 0; j < 8; j++)
-            sum[j] = adx_sum_with(fused, a[(i + j) * as], b[(i + j) * bs],
-                                  sum[j]);
+            sum[j] = adx_product_with(fused, absorbs, 1, a[(i + j) * as],
+                                      b[(i + j) * bs], sum[j]);
     for (; i < n; i++)
-        sum[0] = adx_sum_with(fused, a[i * as], b[i * bs], sum[0]);
+        sum[0] = adx_product_with(fused, absorbs, 1, a[i * as], b[i * bs],
+                                  sum[0]);
     return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
@@ -10726,16 +10833,24 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
-    return as == 1 && bs == 1 ? adx_add_products_by(fused, n, a, 1, b, 1)
-         : as == 1 && bs == 0 ? adx_add_products_by(fused, n, a, 1, b, 0)
-         : as == 1 ? adx_add_products_by(fused, n, a, 1, b, bs)
-         : bs == 1 ? adx_add_products_by(fused, n, a, as, b, 1)
-         : adx_add_products_by(fused, n, a, as, b, bs);
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, false, n, a, 1, b, 1)
+         : as == 1 && bs == 0 ? adx_add_products_by(fused, false, n, a, 1, b, 0)
+         : as == 1 ? adx_add_products_by(fused, false, n, a, 1, b, bs)
+         : bs == 1 ? adx_add_products_by(fused, false, n, a, as, b, 1)
+         : adx_add_products_by(fused, false, n, a, as, b, bs);
+}
+
+ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
+                                  int64_t as, const ad_real *b, int64_t bs)
+{
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, true, n, a, 1, b, 1)
+         : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
+    bool absorbs;
     ad_real *to;
     int64_t step;
     const ad_real *a;
@@ -10746,7 +10861,11 @@ typedef struct adx_tensor_strip {
 
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
-    ad_real sum = fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
+    ad_real sum =
+        s->absorbs
+        ? fused ? adx_add_chains(true, s->n, s->a, s->as, s->b, s->bs)
+                : adx_add_chains(false, s->n, s->a, s->as, s->b, s->bs)
+        : fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
                 : adx_add_products(false, s->n, s->a, s->as, s->b, s->bs);
     *s->to = adx_sum_with(fused, s->k, sum, *s->to);
 }
@@ -10756,7 +10875,7 @@ typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
 
 // to = k*a*b, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
-                             int64_t step, int64_t as, int64_t bs)
+                             bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
@@ -10765,28 +10884,43 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
     const int64_t n = s->n;
     if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = k * a[i * as] * b[i * bs];
+            to[i * step] = k * adx_beside(absorbs, a[i * as], b[i * bs])
+                         * adx_beside(absorbs, b[i * bs], a[i * as]);
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = adx_sum_with(way == ADX_STRIP_FUSE, k * a[i * as],
-                                        b[i * bs], to[i * step]);
+            to[i * step] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
+                                            a[i * as], b[i * bs], to[i * step]);
+}
+
+// Those of the chain rule are of two arrays most often, or of one and a number.
+ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
+{
+    bool next = s->step == 1 && s->as == 1 && s->n > 1;
+    if (next && s->bs == 1)
+        adx_strip_by(s, way, true, 1, 1, 1);
+    else if (next && s->bs == 0)
+        adx_strip_by(s, way, true, 1, 1, 0);
+    else
+        adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
-    if (next && s->as == 1 && s->bs == 1)
-        adx_strip_by(s, way, 1, 1, 1);
+    if (s->absorbs)
+        adx_run_chain_as(s, way);
+    else if (next && s->as == 1 && s->bs == 1)
+        adx_strip_by(s, way, false, 1, 1, 1);
     else if (next && s->as == 1 && s->bs == 0)
-        adx_strip_by(s, way, 1, 1, 0);
+        adx_strip_by(s, way, false, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
-        adx_strip_by(s, way, 1, 0, 1);
+        adx_strip_by(s, way, false, 1, 0, 1);
     else if (next && s->as == 0 && s->bs == 0)
-        adx_strip_by(s, way, 1, 0, 0);
+        adx_strip_by(s, way, false, 1, 0, 0);
     else if (s->step == 0 && s->n > 1)
-        adx_strip_by(s, way, 0, s->as, s->bs);
+        adx_strip_by(s, way, false, 0, s->as, s->bs);
     else
-        adx_strip_by(s, way, s->step, s->as, s->bs);
+        adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
@@ -10828,8 +10962,9 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
                           ad_real *to, int64_t step, int64_t n, bool loop)
 {
-    const adx_tensor_strip s = { n, e->term->k, to, step, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (loop && s.step == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
@@ -10912,18 +11047,6 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static bool adx_begin_most(void *user, const int64_t x[], uint32_t var,
-                           int64_t n)
-{
-    const adx_evaluating *e = (const adx_evaluating *)user;
-    ad_real *out = e->out + adx_sparse_at(&e->loop->out.place, x);
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
-    for (int64_t i = 0; i < n; i++)
-        out[i * step] = e->value->op == ADREV_OP_min ? ADX_K(INFINITY)
-                                                     : -ADX_K(INFINITY);
-    return true;
-}
-
 static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -10958,8 +11081,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 {
     for (int64_t i = 0; i < s->n; i++) {
         ad_real *to = &s->to[at[i]];
-        ad_real a = s->k * s->a[i * s->as];
-        ad_real b = s->b[i * s->bs];
+        ad_real a = s->k * adx_beside(s->absorbs, s->a[i * s->as],
+                                      s->b[i * s->bs]);
+        ad_real b = adx_beside(s->absorbs, s->b[i * s->bs], s->a[i * s->as]);
         *to = way == ADX_STRIP_STORE ? a * b
             : adx_sum_with(way == ADX_STRIP_FUSE, a, b, *to);
     }
@@ -10968,8 +11092,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
-    const adx_tensor_strip s = { n, e->term->k, e->out, 0, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, e->out, 0,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (e->value->once)
         adx_scatter_by(&s, at, ADX_STRIP_STORE);
     else if (e->t->options.fused)
@@ -11118,7 +11243,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
 // What a part of a value clears; the whole, if it has no part.
 static void adx_clear_part(const adx_evaluating *e)
 {
-    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0,
+                           adx_begin_with(e->value) };
     if (e->cut != NULL) {
         r.dim = e->cut->dim;
         r.lo = e->lo;
@@ -11135,10 +11261,12 @@ static bool adx_clears_all(const adx_tensor_value *v)
     for (uint32_t j = 0; j < v->terms; j++)
         points = v->term[j].loop->points > v->size ? v->size
                : points + v->term[j].loop->points;
-    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+    return v->cleared || v->kind == ADX_VALUE_MOST
+        || (!v->once && (v->full || points >= v->size / 4));
 }
 
-// Makes 0 what is added to, or what is read without having been written.
+// Makes 0, or what a most begins with, what is added to, or what is read without
+// having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -11207,8 +11335,6 @@ static void adx_run_terms(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
     uint32_t picking = 0;
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         if (adx_is_nothing(e, term) || adx_run_as_matrices(e, term))
@@ -11446,6 +11572,19 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
                           "is not given: ad_tensor_relation or ad_tensor_csr");
 }
 
+// Rows of a relation that were given when it had others.
+static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
+{
+    const adx_tensor_relation *r = &t->tree.relation[i];
+    const adx_given_relation *g = &t->given.relation[i];
+    int64_t from = 0;
+    int64_t to = 0;
+    adx_dim_range(t, &t->tree.dim[r->first], &from, &to);
+    if (g->by_rows && (g->from != from || g->to != to))
+        adx_not_given(t, error, r->name, "the rows of the relation '%w' were "
+                      "given for another size: give them again");
+}
+
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
                                  adx_spot name, const int32_t value[], size_t n,
                                  int64_t from, const adx_dim *values)
@@ -11505,6 +11644,7 @@ static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
         const adx_tensor_relation *r = &tree->relation[i];
         const adx_given_relation *g = &t->given.relation[i];
         p->column_of[i] = columns;
+        adx_check_rows(t, error, i);
         for (uint32_t c = 0; c < r->arity && t->arena.status == ADREV_OK; c++)
             p->column[columns++] = adx_make_table(t, error, r->name,
                                                   g->column[c], g->entries, 0,
@@ -11778,8 +11918,9 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
         const ad_real *from = adx_given_array(v, a);
         if (from == NULL && v->kind == ADX_VALUE_INPUT && v->size > 0)
             return false;
-        e->base[i] = from == NULL && v->size > 0 ? NULL
-                   : from == NULL ? (ad_real *)adx_one : (ad_real *)from;
+        if (from == NULL && v->size == 0)
+            from = adx_one;
+        memcpy(&e->base[i], &from, sizeof from);    // nobody writes there
     }
     return true;
 }
@@ -12068,7 +12209,7 @@ static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
                               int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
-    if (v->full || v->support != NULL) {
+    if ((v->full && !v->gaps) || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }
@@ -13365,19 +13506,30 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-static ad_real *adx_call_values_of(const adx_tensor_call *c)
+static const ad_real *adx_call_values_of(const adx_tensor_call *c)
+{
+    return (const ad_real *)(c + 1);
+}
+
+static const bool *adx_call_operands(const adx_tensor_call *c)
+{
+    return (const bool *)(adx_call_values_of(c) + c->values);
+}
+
+static const bool *adx_call_wanted(const adx_tensor_call *c)
+{
+    return adx_call_operands(c) + c->t->tree.inputs;
+}
+
+// Values, and both kinds of flags, to be written.
+static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
 }
 
-static bool *adx_call_operands(const adx_tensor_call *c)
+static bool *adx_call_flags(adx_tensor_call *c)
 {
-    return (bool *)(adx_call_values_of(c) + c->values);
-}
-
-static bool *adx_call_wanted(const adx_tensor_call *c)
-{
-    return adx_call_operands(c) + c->t->tree.inputs;
+    return (bool *)(adx_call_room(c) + c->values);
 }
 
 /* --- an evaluation ------------------------------------------------------- */
@@ -13623,7 +13775,7 @@ static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
     k->c->values = (size_t)in;
     k->c->m = (size_t)out;
     for (uint32_t i = 0; i < t->tree.outs; i++)
-        adx_call_wanted(k->c)[i] = y[i] != NULL;
+        adx_call_flags(k->c)[t->tree.inputs + i] = y[i] != NULL;
     return true;
 }
 
@@ -13640,7 +13792,7 @@ static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {
     adx_tensor_call *c = k->c;
-    ad_real *value = adx_call_values_of(c);
+    ad_real *value = adx_call_room(c);
     ad_status status = ADREV_OK;
     for (uint32_t i = 0; i < c->t->tree.inputs && status == ADREV_OK; i++) {
         const adx_tensor_value *v =
@@ -13649,7 +13801,7 @@ static ad_status adx_take_operands(const adx_calling *k,
         adx_each_place(v, 0, 0, adx_take_operand, &from);
         for (size_t j = 0; j < v->size; j++)
             *value++ = k->operand[c->n + j].v;
-        adx_call_operands(c)[i] = from.active;
+        adx_call_flags(c)[i] = from.active;
         c->n += from.active ? (size_t)v->size : 0;
         status = from.active && v->crowded ? ADREV_ESHAPE : ADREV_OK;
     }
@@ -15354,6 +15506,7 @@ typedef struct adx_numbers_read {
     adx_emission *e;
     adx_number_read x[3];
     uint32_t result;            // the number that is v in formulas
+    bool absorbs;               // of a product: a zero does (tensor/programs)
 } adx_numbers_read;
 
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
@@ -15452,8 +15605,22 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_tensor_term *term, adx_numbers_read *to)
 {
     to->e = e;
+    to->absorbs = term->absorbs;
     for (uint32_t i = 0; i < term->factors; i++)
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
+}
+
+// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
+                           uint32_t i)
+{
+    if (o->absorbs) {
+        adx_say(&e->text, "(");
+        adx_say_operand(e, &o->x[1 - i]);
+        adx_say(&e->text, " == 0 ? 0 : ");
+    }
+    adx_say_operand(e, &o->x[i]);
+    adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
 // k*a*b; k may be 1.
@@ -15464,7 +15631,7 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
         adx_say_literal(&e->text, k);
     for (uint32_t i = 0; i < n; i++) {
         adx_say(&e->text, i > 0 || k != 1 ? " * " : "");
-        adx_say_operand(e, &o->x[i]);
+        adx_say_factor(e, o, i);
     }
 }
 
@@ -15499,7 +15666,7 @@ static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                 less ? "-" : "");
         adx_say_product_of(e, o, 1, less ? 1 : k);
         adx_say(&e->text, ", ");
-        adx_say_operand(e, &o->x[1]);
+        adx_say_factor(e, o, 1);
         adx_say(&e->text, ", ");
         adx_say_sum_text(e, to);
         adx_say(&e->text, ");\n");
@@ -15920,9 +16087,9 @@ ADX_SELDOM_END
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
  *           tensor/parts tensor/run tensor/emission
- *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           ADX_DOING_FORGET adx_looping adx_say_part_check adx_say_bounds
- *           adx_say_level_unread adx_say_level
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
+ *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
+ *           adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -15933,7 +16100,6 @@ ADX_SELDOM_BEGIN
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN,            // of a most: -infinity
     ADX_DOING_FORGET            // what is picked from is not yet picked
 } adx_doing;
 
@@ -16425,15 +16591,6 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
-{
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
-            adx_infinity(&e->text));
-}
-
 // "done[3*x0]": whether the number of a most at these indices is picked.
 static void adx_say_done(adx_emission *e, const adx_looping *k,
                          const int64_t *index)
@@ -16509,9 +16666,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
         adx_say(&e->text, " = 0;\n");
-    } else if (k->doing == ADX_DOING_BEGIN)
-        adx_say_begun_most(e, k);
-    else if (k->doing == ADX_DOING_FORGET)
+    } else if (k->doing == ADX_DOING_FORGET)
         adx_say_forgotten(e, k);
     else if (k->term->most != 0)
         adx_say_pick(e, k);
@@ -16728,7 +16883,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value.
+// 0 for all numbers of a value, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -16739,7 +16894,11 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
         adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
-    adx_say(&e->text, " = 0;\n");
+    if (v->kind == ADX_VALUE_MOST)
+        adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+                adx_infinity(&e->text));
+    else
+        adx_say(&e->text, " = 0;\n");
     adx_close_to(e, open);
 }
 
@@ -16776,8 +16935,6 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     bool cleared = e->cut != NULL && e->cut->clears;
     if (!cleared && (!e->in_run || e->f->run_of[value] != 0))
         adx_say_zeros_of(e, value);
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
