@@ -62,6 +62,7 @@
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/entries       points as a list, over which loops run
  *   tensor/sharing       equal values and equal terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
@@ -2754,6 +2755,7 @@ typedef struct adx_int_table {
     int64_t from;
     size_t n;
     int64_t low, high;          // bounds of the values
+    bool ascending;             // it is known that they never fall
     uint32_t *start;            // [high - low + 2]: which arguments have a value:
     uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
@@ -3432,11 +3434,11 @@ ADX_SELDOM_END
  * ranges of the variables before.
  *
  *   needs   tensor/arena tensor/sets
- *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
- *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
- *           adx_nest_level adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit
- *           adx_make_nest adx_point_fn adx_nest_walk adx_walk_from
- *           adx_walk_nest
+ *   offers  adx_sparse_form adx_sparse_at adx_form_has adx_make_sparse_form
+ *           ADX_LEVEL_RANGE ADX_LEVEL_SOLVED ADX_LEVEL_VALUE
+ *           ADX_LEVEL_ARGUMENTS adx_set_check adx_nest_level adx_nest
+ *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
+ *           adx_nest_walk adx_walk_from adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]
@@ -3453,6 +3455,14 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
     for (uint32_t i = 0; i < f->n; i++)
         sum += f->k[i] * x[f->var[i]];
     return sum;
+}
+
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
 }
 
 // The form without variable v, UINT32_MAX: with all. False: no memory.
@@ -4970,8 +4980,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
  *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_marking adx_mark_points adx_all_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           adx_marking adx_mark_points adx_mark_form adx_all_written
+ *           adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -5066,6 +5076,8 @@ struct adx_tensor_program {
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
     const struct adx_part_list *lists;
+    struct adx_entry_list *entries;     // tensor/entries
+    uint64_t entry_numbers;     // in their columns
     uint32_t parts;             // most parts of a value
     uint32_t bounds;            // most bounds of a level
     uint64_t sums;              // numbers of sums of parts: of one part, and
@@ -5215,7 +5227,7 @@ static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
     for (int64_t i = 0; i < count; i++, at += step)
         if (at >= 0 && (uint64_t)at < m->bits->n)
             adx_set_bit(m->bits, (uint64_t)at);
-    return true;
+    return m->bits->set < m->bits->n;
 }
 
 // Marks what a form is at all points of a set. False: no memory.
@@ -5416,7 +5428,449 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
         return false;
     s->row[r].bits = v->support;
     adx_place_form(s, v, to.row, false, adx_form_of(s, r));
+    adx_simplify_set(s);        // the number may be the same at all points
     return true;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/entries =========================================================
+ * Points as a list. Loops that try more values in vain than they find points
+ * are run once, when the text is bound: the points become the entries of a
+ * relation, in the order in which the loops find them. From then on the outer
+ * loop is over the entries, and a column gives each variable. Levels in front
+ * that have no part in the tests stay in front, and those behind the last test
+ * stay behind. So points keep their order, and this changes no bits.
+ *
+ * Terms with the same loops have one list. A list takes four bytes for each
+ * variable and point; all lists of a text, ADX_ENTRIES_MOST at most.
+ *
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
+ *   offers  adx_always_has_value adx_use_entries
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Values that are tried in vain, at least; numbers in all columns of a text.
+#ifndef ADX_ENTRIES_LEAST
+#define ADX_ENTRIES_LEAST 64
+#endif
+#ifndef ADX_ENTRIES_MOST
+#define ADX_ENTRIES_MOST ((uint64_t)1 << 26)
+#endif
+
+// The points of levels first ... first + levels - 1 of a nest. The level behind
+// them may be a strip, which is not listed; points without one are not either.
+typedef struct adx_entry_list {
+    const adx_nest *nest;
+    uint32_t first, levels;
+    uint32_t walked;            // levels; with the strip
+    uint64_t n;                 // entries
+    adx_int_table *column;      // [levels]; NULL: the loops do better
+    struct adx_entry_list *next;
+} adx_entry_list;
+
+/* --- which levels -------------------------------------------------------- */
+
+// Whether a map gives the variable of a level at every point that gets there:
+// no later level has checks, so no other row is about it.
+static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
+{
+    uint32_t v = 0;
+    for (uint32_t r = 0; r < s->rows && l->kind == ADX_LEVEL_VALUE; r++)
+        if (adx_is_definition(s, r, &v) && v == l->var
+            && s->row[r].table == l->table)
+            return true;
+    return false;
+}
+
+// Whether a value may be tried in vain.
+static bool adx_may_fail(const adx_set *s, const adx_nest_level *l)
+{
+    bool safe = l->kind == ADX_LEVEL_RANGE ? l->bounds == 0
+                                           : adx_always_has_value(s, l);
+    return !safe || l->checks > 0;
+}
+
+// Whether a level depends on a variable that is known before.
+static bool adx_level_names(const adx_nest_level *l, uint32_t var)
+{
+    bool named = l->kind != ADX_LEVEL_RANGE
+              && (adx_form_has(&l->form, var)
+                  || adx_form_has(&l->argument, var));
+    for (uint32_t i = 0; i < l->bounds && !named; i++)
+        named = adx_form_has(&l->bound[i].form, var);
+    for (uint32_t i = 0; i < l->checks && !named; i++)
+        named = adx_form_has(&l->check[i].form, var)
+             || (l->check[i].kind == ADX_ROW_VALUE
+                 && adx_form_has(&l->check[i].argument, var));
+    return named;
+}
+
+// The levels that a list stands for: up to the last that may fail, without
+// those in front that have no part in it. levels 0: there are none.
+static adx_entry_list adx_listed_levels(const adx_set *s, const adx_nest *nest)
+{
+    adx_entry_list l = { .nest = nest };
+    uint32_t end = nest->levels;
+    bool free = true;
+    while (end > 0 && !adx_may_fail(s, &nest->level[end - 1]))
+        end--;
+    bool strip = end > 0 && end == nest->levels
+              && nest->level[end - 1].kind == ADX_LEVEL_RANGE
+              && nest->level[end - 1].checks == 0;
+    end -= strip;
+    while (free && l.first + 1 < end) {
+        const adx_nest_level *at = &nest->level[l.first];
+        free = at->kind == ADX_LEVEL_RANGE && !adx_may_fail(s, at);
+        for (uint32_t i = l.first + 1; i < end + strip && free; i++)
+            free = !adx_level_names(&nest->level[i], at->var);
+        l.first += free;
+    }
+    l.levels = end - (end > 0 ? l.first : 0);
+    l.walked = l.levels + strip;
+    for (uint32_t i = l.first; i < end; i++)
+        if (nest->level[i].low < INT32_MIN || nest->level[i].high > INT32_MAX)
+            l.levels = 0;
+    return l;
+}
+
+/* --- equal loops --------------------------------------------------------- */
+
+// Two lists, and the forms of their levels.
+typedef struct adx_entry_pair {
+    const adx_entry_list *a, *b;
+} adx_entry_pair;
+
+// The place of a variable among the listed levels.
+static uint32_t adx_place_in_list(const adx_entry_list *l, uint32_t var)
+{
+    uint32_t i = 0;
+    while (i < l->walked && l->nest->level[l->first + i].var != var)
+        i++;
+    return i;
+}
+
+static bool adx_are_forms_alike(const adx_entry_pair *p,
+                                const adx_sparse_form *one,
+                                const adx_sparse_form *other)
+{
+    bool same = one->n == other->n && one->c == other->c;
+    for (uint32_t i = 0; i < one->n && same; i++) {
+        uint32_t at = adx_place_in_list(p->a, one->var[i]);
+        same = false;
+        for (uint32_t j = 0; j < other->n && !same; j++)
+            same = adx_place_in_list(p->b, other->var[j]) == at
+                && other->k[j] == one->k[i];
+    }
+    return same;
+}
+
+static bool adx_are_checks_alike(const adx_entry_pair *p, uint32_t n,
+                                 const adx_set_check *one,
+                                 const adx_set_check *other)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < n && same; i++)
+        same = one[i].kind == other[i].kind && one[i].k == other[i].k
+            && one[i].table == other[i].table && one[i].bits == other[i].bits
+            && adx_are_forms_alike(p, &one[i].form, &other[i].form)
+            && (one[i].kind != ADX_ROW_VALUE
+                || adx_are_forms_alike(p, &one[i].argument,
+                                       &other[i].argument));
+    return same;
+}
+
+static bool adx_are_levels_alike(const adx_entry_pair *p, uint32_t i)
+{
+    const adx_nest_level *a = &p->a->nest->level[p->a->first + i];
+    const adx_nest_level *b = &p->b->nest->level[p->b->first + i];
+    bool same = a->kind == b->kind && a->low == b->low && a->high == b->high
+             && a->bounds == b->bounds && a->checks == b->checks
+             && adx_are_checks_alike(p, a->bounds, a->bound, b->bound)
+             && adx_are_checks_alike(p, a->checks, a->check, b->check);
+    return same
+        && (a->kind == ADX_LEVEL_RANGE
+            || (a->k == b->k && a->table == b->table
+                && adx_are_forms_alike(p, &a->form, &b->form)
+                && adx_are_forms_alike(p, &a->argument, &b->argument)));
+}
+
+// The list of the same loops, if there is one.
+static adx_entry_list *adx_find_entries(const ad_tensor *t,
+                                        const adx_entry_list *of)
+{
+    adx_entry_list *l = t->program->entries;
+    for (; l != NULL; l = l->next) {
+        const adx_entry_pair p = { l, of };
+        bool same = l->levels == of->levels && l->walked == of->walked;
+        for (uint32_t i = 0; i < l->walked && same; i++)
+            same = adx_are_levels_alike(&p, i);
+        if (same)
+            break;
+    }
+    return l;
+}
+
+/* --- finding points ------------------------------------------------------ */
+
+typedef struct adx_entering {
+    const adx_entry_list *list;
+    uint64_t most;              // points; more are not looked for
+    uint64_t n;
+    uint64_t useful;            // values of levels, that lead to points
+    int64_t *before;            // the values of the last point
+} adx_entering;
+
+// Counts the values that lead to points: those that differ from the values of
+// the point before, or stand behind one that does. A strip is one point.
+static bool adx_count_entries(void *user, const int64_t x[], uint32_t var,
+                              int64_t count)
+{
+    adx_entering *k = (adx_entering *)user;
+    const adx_nest_level *level = k->list->nest->level + k->list->first;
+    uint32_t last = k->list->levels - 1;
+    uint32_t i = 0;
+    (void)var;
+    count = k->list->walked > k->list->levels ? 1 : count;
+    while (k->n > 0 && i < last && x[level[i].var] == k->before[i])
+        i++;
+    for (; i < last; i++, k->useful++)
+        k->before[i] = x[level[i].var];
+    k->useful += (uint64_t)count;
+    k->n += (uint64_t)count;
+    return k->n <= k->most;
+}
+
+static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
+                              int64_t count)
+{
+    adx_entering *k = (adx_entering *)user;
+    const adx_nest_level *level = k->list->nest->level + k->list->first;
+    count = k->list->walked > k->list->levels ? 1 : count;
+    for (uint32_t i = 0; i < k->list->levels; i++) {
+        int32_t *to = (int32_t *)k->list->column[i].value + k->n;
+        int64_t from = x[level[i].var];
+        for (int64_t j = 0; j < count; j++)
+            to[j] = (int32_t)(from + (level[i].var == var ? j : 0));
+    }
+    k->n += (uint64_t)count;
+    return true;
+}
+
+static bool adx_count_values(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    (void)x;
+    (void)var;
+    *(uint64_t *)user += (uint64_t)count;
+    return true;
+}
+
+// How many values the loops try, level by level. x: [vars] memory; level: room
+// for those of the list.
+static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
+                                adx_nest_level level[])
+{
+    adx_nest nest = *l->nest;
+    uint64_t tries = 0;
+    uint64_t left = 1;          // what the checks of the level before pass
+    nest.level = level;
+    memcpy(level, l->nest->level + l->first, l->levels * sizeof *level);
+    for (uint32_t i = 0; i < l->levels; i++) {
+        uint32_t checks = level[i].checks;
+        bool one = level[i].kind == ADX_LEVEL_SOLVED
+                || level[i].kind == ADX_LEVEL_VALUE;
+        uint64_t n = 0;
+        nest.levels = i + 1;
+        level[i].checks = 0;
+        adx_walk_nest(&nest, x, adx_count_values, &n);
+        tries += one ? left : n;
+        level[i].checks = checks;
+        left = n;
+        if (checks > 0 && i + 1 < l->levels) {
+            left = 0;
+            adx_walk_nest(&nest, x, adx_count_values, &left);
+        }
+    }
+    return tries;
+}
+
+// Room for the columns. False: no memory.
+static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l)
+{
+    adx_int_table *column = ADX_GET(&t->arena, l->levels, adx_int_table);
+    for (uint32_t i = 0; column != NULL && i < l->levels; i++) {
+        column[i].value = ADX_GET(&t->arena, l->n, int32_t);
+        column[i].n = (size_t)l->n;
+        if (column[i].value == NULL)
+            return false;
+    }
+    l->column = column;
+    return column != NULL;
+}
+
+// Least and largest values, and whether they never fall.
+static void adx_measure_column(adx_int_table *c)
+{
+    c->low = c->high = c->value[0];
+    c->ascending = true;
+    for (size_t i = 1; i < c->n; i++) {
+        c->low = c->value[i] < c->low ? c->value[i] : c->low;
+        c->high = c->value[i] > c->high ? c->value[i] : c->high;
+        c->ascending = c->ascending && c->value[i - 1] <= c->value[i];
+    }
+}
+
+// Looks for the points; fills the columns if more values are tried in vain than
+// there are points. False: no memory.
+static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
+{
+    adx_tensor_program *p = t->program;
+    adx_nest nest = *l->nest;
+    adx_entering k = { .list = l };
+    int64_t *x = ADX_GET(&t->arena, nest.vars, int64_t);
+    adx_nest_level *room = ADX_GET(&t->arena, l->levels, adx_nest_level);
+    k.before = ADX_GET(&t->arena, l->levels, int64_t);
+    if (x == NULL || room == NULL || k.before == NULL)
+        return false;
+    nest.level += l->first;
+    nest.levels = l->walked;
+    k.most = (ADX_ENTRIES_MOST - p->entry_numbers) / l->levels;
+    if (!adx_walk_nest(&nest, x, adx_count_entries, &k))
+        return true;
+    uint64_t vain = adx_count_tries(l, x, room) - k.useful;
+    if (vain <= k.n || vain < ADX_ENTRIES_LEAST)
+        return true;
+    l->n = k.n;
+    p->entry_numbers += k.n * l->levels;
+    if (!adx_make_entry_columns(t, l))
+        return false;
+    k.n = 0;
+    adx_walk_nest(&nest, x, adx_note_entries, &k);
+    for (uint32_t i = 0; i < l->levels && l->n > 0; i++)
+        adx_measure_column(&l->column[i]);
+    return true;
+}
+
+/* --- loops over entries -------------------------------------------------- */
+
+// The last level at which a variable of a form is known, + 1; 0: it has none.
+static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
+                               uint32_t row)
+{
+    uint32_t last = 0;
+    for (uint32_t l = 0; l < nest->levels; l++)
+        if (adx_form_of(s, row)[1 + nest->level[l].var] != 0)
+            last = l + 1;
+    return last;
+}
+
+// The set with an entry in place of the conditions that the list has seen to.
+// NULL: no memory.
+static adx_set *adx_set_of_entries(const adx_set *of, const adx_entry_list *l,
+                                   const adx_nest *nest)
+{
+    adx_set *s = adx_copy_set(of);
+    uint32_t end = l->first + l->levels;
+    if (s == NULL)
+        return NULL;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind > ADX_ROW_FORM
+            && adx_known_from(s, nest, r) <= end
+            && (s->row[r].kind != ADX_ROW_VALUE
+                || adx_known_from(s, nest, s->row[r].at) <= end))
+            s->row[r].kind = ADX_ROW_GONE;
+    s->empty = s->empty || l->n == 0;
+    uint32_t e = adx_new_var(s, 0, l->n == 0 ? 0 : (int64_t)l->n - 1);
+    uint32_t at = e == UINT32_MAX ? e : adx_new_row(s, ADX_ROW_FORM);
+    if (at == UINT32_MAX)
+        return NULL;
+    adx_form_of(s, at)[1 + e] = 1;
+    for (uint32_t i = 0; i < l->levels; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_VALUE);
+        if (r == UINT32_MAX)
+            return NULL;
+        adx_form_of(s, r)[1 + nest->level[l->first + i].var] = 1;
+        s->row[r].at = at;
+        s->row[r].table = &l->column[i];
+    }
+    return s;
+}
+
+// A level whose variable a column gives, of the entry that variable e is.
+static bool adx_level_of_column(adx_arena *a, adx_nest_level *l, uint32_t e,
+                                adx_int_table *column)
+{
+    const adx_nest_level to = {
+        .kind = ADX_LEVEL_VALUE, .var = l->var, .low = l->low, .high = l->high,
+        .k = 1,
+        .argument = { 0, 1, ADX_GET(a, 1, uint32_t), ADX_GET(a, 1, int64_t) },
+        .table = column
+    };
+    *l = to;
+    if (a->status != ADREV_OK)
+        return false;
+    l->argument.var[0] = e;
+    l->argument.k[0] = 1;
+    return true;
+}
+
+// The loops in front, over the entries, and behind. NULL: no memory.
+static adx_nest *adx_nest_of_entries(const adx_set *s, const adx_entry_list *l,
+                                     const adx_nest *of)
+{
+    adx_nest *to = ADX_GET(s->arena, 1, adx_nest);
+    uint32_t e = s->vars - 1;
+    if (to == NULL)
+        return NULL;
+    to->levels = of->levels + 1;
+    to->vars = s->vars;
+    to->empty = of->empty || l->n == 0;
+    to->level = ADX_GET(s->arena, to->levels, adx_nest_level);
+    if (to->level == NULL)
+        return NULL;
+    memcpy(to->level, of->level, l->first * sizeof *to->level);
+    memcpy(to->level + l->first + 1, of->level + l->first,
+           (of->levels - l->first) * sizeof *to->level);
+    adx_nest_level *at = &to->level[l->first];
+    at->kind = ADX_LEVEL_RANGE;
+    at->var = e;
+    at->low = s->low[e];
+    at->high = s->high[e];
+    at->bounds = at->checks = 0;
+    for (uint32_t i = 0; i < l->levels; i++)
+        if (!adx_level_of_column(s->arena, &at[1 + i], e, &l->column[i]))
+            return NULL;
+    return to;
+}
+
+// Makes the loops over a set ones over a list of its points, where that is
+// better: another nest, and the set that belongs to it. False: no memory.
+static bool adx_use_entries(ad_tensor *t, adx_set **set, const adx_nest **nest)
+{
+    const adx_entry_list wanted = adx_listed_levels(*set, *nest);
+    if (wanted.levels == 0 || (*nest)->empty)
+        return true;
+    adx_entry_list *l = adx_find_entries(t, &wanted);
+    if (l == NULL) {
+        l = ADX_GET(&t->arena, 1, adx_entry_list);
+        if (l == NULL)
+            return false;
+        *l = wanted;
+        l->next = t->program->entries;
+        t->program->entries = l;
+        if (!adx_find_points(t, l))
+            return false;
+    }
+    if (l->column == NULL)
+        return true;
+    adx_entry_list mine = wanted;
+    mine.column = l->column;
+    mine.n = l->n;
+    *set = adx_set_of_entries(*set, &mine, *nest);
+    *nest = *set == NULL ? NULL : adx_nest_of_entries(*set, &mine, *nest);
+    return *nest != NULL;
 }
 
 ADX_SELDOM_END
@@ -6128,10 +6582,12 @@ ADX_SELDOM_END
  * A condition splits a set into disjoint ones. Comparisons become rows, and an
  * entry of a relation a variable. What is no such set is written down point by
  * point, as bits: exists, what is no entry of a relation, and conditions that
- * have too many parts.
+ * have too many parts. The points are found by loops over sets, in which what
+ * exists is a variable, too: so relations are joined by the buckets of their
+ * columns, and not all values of all indices are tried.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/lower
+ *           tensor/programs tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
  *           adx_where_by_bits adx_set_where
  * ========================================================================== */
@@ -6425,15 +6881,179 @@ static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
     return size;
 }
 
-// The bits of a grid at which a condition is true. NULL: no memory.
-static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
-                                       uint32_t node)
+/* --- points by loops ----------------------------------------------------- */
+
+// The range of a form, as those of its indices and maps make it. False: a map
+// may be asked outside of its own, or numbers are too large.
+static bool adx_range_of_form(const adx_lowering *k, uint32_t form, double *low,
+                              double *high)
 {
-    adx_arena *a = &k->t->arena;
-    uint64_t size = adx_measure_grid(k, g);
-    int64_t *value = ADX_GET(a, k->t->tree.index_count, int64_t);
-    adx_bitmap *bits = value == NULL ? NULL : adx_new_bitmap(a, size);
-    for (uint64_t at = 0; bits != NULL && at < size && adx_lowered(k); at++) {
+    const adx_affine *f = &k->t->tree.form[form];
+    *low = *high = (double)f->constant;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        const adx_tensor_index *x = &k->t->tree.index[m->of];
+        double end[2] = { 0, 0 };
+        int64_t from = 0;
+        int64_t to = 0;
+        if (m->kind == ADX_OF_SIZE)
+            end[0] = end[1] = (double)k->t->given.size[m->of];
+        else if (m->kind == ADX_OF_MAP) {
+            const adx_int_table *t = k->t->program->map[m->of];
+            if (!adx_range_of_form(k, m->argument, &end[0], &end[1])
+                || end[0] < (double)t->from
+                || end[1] >= (double)t->from + (double)t->n)
+                return false;
+            end[0] = (double)t->low;
+            end[1] = (double)t->high;
+        } else if (adx_size_form(k->t, x->from, &from)
+                   && adx_size_form(k->t, x->to, &to)) {
+            end[0] = (double)from;
+            end[1] = (double)to - 1;
+        }
+        *low += (double)m->k * end[m->k < 0];
+        *high += (double)m->k * end[m->k > 0];
+    }
+    return *low > -0x1p50 && *high < 0x1p50;
+}
+
+// Whether all forms of a condition have a value wherever their indices are.
+static bool adx_has_all_forms(const adx_lowering *k, uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    bool ok = true;
+    double low;
+    double high;
+    if (n->kind == ADX_TREE_EXISTS)
+        return adx_has_all_forms(k, n->condition);
+    if (n->kind == ADX_TREE_MEMBER)
+        for (uint32_t i = 0; i < n->count && ok; i++)
+            ok = adx_range_of_form(k, k->t->tree.list[n->first + i], &low,
+                                   &high);
+    else if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
+        for (uint32_t c = n->child; c != 0 && ok; c = adx_node_of(k, c)->next)
+            ok = adx_has_all_forms(k, c);
+    else
+        ok = adx_range_of_form(k, n->of, &low, &high);
+    return ok;
+}
+
+// The number of a point in a grid, of which the rows are indices.
+static void adx_grid_place(const adx_lowering *k, const adx_grid *g,
+                           const adx_set *s, int64_t form[])
+{
+    for (uint32_t j = 0; j < g->n; j++) {
+        for (uint32_t v = 0; v <= s->vars; v++)
+            form[v] *= g->extent[j];
+        adx_add_multiple(s, form, 1, adx_form_of(s, k->row_of[g->index[j]]));
+        form[0] -= g->low[j];
+    }
+}
+
+// Conditions that are still to be joined; more: with those that follow in the
+// tree.
+typedef struct adx_to_join {
+    uint32_t node;
+    bool more;
+    const struct adx_to_join *next;
+} adx_to_join;
+
+// The set without variables that say nothing of the indices of a grid, as far
+// as that is exact. NULL: no memory.
+static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
+                                      const adx_set *of)
+{
+    adx_set *s = adx_copy_set(of);
+    bool *keep = s == NULL ? NULL : ADX_GET(s->arena, s->width, bool);
+    if (keep == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t v = 0; v < s->vars; v++)
+            keep[v] |= adx_form_of(s, k->row_of[g->index[i]])[1 + v] != 0;
+    adx_project(s, keep);
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t v = 0; v < s->vars; v++)
+            if (s->gone[v]
+                && adx_form_of(s, k->row_of[g->index[i]])[1 + v] != 0)
+                return of;
+    return s;
+}
+
+static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
+                            const adx_set *of, adx_bitmap *bits)
+{
+    const adx_set *s = adx_set_on_grid(k, g, of);
+    int64_t *form = s == NULL ? NULL : ADX_GET(s->arena, s->width, int64_t);
+    if (form == NULL || s->empty)
+        return;
+    adx_grid_place(k, g, s, form);
+    adx_mark_form(s, form, bits);
+}
+
+// Marks the points of a set where conditions are true.
+static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
+                     const adx_to_join *todo, adx_bitmap *bits)
+{
+    if (todo == NULL)
+        adx_mark_joined(k, g, s, bits);
+    if (todo == NULL || !adx_lowered(k))
+        return;
+    const adx_tensor_node *n = adx_node_of(k, todo->node);
+    const adx_to_join after = { n->next, true, todo->next };
+    adx_to_join first = { n->child, n->kind == ADX_TREE_AND,
+                          todo->more && n->next != 0 ? &after : todo->next };
+    if (n->kind == ADX_TREE_AND)
+        adx_join_all(k, g, s, &first, bits);
+    else if (n->kind == ADX_TREE_OR)
+        for (; first.node != 0; first.node = adx_node_of(k, first.node)->next)
+            adx_join_all(k, g, s, &first, bits);
+    else if (n->kind == ADX_TREE_EXISTS) {
+        adx_set *c = adx_copy_set(s);
+        if (c == NULL)
+            return;
+        adx_bind_indices(k, c, n->first, n->count);
+        first.node = n->condition;
+        adx_join_all(k, g, c, &first, bits);
+        adx_forget_indices(k, n->first, n->count);
+    } else {
+        adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+        if (pieces != NULL)
+            adx_split_set(k, s, todo->node, false, pieces);
+        for (uint32_t i = 0; pieces != NULL && i < pieces->n; i++)
+            adx_join_all(k, g, pieces->set[i], first.next, bits);
+    }
+}
+
+// Marks by loops where a condition is true.
+static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
+                              adx_bitmap *bits)
+{
+    adx_set *s = adx_new_set(&k->t->arena);
+    const adx_to_join all = { node, false, NULL };
+    uint32_t around[ADX_BOUND_MOST];
+    for (uint32_t i = 0; s != NULL && i < g->n; i++) {
+        uint32_t v = adx_new_var(s, g->low[i], g->low[i] + g->extent[i] - 1);
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        around[i] = k->row_of[g->index[i]];
+        k->row_of[g->index[i]] = r;
+        if (v != UINT32_MAX && r != UINT32_MAX)
+            adx_form_of(s, r)[1 + v] = 1;
+    }
+    if (adx_lowered(k) && bits->n > 0) {
+        adx_simplify_set(s);
+        adx_join_all(k, g, s, &all, bits);
+    }
+    for (uint32_t i = 0; s != NULL && i < g->n; i++)
+        k->row_of[g->index[i]] = around[i];
+}
+
+// Marks, point by point, where a condition is true.
+static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
+                              adx_bitmap *bits)
+{
+    int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
+    for (uint64_t at = 0; value != NULL && at < bits->n && adx_lowered(k);
+         at++) {
         uint64_t rest = at;
         for (uint32_t i = g->n; i-- > 0;) {
             value[g->index[i]] = g->low[i]
@@ -6443,8 +7063,20 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
         if (adx_is_true_at(k, node, value))
             adx_set_bit(bits, at);
     }
-    if (bits != NULL)
-        bits->node = node;
+}
+
+// The bits of a grid at which a condition is true. NULL: no memory.
+static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
+                                       uint32_t node)
+{
+    adx_bitmap *bits = adx_new_bitmap(&k->t->arena, adx_measure_grid(k, g));
+    if (bits == NULL)
+        return NULL;
+    if (adx_has_all_forms(k, node))
+        adx_mark_by_joins(k, g, node, bits);
+    else
+        adx_mark_by_trial(k, g, node, bits);
+    bits->node = node;
     return adx_lowered(k) ? bits : NULL;
 }
 
@@ -6462,14 +7094,8 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                : adx_new_row(c, negated ? ADX_ROW_NO_BIT : ADX_ROW_BIT);
     if (r == UINT32_MAX)
         return;
-    int64_t *form = adx_form_of(c, r);
     c->row[r].bits = bits;
-    for (uint32_t j = 0; j < g->n; j++) {
-        for (uint32_t v = 0; v <= c->vars; v++)
-            form[v] *= g->extent[j];
-        adx_add_multiple(c, form, 1, adx_form_of(c, k->row_of[g->index[j]]));
-        form[0] -= g->low[j];
-    }
+    adx_grid_place(k, g, c, adx_form_of(c, r));
     adx_simplify_set(c);
     adx_add_set_piece(k, to, c);
 }
@@ -8146,7 +8772,8 @@ typedef struct adx_part_list {
 typedef struct adx_term_cut {
     adx_sparse_form form;
     uint32_t *level;            // [form.n] of its variables
-    uint32_t last;              // the latest of these
+    uint32_t last;              // the latest of these; that of the entries, if
+                                // a column gives the variable in order
     adx_sparse_form rest;       // f without the variable of this level
     adx_sparse_form less;       // -rest
     int64_t k;                  // of that variable
@@ -8189,6 +8816,19 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
     return nest->empty ? 0 : n;
 }
 
+// The level whose range is cut where the variable of a level is: another one if
+// a column gives the variable, and rises with its entries.
+static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
+{
+    const adx_nest_level *l = &nest->level[level];
+    uint32_t e = 0;
+    if (l->kind != ADX_LEVEL_VALUE || !l->table->ascending)
+        return level;
+    while (nest->level[e].var != l->argument.var[0])
+        e++;
+    return e;
+}
+
 // As many parts as a nest allows that is cut at a level: the levels before are
 // run through by each part, and where the level has no range, so is the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
@@ -8215,6 +8855,7 @@ static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
         while (nest->level[l].var != to->form.var[i])
             l++;
         to->level[i] = l;
+        l = to->form.n == 1 ? adx_level_in_order(nest, l) : l;
         if (var == UINT32_MAX || l > to->last) {
             to->last = l;
             var = to->form.var[i];
@@ -8267,7 +8908,7 @@ static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
 // one.
 static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
 {
-    uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
+    uint32_t level = c->last;
     return c->form.n == 0 || nest->level[level].kind == ADX_LEVEL_RANGE;
 }
 
@@ -8303,7 +8944,8 @@ static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
         return lists && adx_can_list(t, v, term, nest, c) ? ADX_PARTS_MOST
              : c->form.n > 1 ? 0 : 1;
     return c->form.n == 0 ? 1
-         : adx_parts_at_level(nest, adx_level_of_cut(nest, c));
+         : adx_parts_at_level(nest, c->form.n > 1 ? adx_level_of_cut(nest, c)
+                                                  : c->last);
 }
 
 // How many parts a value allows along a dimension. 0: no memory; 1: none.
@@ -8581,7 +9223,8 @@ static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
     c.term = ADX_GET(&t->arena, 1, adx_term_cut);
     if (known == NULL || c.term == NULL)
         return false;
-    if (v->kind == ADX_VALUE_SUM && !adx_has_own_numbers(v, term, known))
+    if (v->kind == ADX_VALUE_SUM && !v->once
+        && !adx_has_own_numbers(v, term, known))
         return true;
     c.parts = adx_cut_points(term->set, nest[0], ADX_PART_LEAST, c.term);
     c.from = c.term->from;
@@ -8709,6 +9352,24 @@ static void adx_narrow_level(const adx_term_cut *c, uint32_t which, int64_t lo,
     to->empty = to->empty || l->low > l->high;
 }
 
+// The entries whose column has values from low to high.
+static void adx_narrow_entries(const adx_int_table *column, int64_t low,
+                               int64_t high, adx_nest_level *l)
+{
+    for (int upper = 0; upper < 2; upper++) {
+        int64_t from = l->low;
+        int64_t to = l->high + 1;
+        while (from < to) {
+            int64_t at = from + (to - from) / 2;
+            if (column->value[at] < low + upper * (high + 1 - low))
+                from = at + 1;
+            else
+                to = at;
+        }
+        *(upper ? &l->high : &l->low) = from - upper;
+    }
+}
+
 // Bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
@@ -8740,6 +9401,11 @@ static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
     to.level = m->level;
     for (uint32_t i = 0; i < c->form.n && !to.empty; i++)
         adx_narrow_level(c, i, lo, hi, &to);
+    const adx_nest_level *l = &to.level[c->level[0]];
+    if (c->form.n == 1 && c->last < c->level[0] && !to.empty) {
+        adx_narrow_entries(l->table, l->low, l->high, &to.level[c->last]);
+        to.empty = to.level[c->last].low > to.level[c->last].high;
+    }
     if (c->form.n > 1)
         adx_bound_part(c, lo, hi, &to.level[c->last], m->bound);
     return to;
@@ -9481,7 +10147,7 @@ static bool adx_run_matrices(ad_tensor *t, const adx_matrices *of,
  * Points keep their order, and each is done as if it stood alone. So this
  * changes no bits.
  *
- *   needs   tensor/arena tensor/sets tensor/nests
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/entries
  *   offers  ADX_GATHER_MOST adx_gather_form adx_gathers adx_make_gathers
  *           adx_gathering adx_has_even_places adx_first_place
  *           adx_gather_places adx_ask_maps adx_gather_numbers
@@ -9524,18 +10190,6 @@ typedef struct adx_gathers {
 ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
-
-// Whether a map gives the variable of a level at every point that gets there:
-// no later level has checks, so no other row is about it.
-static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
-{
-    uint32_t v = 0;
-    for (uint32_t r = 0; r < s->rows && l->kind == ADX_LEVEL_VALUE; r++)
-        if (adx_is_definition(s, r, &v) && v == l->var
-            && s->row[r].table == l->table)
-            return true;
-    return false;
-}
 
 // The level of a strip behind which there are only maps that always give a
 // value, and perhaps a range. UINT32_MAX: there is none.
@@ -9744,8 +10398,8 @@ static const ad_real *adx_gather_numbers(const adx_gathering *s,
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/sharing tensor/derive tensor/parts tensor/matrices
- *           tensor/gathers
+ *           tensor/entries tensor/sharing tensor/derive tensor/parts
+ *           tensor/matrices tensor/gathers
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
  *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
  *           adx_run_value
@@ -9760,6 +10414,8 @@ typedef struct adx_stream_of {
 
 typedef struct adx_loop {
     const adx_nest *nest;
+    const adx_set *of;          // the set of the term, and its loops, before
+    const adx_nest *found_by;   // its points were listed (tensor/entries)
     adx_stream_of out;
     adx_stream_of factor[3];
     adx_stream_of at;           // of a pick: in `most`
@@ -9834,7 +10490,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
 }
 
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
-                               const adx_tensor_term *term)
+                               adx_tensor_term *term)
 {
     adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
     const adx_set *s = term->set;
@@ -9850,8 +10506,13 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
-    if (l->nest == NULL)
+    l->of = s;
+    l->found_by = l->nest;
+    if (l->nest == NULL
+        || (l->matrices == NULL
+            && !adx_use_entries(t, &term->set, &l->nest)))
         return NULL;
+    s = term->set;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
@@ -9931,6 +10592,8 @@ static void adx_prepare_program(ad_tensor *t)
         if (!needed[p->order[i]])
             continue;
         adx_all_written(t, p->order[i]);
+        v->once = v->terms == 1 && v->term[0].most == 0
+               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
         bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
         for (uint32_t j = 0; j < v->terms; j++) {
             adx_tensor_term *term = &v->term[j];
@@ -9945,8 +10608,6 @@ static void adx_prepare_program(ad_tensor *t)
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
         adx_prepare_cut(t, v);
-        v->once = v->terms == 1 && v->term[0].most == 0
-               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
     }
 }
 
@@ -11860,7 +12521,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 static void adx_find_own(const adx_explainer *e, const adx_tensor_term *term,
                          uint32_t dims)
 {
-    const adx_set *s = term->set;
+    const adx_set *s = term->loop->of;
     memset(e->own, 0, s->vars * sizeof *e->own);
     for (uint32_t i = 0; i < dims; i++)
         for (uint32_t v = 0; v < s->vars; v++)
@@ -11994,7 +12655,7 @@ static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
 static bool adx_is_solved(const adx_tensor_value *v,
                           const adx_tensor_term *term)
 {
-    const adx_set *s = term->set;
+    const adx_set *s = term->loop->of;
     for (uint32_t u = 0; u < s->vars; u++) {
         bool used = false;
         bool alone = false;
@@ -12028,7 +12689,7 @@ static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
     adx_explainer h = *e;
     h.to.write = adx_hash_spelt;
     h.to.user = &hash;
-    h.set = term->set;
+    h.set = term->loop->of;
     adx_find_own(&h, term, adx_value_spelt(e, value)->dims);
     if (behind)
         adx_spell_set(&h, true, "    for ");
@@ -12067,7 +12728,7 @@ static void adx_spell_formula(adx_explainer *e, uint32_t value)
         const adx_tensor_term *term = &v->term[j];
         const adx_access out = { value, term->out };
         bool minus = term->k < 0;
-        e->set = term->set;
+        e->set = term->loop->of;
         adx_find_own(e, term, v->dims);
         adx_spell(e, j == 0 ? "" : "     ");
         if (j == 0 || !one) {
@@ -12096,7 +12757,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
     *low = INT64_MAX;
     *high = INT64_MIN;
     for (uint32_t j = 0; j < v->terms; j++) {
-        const adx_set *s = v->term[j].set;
+        const adx_set *s = v->term[j].loop->of;
         const int64_t *form = adx_form_of(s, v->term[j].out + dim);
         int64_t least = adx_extreme(s, form, false);
         int64_t most = adx_extreme(s, form, true);
@@ -12326,8 +12987,8 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
 
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
-    const adx_nest *nest = term->loop->nest;
-    e->set = term->set;
+    const adx_nest *nest = term->loop->found_by;
+    e->set = term->loop->of;
     adx_spell(e, "      ");
     for (uint32_t i = 0; i < nest->levels; i++) {
         adx_spell(e, i == 0 ? "loops over " : "; ");
@@ -12335,7 +12996,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     }
     adx_spell(e, nest->levels > 0 ? ": " : "");
     adx_spell_count(e, adx_points_of_term(term, e->x), "point");
-    adx_spell(e, "\n");
+    adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
 // "as 3 products of matrices, [i,l] times [l,j]".
@@ -12347,7 +13008,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
         return;
     for (uint32_t i = 0; i < m->loops; i++)
         products *= (uint64_t)m->loop[i].n;
-    e->set = term->set;
+    e->set = term->loop->of;
     adx_spell(e, "      as ");
     adx_spell_count(e, products, "product");
     for (int i = 0; i < 2; i++) {
@@ -15591,14 +16252,6 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
         ADX_SAY_OPEN(e, "if (at >= 0 && at < %llu && t%lu[at] == is)",
                  (unsigned long long)c->table->n, (unsigned long)table);
     }
-}
-
-static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
-{
-    for (uint32_t i = 0; i < f->n; i++)
-        if (f->var[i] == var)
-            return true;
-    return false;
 }
 
 // Whether what is read or written, or a level after this one, depends on its

@@ -61,6 +61,7 @@
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/entries       points as a list, over which loops run
  *   tensor/sharing       equal values and equal terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
@@ -120,6 +121,7 @@
 #include "tensor/syntax.h"
 #include "tensor/print.h"
 #include "tensor/programs.h"
+#include "tensor/entries.h"
 #include "tensor/sharing.h"
 #include "tensor/lower.h"
 #include "tensor/splits.h"

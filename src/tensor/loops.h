@@ -321,14 +321,6 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
     }
 }
 
-static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
-{
-    for (uint32_t i = 0; i < f->n; i++)
-        if (f->var[i] == var)
-            return true;
-    return false;
-}
-
 // Whether what is read or written, or a level after this one, depends on its
 // variable.
 static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)

@@ -32,6 +32,7 @@ typedef struct adx_int_table {
     int64_t from;
     size_t n;
     int64_t low, high;          // bounds of the values
+    bool ascending;             // it is known that they never fall
     uint32_t *start;            // [high - low + 2]: which arguments have a value:
     uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas recorded code last-bits
-// flags: -pthread -DADX_PART_LEAST=1
+// flags: -pthread -DADX_PART_LEAST=1 -DADX_ENTRIES_LEAST=1
 // needs: xxhash.h
 /* machine_code.c - ad_tensor_compile: machine code gives the bits of the loops,
  * also where directions and seeds are missing; it is not used any more once
@@ -296,6 +296,24 @@ static void test_all_texts(void)
             compare(&p, code_texts[i].text);
             close_pair(&p);
         }
+}
+
+// Steps of a block whose sums have several terms; points that are listed.
+static void test_entries(void)
+{
+    static const char *const text[] = {
+        "rel R[n,n]; in x[n]; out f = sum(i,j: R(i,j)) exp(x[i]*x[j]);",
+        "rel R[n,n]; in x[n], z[n]; p[i<n,j<n] = [exists(k<n: R(i,k), R(k,j),"
+        " k < 3)] exp(x[i]*z[j]); out y[i] = sum(j) p[i,j]*z[j];",
+    };
+    for (int i = 0; i < 2; i++) {
+        pair p;
+        if (!open_pair(&p, text[i], 33, 1, false))
+            return;
+        compiled(p.t[0], 0, text[i]);
+        compare(&p, text[i]);
+        close_pair(&p);
+    }
 }
 
 static void test_random(uint64_t from, int n)
@@ -699,6 +717,7 @@ int main(int argc, char **argv)
         test_texts();
         test_parts();
         test_hosted_in_parts();
+        test_entries();
         test_gamma();
         test_changes();
         test_shared();
