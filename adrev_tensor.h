@@ -75,6 +75,7 @@
  *   tensor/run           evaluates programs by loops
  *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
@@ -12169,17 +12170,16 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 
 ADX_SELDOM_END
 
-/* === tensor/explain =========================================================
- * What became of a text, as text to read: the tree, and of one part its steps,
- * each with the numbers that it writes, its loops and its operations; which
- * terms are products of matrices, and how a step is cut into parts. Steps are
- * written like formulas of the language. A term is a sum over those variables
- * of its set that do not say which number is written; the others stand behind
- * `for`.
+/* === tensor/spelling ========================================================
+ * Steps as formulas of the language: what values, variables, tables, forms and
+ * conditions are called, and terms. A term is a sum over those variables of its
+ * set that do not say which number is written; the others stand behind `for`.
  *
- *   needs   tape/memory check/print tensor/api tensor/tree tensor/sets
- *           tensor/nests tensor/binding tensor/print tensor/programs
- *           tensor/derive tensor/parts tensor/matrices tensor/queries
+ *   needs   check/print tensor/api tensor/tree tensor/sets tensor/nests
+ *           tensor/binding tensor/print tensor/programs tensor/derive
+ *   offers  adx_explainer adx_value_spelt adx_spell adx_spell_whole
+ *           adx_spell_count adx_spell_table adx_row_spelling adx_spell_var
+ *           adx_spell_terms adx_spell_bit adx_spell_formula
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -12747,6 +12747,21 @@ static void adx_spell_formula(adx_explainer *e, uint32_t value)
         adx_spell(e, " = 0\n");
     }
 }
+
+ADX_SELDOM_END
+
+/* === tensor/explain =========================================================
+ * What became of a text, as text to read: the tree, and of one part its steps,
+ * each as a formula (tensor/spelling), with the numbers that it writes, its
+ * loops and its operations; which terms are products of matrices, and how a step
+ * is cut into parts.
+ *
+ *   needs   tape/memory tensor/api tensor/tree tensor/sets tensor/nests
+ *           tensor/binding tensor/print tensor/programs tensor/parts
+ *           tensor/matrices tensor/queries tensor/spelling
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 /* --- which numbers are written ------------------------------------------- */
 
