@@ -74,6 +74,7 @@
  *   tensor/run           evaluates programs by loops
  *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
@@ -134,6 +135,7 @@
 #include "tensor/run.h"
 #include "tensor/coded.h"
 #include "tensor/queries.h"
+#include "tensor/spelling.h"
 #include "tensor/explain.h"
 #include "tensor/call.h"
 #ifdef ADREV_CODE_H
