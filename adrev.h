@@ -448,7 +448,7 @@ typedef struct ad_tape ad_tape;
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
     ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
     ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
-    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values, or a number is too large" ) \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
@@ -462,8 +462,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
+    ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -3282,9 +3282,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
- *           adx_bottom adx_top adx_gap adx_round_up ADX_JOB_BATCH
- *           ADX_JOB_BEYOND adx_next_job adx_take_jobs adx_new_job
- *           adx_fail_because adx_fail adx_failed
+ *           adx_bottom adx_top adx_open_bottom adx_gap adx_round_up
+ *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
+ *           adx_new_job adx_fail_because adx_fail adx_failed
  * ========================================================================== */
 
 #include <stdarg.h>
@@ -3346,7 +3346,7 @@ typedef struct adx_rule {
 } adx_rule;
 
 struct adx_extended {
-    const adx_rule *rule;
+    _Alignas(ad_real) const adx_rule *rule;         // numbers may follow it
     adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
@@ -3484,14 +3484,20 @@ ADX_THREAD ad_count_both ad_counts;
 
 static adx_context *adx_live(const ad_tape *t) { return t->live; }
 
-static adx_operand *adx_bottom(const adx_block *b)
+static const adx_operand *adx_bottom(const adx_block *b)
 {
-    return (adx_operand *)(b + 1);
+    return (const adx_operand *)(b + 1);
 }
 
-static uint16_t *adx_top(const adx_block *b)
+static const uint16_t *adx_top(const adx_block *b)
 {
-    return (uint16_t *)((char *)(b + 1) + b->bytes);
+    return (const uint16_t *)((const char *)(b + 1) + b->bytes);
+}
+
+// The bottom of a block that is written.
+static adx_operand *adx_open_bottom(adx_block *b)
+{
+    return (adx_operand *)(b + 1);
 }
 
 static size_t adx_gap(const adx_context *c)
@@ -3645,7 +3651,7 @@ static size_t adx_need_of(const ad_tape *t, const adx_context *c,
                           size_t operands, size_t values)
 {
     size_t data = operands * sizeof(adx_operand);
-    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
+    size_t bottom = (size_t)((const char *)c->op - (const char *)t) + data;
     return (operands == 0 ? 0 : sizeof(uint16_t) + data)
          + adx_round_up(bottom) - bottom
          + (values + c->seq + 1 + t->scratch) * sizeof(ad_real);
@@ -3705,8 +3711,8 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
-    c->op = adx_bottom(b);
-    c->head = adx_top(b);
+    c->op = adx_open_bottom(b);
+    c->head = (uint16_t *)((char *)(b + 1) + b->bytes);
     t->start = b == t->first ? c->head : t->start;
 }
 
@@ -4077,7 +4083,8 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
         adx_block *next = t->block->next;
         if (next == NULL || next->bytes < need)
             next = ahead.added = adx_add_block(t, all);
-        first = next == NULL || next->bytes < all ? NULL : adx_bottom(next);
+        first = next == NULL || next->bytes < all ? NULL
+              : adx_open_bottom(next);
     }
     if (first != NULL) {
         ahead.payload = adx_payload(first);
@@ -5687,7 +5694,7 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_cell adx_check_values adx_check adx_cleared
+ *   offers  adx_in_steps adx_derivative adx_check_values adx_check adx_cleared
  *           adx_pullback adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
@@ -5706,7 +5713,8 @@ ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
 }
 
 // The adjoints or tangents of x, which may lie on another tape.
-ADX_INLINE ad_real *adx_cell(const ad_tape *t, ad_real a[], ad_rev x, size_t W)
+ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
+                                   size_t W)
 {
     if (ADX_UNLIKELY(t->annex != NULL) && !adx_member(t, x))
         a = t->annex->owner(t, x)->adjoint;
@@ -5717,10 +5725,10 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
                             ad_real adj[], bool run, ad_real to[])
 {
     if (run)
-        memcpy(to, adx_cell(t, adj, *x, 1), n * sizeof *to);
+        memcpy(to, adx_derivative(t, adj, *x, 1), n * sizeof *to);
     else if (ADX_UNLIKELY(t->annex != NULL))
         for (size_t j = 0; j < n; j++)
-            to[j] = *adx_cell(t, adj, x[j], 1);
+            to[j] = *adx_derivative(t, adj, x[j], 1);
     else
         for (size_t j = 0; j < n; j++)
             to[j] = adj[x[j].seq];
@@ -5869,7 +5877,7 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
-            *adx_cell(t, adj, y[i], 1) += dy[i];
+            *adx_derivative(t, adj, y[i], 1) += dy[i];
     if (!adx_sweep(t, adx_reverse_1, adj))
         return ADREV_EEXTERNAL;
     adx_read(t, n, x, adj, run, dx);
@@ -5962,11 +5970,11 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
         return ADREV_ENOMEM;
 
     for (size_t j = 0; j < n; j++)
-        *adx_cell(t, tan, x[j], 1) += dx[j];
+        *adx_derivative(t, tan, x[j], 1) += dx[j];
     if (!adx_sweep(t, adx_forward_1, tan))
         return ADREV_EEXTERNAL;
     for (size_t i = 0; i < m; i++)
-        dy[i] = y[i].job == 0 ? 0 : *adx_cell(t, tan, y[i], 1);
+        dy[i] = y[i].job == 0 ? 0 : *adx_derivative(t, tan, y[i], 1);
     return ADREV_OK;
 }
 
@@ -5992,12 +6000,12 @@ static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
 {
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
-            adx_cell(t, adj, y[first + w], width)[w] += 1;
+            adx_derivative(t, adj, y[first + w], width)[w] += 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_reverse), adj))
         return false;
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++) {
-        const ad_real *column = adx_cell(t, adj, x[j], width);
+        const ad_real *column = adx_derivative(t, adj, x[j], width);
         for (size_t w = 0; w < rows; w++)
             J[(first + w) * n + j] = column[w];
     }
@@ -6010,13 +6018,13 @@ static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
                         const ad_rev x[], ad_real J[])
 {
     for (size_t w = 0; w < width && first + w < n; w++)
-        adx_cell(t, tan, x[first + w], width)[w] += 1;
+        adx_derivative(t, tan, x[first + w], width)[w] += 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_forward), tan))
         return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)
             J[i * n + first + w] = y[i].job == 0
-                                 ? 0 : adx_cell(t, tan, y[i], width)[w];
+                                 ? 0 : adx_derivative(t, tan, y[i], width)[w];
     return true;
 }
 
@@ -6064,7 +6072,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *           adx_unset adx_all_set
  * ========================================================================== */
 
-// A stretch of a recording: behind what is on the current tape, or, if none is
+// A part of a recording: behind what is on the current tape, or, if none is
 // current, on a tape that lives as long as the call.
 typedef struct adx_session {
     ad_tape *tape;
@@ -8943,6 +8951,12 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
+// What the rule saves.
+static char *adx_saved_room(adx_external *s)
+{
+    return (char *)s + (sizeof *s + 15) / 16 * 16;
+}
+
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
 // then the list of ids. It also makes sure that a sweep has scratch room for
 // one direction of the operands and results. NULL: nothing is recorded.
@@ -8963,8 +8977,9 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
         return NULL;
     }
     s->ids = *ids;
-    s->saved = (char *)s + (sizeof *s + 15) / 16 * 16;
-    adx_write_list(x, &s->ids, (uint32_t *)(void *)((char *)s->saved + saved));
+    char *room = adx_saved_room(s);
+    s->saved = room;
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)(room + saved));
     return s;
 }
 
@@ -9026,7 +9041,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     if (s != NULL) {
         s->rule = rule;
         if (bytes > 0)
-            memcpy((char *)s->saved, saved, bytes);
+            memcpy(adx_saved_room(s), saved, bytes);
         adx_tell_external(s, &from, bytes, &kept);
     }
     for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)

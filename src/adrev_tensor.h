@@ -73,7 +73,9 @@
  *   tensor/gathers       strips along which maps give the other variables
  *   tensor/storage       values with memory for their entries only
  *   tensor/run           evaluates programs by loops
+ *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
@@ -82,6 +84,7 @@
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
  *   tensor/blocks        steps that share their outermost loop
+ *   tensor/ranges        how a step is cut into parts
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
@@ -132,13 +135,16 @@
 #include "tensor/gathers.h"
 #include "tensor/storage.h"
 #include "tensor/run.h"
+#include "tensor/coded.h"
 #include "tensor/queries.h"
+#include "tensor/spelling.h"
 #include "tensor/explain.h"
 #include "tensor/call.h"
 #ifdef ADREV_CODE_H
 #include "tensor/pointwise.h"
 #include "tensor/fusion.h"
 #include "tensor/blocks.h"
+#include "tensor/ranges.h"
 #include "tensor/emission.h"
 #include "tensor/points.h"
 #include "tensor/loops.h"

@@ -27,8 +27,9 @@
  *
  *   needs   tape/layout parallel/pool tensor/api tensor/arena tensor/sets
  *           tensor/nests tensor/programs
- *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list
- *           adx_term_cut adx_value_cut adx_shares_parts adx_part_from
+ *   offers  ADX_PART_LEAST ADX_FORK_LEAST ADX_PARTS_MOST ADX_CUT_RESULTS
+ *           ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list adx_term_cut
+ *           adx_value_cut adx_points_from adx_shares_parts adx_part_from
  *           adx_cut_value adx_part_memory adx_nest_of_part adx_walk_list
  *           adx_do_parts
  * ========================================================================== */

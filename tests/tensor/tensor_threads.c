@@ -492,8 +492,9 @@ static void run_out(const special *s, asked *a)
                 CHECK(untouched(of[i]), "%s: allocation %zu fails, results are "
                       "touched", s->name, n);
             }
-        CHECK(atomic_load(&h.live) == before, "%s: allocation %zu leaks",
-              s->name, n);
+        // panels of products are kept for each thread
+        CHECK(atomic_load(&h.live) <= before + ADX_TENSOR_SPARES,
+              "%s: allocation %zu leaks", s->name, n);
     }
     same(s->name, "after failures", &got, &want);
     CHECK(ad_pool_use(NULL) == ADREV_OK, "no pool");
