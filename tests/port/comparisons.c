@@ -6,7 +6,7 @@
 // in: 3
 // out: 1
 // at: 0.75 2 0
-// at: 2 1.5 3
+// at: 2.25 1.5 3
 // at: 0.125 -1 0.5
 // gradient: 2 0 0
 // call: y[0] = comparisons@(x);

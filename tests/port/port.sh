@@ -253,7 +253,9 @@ fi
 
 rm -rf "$out"
 mkdir -p "$out/rev" "$out/fwd"
-[ $# -gt 0 ] || set -- $(cd "$here" && grep -l '^// port: ' ./*.c | sed 's|^./||; s|\.c$||')
+# shellcheck disable=SC2046  # a list
+[ $# -gt 0 ] || set -- $(cd "$here" && grep -l '^// port: ' ./*.c \
+                         | sed 's|^./||; s|\.c$||')
 converted=
 optional=
 for name in "$@"; do
@@ -276,8 +278,8 @@ if [ -n "$converted" ]; then
     if judge; then
         "$out/driver" > "$out/driver.said" 2>&1
         grep -v '^port: ' "$out/driver.said"
-        set -- $(sed -n 's/^port: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' \
-            "$out/driver.said")
+        set -- $(sed -n 's/^port: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p
+                        ' "$out/driver.said")
         passed=$((passed + ${1:-0}))
         failed=$((failed + ${2:-1}))
     else
