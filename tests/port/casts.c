@@ -9,6 +9,7 @@
 // at: 5.1 3.97
 // call: y[0] = casts@(x);
 #include <stdint.h>
+#include <stdlib.h>
 
 double casts(const double *x)
 {

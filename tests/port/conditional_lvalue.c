@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT-0
 // port: ?: that chooses an address or an index
 // function: conditional_lvalue
-// with: x:2
+// with: a
+// with: b
 // in: 2
 // out: 2
 // at: 0.5 1

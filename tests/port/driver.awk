@@ -66,7 +66,8 @@ function finish(    source) {
     if (!plain_only)
         say("quad.c", source wrapper("") macros)
     quads = quads "    " (plain_only ? "NULL" : "port_" name) ",\n"
-    say("twins.c", "#include \"" name ".h\"\n" wrapper("_ad") macros)
+    say("twins.c", "#include \"" name ".h\"\n# 1 \"" name ".call\"\n" \
+        wrapper("_ad") macros)
     say("cases.h", "    ROW(" name ", " inputs ", " outputs ", " points ", " \
         tolerance ", " (jacobian == "" ? "NULL" : name "_jacobian") ") \\\n")
     rows = rows "    port_" name ",\n"
@@ -82,6 +83,6 @@ function close_all() {
         rows "};\n")
     say("quad.c", "static void (*const port_runs[])(const real *, real *) " \
         "= {\n" quads "};\n#include \"oracle_quad.h\"\n")
-    say("twins.c", "void (*const TABLE[])(const real *, real *) = {\n" \
+    say("twins.c", "# 1 \"table\"\nvoid (*const TABLE[])(const real *, real *) = {\n" \
         rows "};\n")
 }

@@ -7,7 +7,7 @@
 // out: 1
 // at: 1 2 3
 // call: y[0] = included@(x);
-#include "included.h"
+#include "included_parts.h"
 
 double included(const double *x)
 {

@@ -11,7 +11,7 @@
 double included_table(double x)
 {
     static const double c[] = {
-#include "included_table.h"
+#include "included_numbers.h"
     };
     double s = 0;
     for (int i = (int)(sizeof c / sizeof *c); i-- > 0;)

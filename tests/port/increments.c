@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT-0
 // port: ++ and -- on numbers, before and after
 // function: increments
-// with: x:2
+// with: a
+// with: b
 // in: 2
 // out: 1
 // at: 0.5 3

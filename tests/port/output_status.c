@@ -11,6 +11,7 @@
 // call: if (output_status@(x[0], &y[0]) != 0) y[0] = x[0];
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 
 int output_status(double x, double *result)
 {

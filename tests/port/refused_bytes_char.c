@@ -6,7 +6,7 @@
 
 static void exchange_bytes(void *a, void *b, unsigned long n)
 {
-    unsigned char *p = a, *q = b;
+    unsigned char *p = a, *q = b; // refused: byte|char|alias|type
     while (n--) {
         unsigned char t = *p;
         *p++ = *q;
@@ -17,6 +17,6 @@ static void exchange_bytes(void *a, void *b, unsigned long n)
 double refused_bytes_char(const double *x)
 {
     double a = x[0], b = x[1];
-    exchange_bytes(&a, &b, sizeof a); // refused: byte|char|void|pointer|cast
+    exchange_bytes(&a, &b, sizeof a);
     return a * a - b;
 }

@@ -11,7 +11,7 @@ double refused_bytes_copy(double x)
 {
     uint64_t bits;
     double r;
-    memcpy(&bits, &x, sizeof bits); // refused: byte|memcpy
+    memcpy(&bits, &x, sizeof bits); // refused: byte|alias
     bits &= 0x7fffffffffffffff;
     memcpy(&r, &bits, sizeof r);
     return r;

@@ -8,6 +8,6 @@
 double refused_bytes_high(double x, double y)
 {
     double r = y;
-    ((int *)&r)[1] = ((int *)&x)[1]; // refused: byte|cast|pointer|int
+    ((int *)&r)[1] = ((int *)&x)[1]; // refused: byte|cast|pointer|alias
     return r;
 }

@@ -7,7 +7,7 @@
 double refused_bytes_memory(double x)
 {
     _Alignas(16) char room[64];
-    double *p = (double *)room; // refused: byte|char|cast|pointer
+    double *p = (double *)room; // refused: byte|char|cast|pointer|alias
     p[0] = x * x;
     return p[0] + x;
 }

@@ -4,12 +4,12 @@
 // function: refused_extern
 // with: x:2
 
-extern double refused_elsewhere[4];
+extern double refused_elsewhere[4]; // refused: other files|refused_elsewhere
 void refused_use_elsewhere(void);
 
 double refused_extern(const double *x)
 {
-    refused_elsewhere[0] = x[0]; // refused: global|extern|refused_elsewhere
+    refused_elsewhere[0] = x[0];
     refused_use_elsewhere();
     return refused_elsewhere[1] * x[1];
 }

@@ -9,9 +9,9 @@
 double refused_file(const double *x, FILE *f)
 {
     double v[2] = { x[0] * x[1], x[1] };
-    fwrite(v, sizeof *v, 2, f); // refused: fwrite|byte
+    fwrite(v, sizeof *v, 2, f); // refused: fwrite|byte|alias
     rewind(f);
-    if (fread(v, sizeof *v, 2, f) != 2) // refused: fread|byte
+    if (fread(v, sizeof *v, 2, f) != 2) // refused: fread|byte|alias
         return 0;
     return v[0] * v[1];
 }

@@ -4,10 +4,10 @@
 // function: refused_global
 // with: x:2
 
-double refused_last_value;
+double refused_last_value; // refused: global|other files
 
 double refused_global(const double *x)
 {
-    refused_last_value = x[0] * x[1]; // refused: global|refused_last_value
+    refused_last_value = x[0] * x[1];
     return refused_last_value + x[0];
 }

@@ -15,6 +15,6 @@ double refused_several(const double *x)
     uint64_t bits;
     double r = legacy_first(x[0]); // refused: legacy_first
     r += legacy_second(x[1]); // refused: legacy_second
-    memcpy(&bits, &r, sizeof r); // refused: byte|memcpy
+    memcpy(&bits, &r, sizeof r); // refused: byte|alias
     return bits >> 63 ? -r : r;
 }

@@ -6,13 +6,13 @@
 
 struct tagged_value {
     int kind;
-    union { double number; long whole; } is;
+    union { double number; long whole; } is; // refused: union
 };
 
 double refused_union_fields(double x)
 {
     struct tagged_value v;
     v.kind = 1;
-    v.is.number = x * x; // refused: union|byte
+    v.is.number = x * x;
     return v.kind ? v.is.number : (double)v.is.whole;
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT-0
 // port: a series until it has converged, a continued fraction
 // function: series
-// with: x:2
+// with: x
+// with: a
 // in: 2
 // out: 2
 // at: 0.7 2.5

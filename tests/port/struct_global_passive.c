@@ -8,6 +8,7 @@
 // at: 300
 // call: y[0] = struct_global_passive@(x[0]);
 #include <math.h>
+#include <stddef.h>
 
 static const struct gas_data {
     const char *name;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT-0
 // port: numbers as conditions
 // function: truth
-// with: x:2
+// with: a
+// with: b
 // in: 2
 // out: 1
 // at: 0 2

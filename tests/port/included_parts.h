@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-/* included.h - a part of included.c. */
+/* included_parts.h - a part of included.c. */
 
 #ifndef PORT_INCLUDED_H
 #define PORT_INCLUDED_H
