@@ -70,24 +70,43 @@ wrong() {                               # wrong CASE TEXT [FILE]
     [ -z "$3" ] || head -n 6 "$3" | sed 's/^/    /'
 }
 
-# arguments CASE: one to a line
-arguments() {
-    field "$1" function | tr ' ' '\n' | sed 's/^/--function\n/'
-    field "$1" with | sed 's/^/--with\n/'
-    field "$1" of | sed 's/^/--of\n/'
-    field "$1" options | tr ' ' '\n'
+# Of each case a line: its name; whether it is to be `converted`, `refused`, or
+# `either`; whether its text is `looked` at; arguments of adrev-port.
+list() {
+    awk 'function finish() {
+             if (name != "")
+                 print name, refused ? "refused" : may, looked, arguments
+         }
+         FNR == 1 {
+             finish()
+             name = FILENAME
+             sub(/.*\//, "", name)
+             sub(/\.c$/, "", name)
+             refused = 0
+             may = "converted"
+             looked = "-"
+             arguments = ""
+             head = 1
+         }
+         !/^\/\// { head = 0 }
+         / \/\/ refused: / { refused = 1 }
+         !head { next }
+         $2 == "may:" { may = "either" }
+         $2 == "keeps:" || $2 == "passive:" { looked = "looked" }
+         $2 == "function:" || $2 == "with:" || $2 == "of:" {
+             sub(/:/, "", $2)
+             for (i = 3; i <= NF; i++)
+                 arguments = arguments " --" $2 " " $i
+         }
+         END { finish() }' "$@"
 }
 
 # convert CASE NUMBER WRITTEN: the status of adrev-port; what it says in
 # CASE.said
 convert() {
-    (
-        IFS='
-'
-        # shellcheck disable=SC2046  # a list
-        cd "$here" && exec "$port" "$1.c" $(arguments "$1") --number "$2" \
-            -o "$3"
-    ) > "$out/$1.said" 2>&1
+    # shellcheck disable=SC2086  # a list
+    (cd "$here" && exec "$port" "$1.c" $arguments --number "$2" -o "$3") \
+        > "$out/$1.said" 2>&1
 }
 
 # A refusal: `FILE:LINE:COLUMN: TEXT`, then the expression, then a proposal.
@@ -123,10 +142,22 @@ must_refuse() {
     done < "$out/marks"
 }
 
+# The twin over forward numbers: one in four by adrev-port, which must differ
+# from that over recorded numbers in names only, others by these names.
+forward() {
+    number=$((number + 1))
+    sed 's/ad_rev/ad_fwd/g; s/ad_rec/ad_dual/g' "$out/rev/$1.h" \
+        > "$out/fwd/$1.h"
+    [ $((number % 4)) = 0 ] || return 0
+    tr -d ' \n' < "$out/fwd/$1.h" > "$out/names"
+    convert "$1" ad_fwd "$out/fwd/$1.h" || return
+    tr -d ' \n' < "$out/fwd/$1.h" | cmp -s - "$out/names"
+}
+
 must_convert() {
     convert "$1" ad_rev "$out/rev/$1.h"
     status=$?
-    if [ $status = 1 ] && [ "$(field "$1" may)" = refuse ]; then
+    if [ $status = 1 ] && [ "$kind" = either ]; then
         if grep -qE "^[^ ]*$1\.c:[0-9]+:[0-9]+: " "$out/$1.said"; then
             right
             optional="$optional $1"
@@ -139,12 +170,12 @@ must_convert() {
         wrong "$1" "status $status" "$out/$1.said"
     elif [ ! -s "$out/rev/$1.h" ]; then
         wrong "$1" "nothing is written"
-    elif ! convert "$1" ad_fwd "$out/fwd/$1.h"; then
-        wrong "$1" "with --number ad_fwd: status $?" "$out/$1.said"
+    elif ! forward "$1"; then
+        wrong "$1" "--number ad_fwd is not ad_rev with other names"
     else
         right
         converted="$converted $1"
-        looks "$1"
+        [ $looked = - ] || looks "$1"
     fi
 }
 
@@ -270,15 +301,19 @@ mkdir -p "$out/rev" "$out/fwd"
 # shellcheck disable=SC2046  # a list
 [ $# -gt 0 ] || set -- $(cd "$here" && grep -l '^// port: ' ./*.c \
                          | sed 's|^./||; s|\.c$||')
+set -f                                  # counts like n*n are no patterns
 converted=
 optional=
-for name in "$@"; do
-    if grep -q '// refused: ' "$here/$name.c"; then
+number=0
+# shellcheck disable=SC2046  # a list
+list $(printf "$here/%s.c\n" "$@") > "$out/list"
+while read -r name kind looked arguments; do
+    if [ "$kind" = refused ]; then
         must_refuse "$name"
     else
         must_convert "$name"
     fi
-done
+done < "$out/list"
 
 # shellcheck disable=SC2046,SC2086  # lists
 if [ -n "$converted" ]; then
@@ -292,7 +327,7 @@ if [ -n "$converted" ]; then
         passed=$((passed + ${1:-0}))
         failed=$((failed + ${2:-1}))
     else
-        grep -h 'error' "$out"/*.log > "$out/errors"
+        cat "$out/plain.log" "$out/quad.log" "$out/driver.log" > "$out/errors" 2>&1
         wrong all "nothing is judged" "$out/errors"
     fi
 fi

@@ -5,8 +5,8 @@
 // with: x:2
 // in: 2
 // out: 1
-// at: 1 2
-// at: 1 2
+// at: 1.5 2
+// at: 1.5 2
 // may: refuse
 // call: y[0] = static_last@(x);
 
