@@ -16,6 +16,7 @@
 #include <string.h>
 
 static form write(buffer *b, node *n, bool apart);
+static form write_parts_call(buffer *b, node *n, library l, bool apart);
 
 /* --- what must be written again ------------------------------------------- */
 
@@ -29,6 +30,16 @@ static bool names_type(const node *n)
 
 static bool touched_itself(node *n)
 {
+    if (n->kind == CallExpr) {
+        const ty *f = n->kid[0]->ty;
+        if (f != NULL && f->kind == T_PTR)
+            f = f->to;
+        if (f != NULL && f->kind == T_FUN && ty_changed(f)
+            && call_library(n).kind == L_NONE)
+            return true;
+    }
+    if (n->kind == DeclRefExpr && n->addressed && ty_changed(n->ty))
+        return true;
     if (n->kind == DeclRefExpr)
         return (n->decl != NULL && n->decl->renamed) || active(n->ty);
     if (n->kind == RecordDecl)
@@ -110,8 +121,11 @@ void write_gaps(buffer *b, node *n, bool apart,
         if (k > i + 1 && !any_touched(list + i, k - i))
             put_text(b, slice(s));
         else
-            for (int j = i; j < k; j++)
+            for (int j = i; j < k; j++) {
+                if (j > i)
+                    put(b, n->kind == CompoundStmt ? "; " : ", ");
                 each(b, list[j], apart);
+            }
         at = s.end;
         i = k;
     }
@@ -382,11 +396,34 @@ static void accumulate(buffer *b, node *place, node *n, const char *one,
     put(b, ")");
 }
 
+// By a function, where the place must be evaluated once.
+static void change(buffer *b, node *place, const char *how, node *n, bool apart)
+{
+    putf(b, "%s%s(", how, opt.suffix);
+    put_address(b, place, apart);
+    put(b, ", ");
+    if (n != NULL)
+        write_as(b, n, F_NUMBER, apart);
+    else
+        putf(b, "%s(1)", opt.rec);
+    put(b, ")");
+}
+
+static const char *change_name(const char *op)
+{
+    return strcmp(op, "ad_add") == 0 ? "added" : strcmp(op, "ad_sub") == 0
+         ? "subtracted" : strcmp(op, "ad_mul") == 0 ? "multiplied" : "divided";
+}
+
 static void reassign(buffer *b, node *place, const char *name, node *n,
                      bool apart)
 {
     const bool single = place->ty->single;
     const text p = natural(place, apart);
+    if (has_effect(place) && !single) {
+        change(b, place, change_name(name), n, apart);
+        return;
+    }
     if (has_effect(place))
         refuse(place, "do the step and the assignment one after the other",
                "a place that changes while it is assigned to");
@@ -433,9 +470,13 @@ static form write_step(buffer *b, node *n, bool apart, bool value)
         accumulate(b, n->kid[0], NULL, up ? "1" : "-1", false, apart);
         return F_NUMBER;
     }
-    if (n->postfix && value)
+    if (n->postfix && value && n->kid[0]->ty->single)
         refuse(n, "do the step in a statement of its own",
                "the value of a recorded number before a step");
+    if (n->postfix && value) {
+        change(b, n->kid[0], up ? "then_added" : "then_subtracted", NULL, apart);
+        return F_NUMBER;
+    }
     put(b, value ? "(" : "");
     reassign(b, n->kid[0], up ? "ad_add" : "ad_sub", NULL, apart);
     put(b, value ? ")" : "");
@@ -518,6 +559,14 @@ static form write_call(buffer *b, node *n, bool apart)
     const library l = call_library(n);
     if (l.kind == L_OPERATION && number_of(n))
         return write_operation(b, n, l, apart);
+    if (l.kind == L_PARTS && (number_of(n)
+                              || ty_changed(n->kid[n->kids - 1]->ty))) {
+        const bool plain = !number_of(n);
+        put(b, plain ? "ad_value(" : "");
+        write_parts_call(b, n, l, apart);
+        put(b, plain ? ")" : "");
+        return plain ? F_PLAIN : F_NUMBER;
+    }
     const form f = l.kind == L_NONE ? result_form(n) : F_PLAIN;
     const bool value = f == F_NUMBER && is_number(n) && !number_of(n);
     put(b, value ? "ad_value(" : "");
@@ -606,9 +655,12 @@ void twin_name(buffer *b, const node *d)
 
 static form write_name(buffer *b, node *n, bool apart)
 {
-    if (n->decl != NULL && n->decl->renamed)
+    if (n->addressed && ty_changed(n->ty)) {
+        put_text(b, n->ref_name);
+        put(b, opt.suffix);
+    } else if (n->decl != NULL && n->decl->renamed) {
         twin_name(b, n->decl);
-    else
+    } else
         put_text(b, n->ref_name.n ? n->ref_name
                  : token(apart ? n->begin.spelled : n->begin.expanded));
     return number_of(n) ? F_NUMBER : F_PLAIN;
@@ -620,13 +672,12 @@ static form write_group_of(buffer *b, node *n, bool apart)
     const node *k = n->kid[0];
     while (k->kind == ParenExpr)
         k = k->kid[0];
-    const bool operation = k->kind == CallExpr || k->kind == UnaryOperator
-        || (k->kind == BinaryOperator && operator_of(k->opcode) != NULL)
-        || k->kind == ImplicitCastExpr || k->kind == CStyleCastExpr;
+    const bool operation = k->kind != ConditionalOperator
+        && k->kind != CompoundAssignOperator
+        && !(k->kind == BinaryOperator && operator_of(k->opcode) == NULL);
     buffer o = { 0 };
     const form f = write(&o, n->kid[0], apart);
-    const bool bare = number_of(n) && operation && f != F_PLAIN
-        && !(o.n && (o.at[0] == '*' || o.at[0] == '&'));
+    const bool bare = number_of(n) && operation && f != F_PLAIN;
     const bool test = k->kind == BinaryOperator && !number_of(n) && o.n > 4
         && memcmp(o.at, "ad_", 3) == 0 && operator_of(k->opcode) != NULL
         && closing(text_in(&o), 5) == o.n;
@@ -710,6 +761,69 @@ static form write_literal(buffer *b, node *n, bool apart)
     return F_PLAIN;
 }
 
+/* --- macros that stay ------------------------------------------------------
+ * If all that changes in an expansion are whole arguments that remain plain C
+ * (a condition in `assert`), the macro is kept and its arguments are written. */
+
+static bool find_arguments(node *n, node **list, int *count)
+{
+    span s;
+    if (!touched(n))
+        return true;
+    if (n->kind >= DeclRefExpr && spelled_whole(n, &s) && !number_of(n)
+        && n->ty != NULL && *count < 32) {
+        list[(*count)++] = n;
+        return true;
+    }
+    if (touched_itself(n))
+        return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!find_arguments(n->kid[i], list, count))
+            return false;
+    return true;
+}
+
+static int by_spelling(const void *a, const void *b)
+{
+    const node *x = *(node *const *)a, *y = *(node *const *)b;
+    const uint32_t i = x->begin.spelled.at, j = y->begin.spelled.at;
+    return (i > j) - (i < j);
+}
+
+static bool write_kept(buffer *b, node *n)
+{
+    node *list[32];
+    int count = 0;
+    const span all = span_of(n);
+    size_t at = all.begin;
+
+    if (!find_arguments(n, list, &count) || count == 0)
+        return false;
+    qsort(list, (size_t)count, sizeof *list, by_spelling);
+    for (int i = 0; i < count; i++) {
+        span s;
+        spelled_whole(list[i], &s);
+        if (s.begin < at)
+            continue;
+        put_text(b, slice((span){ all.file, at, s.begin }));
+        write_as(b, list[i], F_PLAIN, true);
+        at = s.end;
+    }
+    put_text(b, slice((span){ all.file, at, all.end }));
+    return true;
+}
+
+static form write_parts_call(buffer *b, node *n, library l, bool apart)
+{
+    putf(b, "%s%s(", l.why, opt.suffix);
+    for (int i = 1; i < n->kids; i++) {
+        put(b, i > 1 ? ", " : "");
+        write_as(b, n->kid[i], i <= l.numbers ? F_NUMBER : F_PLAIN, apart);
+    }
+    put(b, ")");
+    return F_NUMBER;
+}
+
 static form write(buffer *b, node *n, bool apart)
 {
     span s;
@@ -719,6 +833,8 @@ static form write(buffer *b, node *n, bool apart)
             put_text(b, slice(span_of(n)));
             return F_PLAIN;
         }
+        if (write_kept(b, n))
+            return F_PLAIN;
         apart = true;
     }
     if (!touched(n) && !apart) {
@@ -773,6 +889,8 @@ void write_void(buffer *b, node *n, bool apart)
             put_text(b, slice(span_of(n)));
             return;
         }
+        if (write_kept(b, n))
+            return;
         apart = true;
     }
     if (k->kind == CompoundAssignOperator && touched(k)) {

@@ -164,6 +164,7 @@ bool is_number(const node *n) { return n->ty != NULL && n->ty->kind == T_NUM; }
 typedef enum later_kind {
     ODD,                // the function must have nothing recorded
     UNSEEN,             // of a call: nothing that varies may get there
+    POINTER,            // type: a function must be known behind it
     BYTES,              // type: nothing recorded may be in it
     MEMORY,             // of a call: how many bytes, of what
     SORTED
@@ -222,7 +223,7 @@ static void assign(ty *to, ty *from, node *at)
 static void compared(ty *t)
 {
     if (t->kind == T_NUM)
-        t->num->useful = true;
+        num_root(t->num)->useful = true;
 }
 
 static void see_condition(node *n)
@@ -346,6 +347,21 @@ static ty *see_library(node *call, library l, ty **arg, int n)
                 put_off(BYTES, call, arg[i], "a function that is not seen gets "
                         "recorded numbers", "pass values");
         return other();
+    case L_TEXT:
+        for (int i = 0; i < n; i++)
+            put_off(UNSEEN, call, arg[i], l.why, "print it; a text has no "
+                    "derivative");
+        return ty_of(call->type, call);
+    case L_STEP:
+        return computed(call);
+    case L_PARTS:
+        value = computed(call);
+        flows(arg[0], value);
+        if (n > 1 && l.numbers == 2)
+            flows(arg[1], value);
+        if (pointee(arg[n - 1])->kind == T_NUM)
+            flows(arg[0], pointee(arg[n - 1]));
+        return value;
     case L_PASSIVE:
         for (int i = 0; i < n; i++)
             if (arg[i]->kind != T_NUM)
@@ -417,6 +433,9 @@ static ty *see_call(node *call)
         f = f->to;
     if (f->kind != T_FUN)
         return see_unseen(call, f, arg, n);
+    if (target == NULL)
+        put_off(POINTER, call, f, "a function by a pointer of which nothing is "
+                "known", "name the function that is called");
     if (target != NULL && target->body == NULL && stub_given(name)) {
         target->stub = true;
         stub_flows(f);
@@ -444,6 +463,8 @@ static void see_address(function *f, node *n)
 {
     const library l = library_named(f->name);
     f->addressed = true;
+    n->addressed = 1;
+    ty_root(f->type)->known = true;
     if (f->body != NULL)
         return;
     if (l.kind == L_OPERATION)
@@ -469,6 +490,8 @@ static ty *see_name(node *n)
             see_address(f, n);
         return f->type;
     }
+    if (d->kind == VarDecl && d->parent == tree && d->use == NULL)
+        d->use = n;
     if (d->kind == VarDecl && d->parent == tree)
         see_variable(d);
     if (d->kind == EnumConstantDecl)
@@ -648,6 +671,8 @@ static ty *see_member(node *n)
         return ty_of(n->type, n);
     }
     n->decl = f;
+    if (f->parent->record != NULL && f->parent->record->use == NULL)
+        f->parent->record->use = n;
     return f->ty;
 }
 
@@ -666,7 +691,6 @@ static ty *see_statement_expression(node *n)
         return other();
     node *last = body->kid[body->kids - 1];
     see_stmt(last);
-    put_off(ODD, n, NULL, "a statement in an expression", "make it a function");
     return last->ty ? last->ty : other();
 }
 
@@ -715,9 +739,25 @@ static ty *look(node *n)
     }
 }
 
+static bool floating(text t)
+{
+    const size_t n = t.n;
+    return (n >= 6 && memcmp(t.at + n - 6, "double", 6) == 0)
+        || (n >= 5 && memcmp(t.at + n - 5, "float", 5) == 0);
+}
+
+// A number for clang must be one here.
 static ty *see(node *n)
 {
     n->ty = look(n);
+    const bool vector = find(n->type, "vector_size") < n->type.n
+        || find(n->desugared, "vector_size") < n->desugared.n;
+    if (vector)
+        put_off(ODD, n, NULL, "vectors of the compiler", "write a loop");
+    else if (floating(n->desugared.n ? n->desugared : n->type)
+             && n->ty->kind != T_NUM)
+        put_off(ODD, n, NULL, "a number that is not understood",
+                "write it in another way");
     return n->ty;
 }
 
@@ -778,6 +818,7 @@ static void see_stmt(node *n)
         see_stmt(n->kid[4]);
         return;
     case ReturnStmt:
+        n->ty = current->type->to;
         if (n->kids)
             assign(current->type->to, see(n->kid[0]), n);
         return;
@@ -820,13 +861,13 @@ static bool see_functions(void)
 static void set_varied(ty *t, void *unused)
 {
     (void)unused;
-    t->num->varied = true;
+    num_root(t->num)->varied = true;
 }
 
 static void set_useful(ty *t, void *unused)
 {
     (void)unused;
-    t->num->useful = true;
+    num_root(t->num)->useful = true;
 }
 
 static node *parameter(function *f, text name)
@@ -903,7 +944,7 @@ static void seed_outputs(function *f)
 {
     each_number(f->type->to, set_useful, NULL);
     if (f->type->to->kind == T_NUM)
-        f->type->to->num->varied = true;        // an ad_rev, whatever it is
+        num_root(f->type->to->num)->varied = true;        // an ad_rev, whatever it is
     for (int i = 0; i < f->decl->kids; i++) {
         node *p = f->decl->kid[i];
         if (p->kind != ParmVarDecl)
@@ -1001,7 +1042,8 @@ static void unseen_check(later *l)
     if (!holds(l->type, or_varied))
         return;
     if (l->why != NULL) {
-        refuse(l->at, l->proposal, "%s has no derivative here", l->why);
+        refuse(l->at, l->proposal, "%s: no derivative comes through it",
+               l->why);
         return;
     }
     const function *f = name.n ? function_named(name) : NULL;
@@ -1028,6 +1070,9 @@ static void laters_check(void)
         else if ((l->kind == BYTES || l->kind == SORTED)
                  && holds(l->type, or_active))
             refuse(l->at, l->proposal, "%s", l->why);
+        else if (l->kind == POINTER && !ty_root(l->type)->known
+                 && (ty_changed(l->type) || l->in->changed))
+            refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == ODD && l->in != NULL && l->in->changed)
             refuse(l->at, l->proposal, "%s", l->why);
     }
@@ -1049,11 +1094,12 @@ static bool has_active(node *n)
 
 static void odd_numbers(node *n)
 {
-    if (is_number(n) && n->ty->odd && num_active(n->ty->num))
+    if (is_number(n) && n->ty->odd && num_root(n->ty->num)->varied)
         refuse(n, "use double", "%s",
                find(n->ty->name, "omplex") < n->ty->name.n
                ? "complex numbers" : find(n->ty->name, "128") < n->ty->name.n
-               ? "a number of 128 bits" : "long double");
+               ? "a number of 128 bits"
+               : find(n->ty->name, "long") == n->ty->name.n ? "vectors" : "long double");
     for (int i = 0; i < n->kids; i++)
         odd_numbers(n->kid[i]);
 }
@@ -1144,11 +1190,13 @@ static void global_check(node *d)
         || find(d->type, " const") < d->type.n;
 
     if (!local && ty_changed(d->ty))
-        refuse(d, "make it static, or a parameter",
-               "recorded numbers in data that other files see");
+        refuse(d->use ? d->use : d, "make it static, or a parameter",
+               "recorded numbers in global data that other files see: %.*s",
+               (int)d->name.n, d->name.at);
     else if (!constant && d->outer_write && (local || ty_changed(d->ty)))
-        refuse(d, "convert that function, too: --function",
-               "data that a function writes which is not converted");
+        refuse(d->use ? d->use : d, "convert that function, too: --function",
+               "global data that a function writes which is not converted: "
+               "%.*s", (int)d->name.n, d->name.at);
 }
 
 static void globals_check(void)

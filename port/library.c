@@ -35,8 +35,8 @@ static const row rows[] = {
     IS(L_VALUE, islessequal) IS(L_VALUE, islessgreater)
     IS(L_VALUE, isunordered) IS(L_VALUE, ilogb) IS(L_VALUE, lrint)
     IS(L_VALUE, llrint) IS(L_VALUE, lround) IS(L_VALUE, llround)
-    IS(L_PASSIVE, printf) IS(L_PASSIVE, fprintf) IS(L_PASSIVE, sprintf)
-    IS(L_PASSIVE, snprintf) IS(L_PASSIVE, puts) IS(L_PASSIVE, fputs)
+    IS(L_PASSIVE, printf) IS(L_PASSIVE, fprintf) IS(L_TEXT, sprintf)
+    IS(L_TEXT, snprintf) IS(L_PASSIVE, puts) IS(L_PASSIVE, fputs)
     IS(L_PASSIVE, putchar) IS(L_PASSIVE, fputc) IS(L_PASSIVE, fflush)
     IS(L_PASSIVE, exit) IS(L_PASSIVE, abort) IS(L_PASSIVE, __assert_fail)
     IS(L_PASSIVE, perror) IS(L_PASSIVE, fwrite) IS(L_PASSIVE, expect)
@@ -45,8 +45,9 @@ static const row rows[] = {
     IS(L_COPY, memcpy) IS(L_COPY, memmove) IS(L_COPY, mempcpy)
     IS(L_SET, memset) IS(L_FREE, free)
     IS(L_SORT, qsort) IS(L_SORT, bsearch) IS(L_SORT, memcmp)
-    IS(L_REFUSED, frexp) IS(L_REFUSED, modf) IS(L_REFUSED, remquo)
-    IS(L_REFUSED, nextafter) IS(L_REFUSED, nexttoward) IS(L_REFUSED, logb)
+    { "frexp", L_PARTS, NULL, 1 }, { "modf", L_PARTS, NULL, 1 },
+    { "remquo", L_PARTS, NULL, 2 },
+    IS(L_REFUSED, nextafter) IS(L_REFUSED, nexttoward) IS(L_STEP, logb)
     IS(L_REFUSED, setjmp) IS(L_REFUSED, _setjmp) IS(L_REFUSED, longjmp)
     IS(L_REFUSED, __sigsetjmp) IS(L_REFUSED, sigsetjmp)
 };

@@ -118,8 +118,10 @@ static void write_plain(item *t)
     node *n;
     for (int i = -1; next_node(t, &i, &n);) {
         const span e = span_of(n);
-        if (n->kind != VarDecl && n->kind != FunctionDecl && e.end > s.end)
-            s.end = e.end;
+        if (n->kind == VarDecl || n->kind == FunctionDecl)
+            continue;
+        s.begin = e.begin < s.begin ? e.begin : s.begin;
+        s.end = e.end > s.end ? e.end : s.end;
     }
     put_text(&t->plain_text, slice(s));
     put(&t->plain_text, ";");
@@ -128,12 +130,12 @@ static void write_plain(item *t)
 static void force(ty *t)
 {
     if (t->kind == T_NUM)
-        t->num->varied = t->num->useful = true;
+        num_root(t->num)->varied = num_root(t->num)->useful = true;
     else if (t->kind == T_PTR || t->kind == T_ARR)
         force(t->to);
 }
 
-static void write_typedef(buffer *b, node *d, bool first)
+void write_typedef(buffer *b, node *d, bool first)
 {
     span all = span_of(d);
     node *r;
@@ -603,6 +605,73 @@ static void add_helpers(buffer *b, text all)
              "    return x;\n}\n\n", kind_word(), opt.suffix, kind_word());
 }
 
+typedef struct helper {
+    const char *name, *text;
+} helper;
+
+// @: the number; #: the suffix; $: how an expression is recorded.
+static const helper parts[] = {
+    { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
+      "    *whole = $(ad_trunc(x));\n"
+      "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"
+      "                              : $(ad_sub(x, *whole));\n}\n\n" },
+    { "frexp", "static inline @ frexp#(@ x, int *e)\n{\n"
+      "    (void)frexp(ad_value(x), e);\n"
+      "    return $(ad_ldexp(x, -*e));\n}\n\n" },
+    { "remquo", "static inline @ remquo#(@ x, @ y, int *q)\n{\n"
+      "    (void)remquo(ad_value(x), ad_value(y), q);\n"
+      "    return $(ad_remainder(x, y));\n}\n\n" },
+    { "added", "static inline @ added#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_add(*x, y));\n}\n\n" },
+    { "subtracted", "static inline @ subtracted#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_sub(*x, y));\n}\n\n" },
+    { "multiplied", "static inline @ multiplied#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_mul(*x, y));\n}\n\n" },
+    { "divided", "static inline @ divided#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_div(*x, y));\n}\n\n" },
+    { "then_added", "static inline @ then_added#(@ *x, @ y)\n{\n"
+      "    const @ before = *x;\n    *x = $(ad_add(*x, y));\n"
+      "    return before;\n}\n\n" },
+    { "then_subtracted", "static inline @ then_subtracted#(@ *x, @ y)\n{\n"
+      "    const @ before = *x;\n    *x = $(ad_sub(*x, y));\n"
+      "    return before;\n}\n\n" },
+};
+
+static void put_helper(buffer *b, const char *s)
+{
+    for (; *s; s++)
+        if (*s == '@')
+            put(b, opt.number);
+        else if (*s == '#')
+            put(b, opt.suffix);
+        else if (*s == '$')
+            put(b, opt.rec);
+        else
+            put_char(b, *s);
+}
+
+static bool calls(text all, text name)
+{
+    const char *s = text_copy(name);
+    for (size_t i = find(all, s); i < all.n;) {
+        if (i == 0 || !word_char(all.at[i - 1]))
+            return true;
+        all = (text){ all.at + i + 1, all.n - i - 1 };
+        i = find(all, s);
+    }
+    return false;
+}
+
+static void add_parts(buffer *b, text all)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buffer name = { 0 };
+        putf(&name, "%s%s(", parts[i].name, opt.suffix);
+        if (calls(all, text_in(&name)))
+            put_helper(b, parts[i].text);
+    }
+}
+
 // An operation whose address is taken.
 static void add_wrappers(buffer *b)
 {
@@ -717,6 +786,7 @@ bool write_output(buffer *b)
     for (int i = 0; i < piece_count; i++)
         put_text(&all, text_in(&pieces[i].text));
     add_helpers(&helpers, text_in(&all));
+    add_parts(&helpers, text_in(&all));
     put_head(b);
     for (int i = 0; i < piece_count; i++) {
         piece *p = &pieces[i];

@@ -129,6 +129,8 @@ typedef struct node {
     unsigned visited : 1;
     unsigned touched_known : 1, touched : 1;
     unsigned outer_write : 1;   // data that functions write which are not read
+    unsigned addressed : 1;     // a function whose address is taken here
+    struct node *use;           // the first, of data
 } node;
 
 node *tree_read(text json);             // NULL: not a tree
@@ -203,6 +205,9 @@ struct ty {
     struct record *record;
     num *num;
     ty *bound;                  // T_VOID: what such a pointer points to
+    const node *bound_at;
+    ty *same;                   // T_FUN: joined with
+    bool known;                 // T_FUN: some function is behind it
 };
 
 typedef struct record {
@@ -214,6 +219,7 @@ typedef struct record {
     int fields;
     bool twin;
     bool linked;
+    node *use;                  // the first member that is named
 } record;
 
 ty *ty_of(text qual, const node *at);   // a fresh tree
@@ -231,6 +237,7 @@ bool record_twin(record *r);
 record *record_of(node *decl);
 void records_link(void);
 void records_settle(void);
+ty *ty_root(ty *t);                     // of T_FUN
 ty *ty_base(ty *t);                     // behind pointers and arrays
 void ty_print(buffer *b, const ty *t, text name);
 void join(ty *a, ty *b, const node *at);        // of one and the same type
@@ -253,6 +260,9 @@ typedef enum library_kind {
     L_NONE,
     L_OPERATION,        // a row of the operator table
     L_VALUE,            // of the value alone: isnan, lround
+    L_TEXT,             // writes numbers as text into memory
+    L_PARTS,            // frexp, modf, remquo
+    L_STEP,             // a step: its derivative is 0
     L_PASSIVE,          // looks at values, computes no number: printf
     L_ALLOC, L_COPY, L_SET, L_FREE,
     L_SORT,             // refused for numbers
@@ -335,6 +345,7 @@ void write_record(buffer *b, node *r);
 void write_type_words(buffer *b, text words, const ty *base);
 void write_gaps(buffer *b, node *n, bool apart,
                 void (*each)(buffer *, node *, bool));
+void write_typedef(buffer *b, node *d, bool first);
 void write_signature(buffer *b, function *f);
 bool write_output(buffer *b);
 bool stubs_write(void);

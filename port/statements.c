@@ -282,6 +282,10 @@ static void indent_as(buffer *b, int f, size_t at)
         i--;
     while (i + n < at && (t.at[i + n] == ' ' || t.at[i + n] == '\t'))
         n++;
+    if (i + n < at) {               // not the first on its line
+        put(b, " ");
+        return;
+    }
     put(b, "\n");
     put_text(b, (text){ t.at + i, n });
 }
@@ -474,7 +478,14 @@ static void write_record_here(buffer *b, node *d)
                 return;
             break;
         }
-    if (d->kind == RecordDecl) {
+    if (d->kind == TypedefDecl) {
+        write_typedef(b, d, true);
+        indent_as(b, span_of(d).file, span_of(d).begin);
+    } else if (d->kind == RecordDecl) {
+        for (int i = 0; i < p->kids; i++)
+            if (p->kid[i]->kind == TypedefDecl
+                && within(span_of(d), span_of(p->kid[i])))
+                return;
         write_record(b, d);
         put(b, ";");
         indent_as(b, span_of(d).file, span_of(d).begin);
@@ -699,6 +710,8 @@ void write_stmt(buffer *b, node *n, bool apart, int indent)
     }
     if (apart) {
         expand(b, n, indent ? indent : indent_of(n));
+    } else if (in_macro(n) && n->kind == StmtExpr) {
+        write_void(b, n, false);
     } else if (in_macro(n) || (torn(n) && head_touched(n))) {
         const span all = span_of(n);
         const text t = file_at(all.file)->text;

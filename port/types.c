@@ -297,8 +297,7 @@ static ty *base_type(text words, bool single, bool odd, bool floating)
 
 static ty *specifiers(reader *r)
 {
-    const size_t from = (peek(r), r->i);
-    size_t to = from;
+    size_t from = (peek(r), r->i), to = from;
     unsigned quals = 0;
     bool floating = false, single = false, odd = false;
     ty *t = NULL;
@@ -311,6 +310,8 @@ static ty *specifiers(reader *r)
         const text w = next_word(r);
         if (qualifier(w)) {
             quals |= qualifier(w);
+            if (to == from)
+                from = to = (peek(r), r->i);
             continue;
         }
         if (is(w, "struct") || is(w, "union")) {
@@ -475,23 +476,47 @@ static ty *bound(ty *t)
     return t;
 }
 
+ty *ty_root(ty *t)
+{
+    while (t->same != NULL)
+        t = t->same;
+    return t;
+}
+
 static void join_functions(ty *a, ty *b, const node *at)
 {
+    ty *x = ty_root(a), *y = ty_root(b);
+    if (x != y) {
+        y->same = x;
+        x->known |= y->known;
+    }
     join(a->to, b->to, at);
     for (int i = 0; i < a->pars && i < b->pars; i++)
         join(a->par[i], b->par[i], at);
 }
 
+// Where numbers got into a pointer to void: there is the cause of a conflict.
+static const node *cause(const ty *t, const node *at)
+{
+    for (; t->kind == T_VOID && t->bound != NULL; t = t->bound)
+        if (t->bound_at != NULL)
+            return t->bound_at;
+    return at;
+}
+
 void join(ty *a, ty *b, const node *at)
 {
+    const node *from = cause(a, at);
+
+    from = from == at ? cause(b, at) : from;
     a = bound(a);
     b = bound(b);
     if (a == b)
         return;
     if (a->kind == T_VOID)
-        a->bound = b;
+        a->bound = b, a->bound_at = at;
     else if (b->kind == T_VOID)
-        b->bound = a;
+        b->bound = a, b->bound_at = at;
     else if (a->kind == T_NUM && b->kind == T_NUM
              && a->single == b->single && a->odd == b->odd)
         num_join(a->num, b->num);
@@ -506,7 +531,7 @@ void join(ty *a, ty *b, const node *at)
     else if (a->kind == T_REC && b->kind == T_REC && a->record == b->record)
         return;
     else if (a->kind != T_OTHER || b->kind != T_OTHER)
-        differ(a, b, at);
+        differ(a, b, from);
 }
 
 /* --- what is in a type ---------------------------------------------------- */
@@ -657,7 +682,7 @@ static void unions_check(void)
         record *r = record_of(records[i]);
         ty t = { .kind = T_REC, .record = r };
         if (r->is_union && r->twin && r->fields > 1 && !all_numbers(&t))
-            refuse(records[i], "make the union a structure",
+            refuse(r->use ? r->use : records[i], "make the union a structure",
                    "a union of recorded numbers and other data (aliasing)");
     }
 }
