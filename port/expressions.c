@@ -44,12 +44,16 @@ static bool touched_itself(node *n)
         return (n->decl != NULL && n->decl->renamed) || active(n->ty);
     if (n->kind == RecordDecl)
         return record_twin(n->record);
-    if (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n && n->ty == NULL)
-        n->ty = ty_of(n->arg_type, n);
-    if (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n)
-        return ty_changed(ty_of(n->arg_type, n)) || ty_changed(n->ty);
+    if (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n && n->arg == NULL)
+        n->arg = ty_of(n->arg_type, n);
+    if (n->kind == UnaryExprOrTypeTraitExpr)
+        return ty_changed(n->arg);
+    if (n->kind == FunctionDecl)
+        return n->function != NULL && n->function->decl->renamed;
     if (n->kind == TypedefDecl && n->ty == NULL)
         n->ty = ty_of(n->type, n);
+    if (n->kind == TypedefDecl)
+        return ty_changed(n->ty) || typedef_twin(n);
     if (names_type(n) && ty_changed(n->ty))
         return true;
     if (n->kind == ReturnStmt)
@@ -99,6 +103,32 @@ static bool any_touched(node **list, int n)
     return false;
 }
 
+// Behind a statement of a macro, before the next one of it.
+static void next_statement(buffer *b, int f, size_t at)
+{
+    const text t = file_at(f)->text;
+    size_t i = at;
+    if (b->at[b->n - 1] != ';' && b->at[b->n - 1] != '}')
+        put(b, ";");
+    while (i > 0 && t.at[i - 1] != '\n')
+        i--;
+    put(b, "\n");
+    while (t.at[i] == ' ' || t.at[i] == '\t')
+        put_char(b, t.at[i++]);
+}
+
+// One semicolon, whether it is in the macro or behind it.
+static void end_statement(buffer *b, span s)
+{
+    const text t = file_at(s.file)->text;
+    const size_t next = skip_blank(t, s.end);
+    const char last = b->at[b->n - 1];
+    if (next < t.n && t.at[next] == ';' && last == ';')
+        b->n--;
+    else if (last != ';' && last != '}' && t.at[next] != ';')
+        put(b, ";");
+}
+
 // Copies the text of n, with its kids written by `each`.
 void write_gaps(buffer *b, node *n, bool apart,
                 void (*each)(buffer *, node *, bool))
@@ -122,10 +152,14 @@ void write_gaps(buffer *b, node *n, bool apart,
             put_text(b, slice(s));
         else
             for (int j = i; j < k; j++) {
-                if (j > i)
-                    put(b, n->kind == CompoundStmt ? "; " : ", ");
+                if (j > i && n->kind == CompoundStmt)
+                    next_statement(b, all.file, s.begin);
+                else if (j > i)
+                    put(b, ", ");
                 each(b, list[j], apart);
             }
+        if (n->kind == CompoundStmt && in_macro(list[i]))
+            end_statement(b, s);
         at = s.end;
         i = k;
     }
@@ -677,7 +711,8 @@ static form write_group_of(buffer *b, node *n, bool apart)
         && !(k->kind == BinaryOperator && operator_of(k->opcode) == NULL);
     buffer o = { 0 };
     const form f = write(&o, n->kid[0], apart);
-    const bool bare = number_of(n) && operation && f != F_PLAIN;
+    const bool bare = number_of(n) && operation
+        && n->parent->kind != UnaryExprOrTypeTraitExpr && f != F_PLAIN;
     const bool test = k->kind == BinaryOperator && !number_of(n) && o.n > 4
         && memcmp(o.at, "ad_", 3) == 0 && operator_of(k->opcode) != NULL
         && closing(text_in(&o), 5) == o.n;
@@ -738,7 +773,7 @@ static form write_size(buffer *b, node *n, bool apart)
         write_as(b, n->kid[0], F_PLAIN, apart);
     } else {
         put(b, "sizeof ");
-        write_parentheses(b, n, n->ty, apart);
+        write_parentheses(b, n, n->arg, apart);
     }
     return F_PLAIN;
 }

@@ -83,12 +83,24 @@ static void note_variable(node *decl)
         e->decl = decl;
 }
 
+static void note_title(node *n, node *in)
+{
+    node *r = in->ref ? node_by_id(in->ref) : NULL;
+    if (r != NULL && r->kind == RecordDecl && r->complete && r->name.n == 0
+        && in->parent->parent == n)
+        record_entitle(r, n->name);
+    for (int i = 0; i < in->kids; i++)
+        note_title(n, in->kid[i]);
+}
+
 static void note_inner(node *n)
 {
     if (n->kind == RecordDecl)
         record_of(n);
-    if (n->kind == TypedefDecl)
+    if (n->kind == TypedefDecl) {
         typedef_note(n);
+        note_title(n, n);
+    }
     for (int i = 0; i < n->kids; i++)
         note_inner(n->kid[i]);
 }
@@ -126,7 +138,7 @@ static node *declared(node *n)
     node *d = n->decl ? n->decl : node_by_id(n->ref);
     if (d != NULL && d->kind == VarDecl && d->parent == tree)
         d = name_find(d->name)->decl;
-    if (d == NULL && n->kind == DeclRefExpr && is(n->ref_kind, "FunctionDecl")
+    if (n->kind == DeclRefExpr && is(n->ref_kind, "FunctionDecl")
         && function_named(n->ref_name) != NULL)
         d = function_named(n->ref_name)->decl;
     return n->decl = d;
@@ -997,8 +1009,7 @@ static void sizes_named(node *n, ty *of)
             number = number->to;
         while (base->kind == T_PTR || base->kind == T_ARR)
             base = base->to;
-        n->decl = NULL;
-        n->ty = t;
+        n->arg = t;
         if (base->kind == T_NUM && number->kind == T_NUM)
             base->num = number->num;
     }
@@ -1190,7 +1201,10 @@ static void global_check(node *d)
         || find(d->type, " const") < d->type.n;
 
     if (!local && ty_changed(d->ty))
-        refuse(d->use ? d->use : d, "make it static, or a parameter",
+        refuse(d, "make it static, or a parameter",
+               "recorded numbers in global data that other files see");
+    if (!local && ty_changed(d->ty) && d->use != NULL)
+        refuse(d->use, "make it static, or a parameter",
                "recorded numbers in global data that other files see: %.*s",
                (int)d->name.n, d->name.at);
     else if (!constant && d->outer_write && (local || ty_changed(d->ty)))

@@ -390,7 +390,7 @@ static void read_member(node *n, text name)
         read_kids(n);
     else if (is(name, "array_filler"))
         n->filled = 1, read_kids(n);
-    else if (is(name, "referencedDecl"))
+    else if (is(name, "referencedDecl") || is(name, "decl"))
         read_reference(n);
     else if (is(name, "referencedMemberDecl")
              || is(name, "targetLabelDeclId"))

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT-0
  */
 
+#define _XOPEN_SOURCE 700
 #include "port.h"
 #include <stdlib.h>
 #include <string.h>
@@ -311,6 +312,23 @@ void write_signature(buffer *b, function *f)
     put_text(b, slice((span){ all.file, at, end }));
 }
 
+// A function that a macro defines.
+static void signature_apart(buffer *b, const function *f)
+{
+    buffer o = { 0 };
+    put(b, f->entry || f->decl->is_inline ? "static inline " : "static ");
+    put_text(&o, f->name);
+    put(&o, opt.suffix);
+    put(&o, "(");
+    for (int i = 0, n = 0; i < f->decl->kids; i++)
+        if (f->decl->kid[i]->kind == ParmVarDecl) {
+            put(&o, n++ ? ", " : "");
+            ty_print(&o, f->decl->kid[i]->ty, f->decl->kid[i]->name);
+        }
+    put(&o, o.at[o.n - 1] == '(' ? "void)" : ")");
+    ty_print(b, f->type->to, text_in(&o));
+}
+
 static void trim(buffer *b)
 {
     while (b->n && (b->at[b->n - 1] == ' ' || b->at[b->n - 1] == '\n'))
@@ -476,6 +494,12 @@ static void comment_above(buffer *b, node *n)
 static piece function_piece(function *f, int order)
 {
     piece p = { .order = order, .function = true };
+    if (in_macro(f->decl)) {
+        signature_apart(&p.text, f);
+        put(&p.text, "\n");
+        write_body(&p.text, f);
+        return p;
+    }
     comment_above(&p.above, f->decl);
     write_signature(&p.text, f);
     write_body(&p.text, f);
@@ -483,6 +507,47 @@ static piece function_piece(function *f, int order)
 }
 
 static bool before_others(const char *s) { return strstr(s, "adrev") != NULL; }
+
+static const char *base_name(const char *s)
+{
+    return strrchr(s, '/') ? strrchr(s, '/') + 1 : s;
+}
+
+// Whether a place of the main file is in a declaration.
+static bool in_declaration(size_t at)
+{
+    for (int i = 0; i < tree->kids; i++) {
+        const span s = span_of(tree->kid[i]);
+        if (s.file == main_file && s.begin < at && at < s.end)
+            return true;
+    }
+    return false;
+}
+
+// A header of the source whose name the written file takes is found beside the
+// source.
+static void put_include(buffer *b, text l)
+{
+    const size_t open = find(l, "\"") + 1;
+    const size_t n = open < l.n
+        ? find((text){ l.at + open, l.n - open }, "\"") : 0;
+    const char *name = n ? text_copy((text){ l.at + open, n }) : "";
+    const char *dir = strrchr(opt.file, '/');
+    char *full;
+
+    if (opt.out != NULL && strcmp(base_name(name), base_name(opt.out)) == 0) {
+        buffer path = { 0 };
+        if (dir != NULL)
+            put_text(&path, (text){ opt.file, (size_t)(dir - opt.file) + 1 });
+        put(&path, name);
+        full = realpath(path.at, NULL);
+        putf(b, "#include \"%s\"\n", full ? full : name);
+        free(full);
+        return;
+    }
+    put_text(b, l);
+    put(b, "\n");
+}
 
 static void put_includes(buffer *b)
 {
@@ -496,17 +561,16 @@ static void put_includes(buffer *b)
         size_t k = 0;
         while (k < l.n && (l.at[k] == ' ' || l.at[k] == '#'))
             k++;
-        if (l.n && l.at[0] == '#' && starts((text){ l.at + k, l.n - k }, "include")) {
+        if (l.n && l.at[0] == '#' && !in_declaration(line)
+            && starts((text){ l.at + k, l.n - k }, "include")) {
             header |= before_others(text_copy(l));
-            put_text(b, l);
-            put(b, "\n");
+            put_include(b, l);
         }
     }
     if (!header)
         put(b, "#include \"adrev.h\"\n");
     if (opt.stubs != NULL && opt.stub_text.n)
-        putf(b, "#include \"%s\"\n", strrchr(opt.stubs, '/')
-             ? strrchr(opt.stubs, '/') + 1 : opt.stubs);
+        putf(b, "#include \"%s\"\n", base_name(opt.stubs));
 }
 
 static void put_guard(buffer *b)
@@ -515,11 +579,6 @@ static void put_guard(buffer *b)
     for (const char *s = base; *s; s++)
         put_char(b, word_char(*s) ? (char)(*s >= 'a' && *s <= 'z' ? *s - 32 : *s)
                                   : '_');
-}
-
-static const char *base_name(const char *s)
-{
-    return strrchr(s, '/') ? strrchr(s, '/') + 1 : s;
 }
 
 static void put_head(buffer *b)
@@ -583,26 +642,14 @@ static void add_prototypes(buffer *b)
                 || (d->kind == VarDecl && d->visited && uses(d, f));
         }
         if (early) {
-            write_signature(b, f);
+            if (in_macro(f->decl))
+                signature_apart(b, f);
+            else
+                write_signature(b, f);
             trim(b);
             put(b, ";\n");
         }
     }
-}
-
-static const char *kind_word(void)
-{
-    return opt.number;
-}
-
-static void add_helpers(buffer *b, text all)
-{
-    buffer name = { 0 };
-    putf(&name, "float%s(", opt.suffix);
-    if (find(all, name.at) < all.n)
-        putf(b, "// x as a float: its derivative is that of x.\n"
-             "static inline %s float%s(%s x)\n{\n    x.v = (float)x.v;\n"
-             "    return x;\n}\n\n", kind_word(), opt.suffix, kind_word());
 }
 
 typedef struct helper {
@@ -611,34 +658,40 @@ typedef struct helper {
 
 // @: the number; #: the suffix; $: how an expression is recorded.
 static const helper parts[] = {
+    { "float", "// x as a float: its derivative is that of x.\n"
+      "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
+      "    return x;\n}\n" },
     { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
       "    *whole = $(ad_trunc(x));\n"
       "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"
-      "                              : $(ad_sub(x, *whole));\n}\n\n" },
+      "                              : $(ad_sub(x, *whole));\n}\n" },
     { "frexp", "static inline @ frexp#(@ x, int *e)\n{\n"
       "    (void)frexp(ad_value(x), e);\n"
-      "    return $(ad_ldexp(x, -*e));\n}\n\n" },
+      "    return $(ad_ldexp(x, -*e));\n}\n" },
     { "remquo", "static inline @ remquo#(@ x, @ y, int *q)\n{\n"
       "    (void)remquo(ad_value(x), ad_value(y), q);\n"
-      "    return $(ad_remainder(x, y));\n}\n\n" },
+      "    return $(ad_remainder(x, y));\n}\n" },
     { "added", "static inline @ added#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_add(*x, y));\n}\n\n" },
+      "    return *x = $(ad_add(*x, y));\n}\n" },
     { "subtracted", "static inline @ subtracted#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_sub(*x, y));\n}\n\n" },
+      "    return *x = $(ad_sub(*x, y));\n}\n" },
     { "multiplied", "static inline @ multiplied#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_mul(*x, y));\n}\n\n" },
+      "    return *x = $(ad_mul(*x, y));\n}\n" },
     { "divided", "static inline @ divided#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_div(*x, y));\n}\n\n" },
+      "    return *x = $(ad_div(*x, y));\n}\n" },
     { "then_added", "static inline @ then_added#(@ *x, @ y)\n{\n"
       "    const @ before = *x;\n    *x = $(ad_add(*x, y));\n"
-      "    return before;\n}\n\n" },
+      "    return before;\n}\n" },
     { "then_subtracted", "static inline @ then_subtracted#(@ *x, @ y)\n{\n"
       "    const @ before = *x;\n    *x = $(ad_sub(*x, y));\n"
-      "    return before;\n}\n\n" },
+      "    return before;\n}\n" },
 };
 
-static void put_helper(buffer *b, const char *s)
+// Several files with the same helper may be included.
+static void put_helper(buffer *b, const char *name, const char *s)
 {
+    putf(b, "#ifndef ADREV_PORT_%s%s\n#define ADREV_PORT_%s%s\n", name,
+         opt.suffix, name, opt.suffix);
     for (; *s; s++)
         if (*s == '@')
             put(b, opt.number);
@@ -648,6 +701,7 @@ static void put_helper(buffer *b, const char *s)
             put(b, opt.rec);
         else
             put_char(b, *s);
+    put(b, "#endif\n\n");
 }
 
 static bool calls(text all, text name)
@@ -668,7 +722,7 @@ static void add_parts(buffer *b, text all)
         buffer name = { 0 };
         putf(&name, "%s%s(", parts[i].name, opt.suffix);
         if (calls(all, text_in(&name)))
-            put_helper(b, parts[i].text);
+            put_helper(b, parts[i].name, parts[i].text);
     }
 }
 
@@ -681,6 +735,9 @@ static void add_wrappers(buffer *b)
             || !ty_changed(f->type))
             continue;
         buffer name = { 0 };
+        putf(b, "#ifndef ADREV_PORT_%.*s%s\n#define ADREV_PORT_%.*s%s\n",
+             (int)f->name.n, f->name.at, opt.suffix, (int)f->name.n,
+             f->name.at, opt.suffix);
         put(b, "static inline ");
         putf(&name, "%.*s%s(%s x%s)", (int)f->name.n, f->name.at, opt.suffix,
              opt.number, "");
@@ -689,7 +746,7 @@ static void add_wrappers(buffer *b)
             putf(&name, "%.*s%s(%s x, %s y)", (int)f->name.n, f->name.at,
                  opt.suffix, opt.number, opt.number);
         }
-        putf(b, "%s %s\n{\n    return %s(ad_%s(x%s));\n}\n\n", opt.number,
+        putf(b, "%s %s\n{\n    return %s(ad_%s(x%s));\n}\n#endif\n\n", opt.number,
              name.at, opt.rec, l.name, f->type->pars > 1 ? ", y" : "");
     }
 }
@@ -785,7 +842,6 @@ bool write_output(buffer *b)
     macro **macros = wanted_macros(&macro_count);
     for (int i = 0; i < piece_count; i++)
         put_text(&all, text_in(&pieces[i].text));
-    add_helpers(&helpers, text_in(&all));
     add_parts(&helpers, text_in(&all));
     put_head(b);
     for (int i = 0; i < piece_count; i++) {

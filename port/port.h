@@ -131,6 +131,9 @@ typedef struct node {
     unsigned outer_write : 1;   // data that functions write which are not read
     unsigned addressed : 1;     // a function whose address is taken here
     struct node *use;           // the first, of data
+    ty *arg;                    // of sizeof: the type that is named
+    ty **uses;                  // of TypedefDecl: the types that name it
+    size_t use_room, use_count;
 } node;
 
 node *tree_read(text json);             // NULL: not a tree
@@ -243,6 +246,8 @@ void ty_print(buffer *b, const ty *t, text name);
 void join(ty *a, ty *b, const node *at);        // of one and the same type
 void each_number(ty *t, void (*f)(ty *number, void *ctx), void *ctx);
 void typedef_note(node *decl);
+bool typedef_twin(const node *decl);    // something that names it is recorded
+void record_entitle(node *decl, text name);
 node *typedef_named(text name, const node *at);
 bool types_conflicts(void);             // true: something was refused
 

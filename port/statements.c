@@ -458,6 +458,8 @@ static void write_declarations(buffer *b, node *n, bool apart)
     for (int i = 0; list && i < n->kids; i++)
         if (n->kid[i]->kind == VarDecl)
             list[count++] = n->kid[i];
+        else if (n->kid[i]->kind == FunctionDecl)
+            continue;               // prototypes stand above
         else if (touched(n->kid[i]))
             write_record_here(b, n->kid[i]);
     if (count)
@@ -479,6 +481,11 @@ static void write_record_here(buffer *b, node *d)
             break;
         }
     if (d->kind == TypedefDecl) {
+        if (!record_twin(ty_base(d->ty)->record)) {
+            put_text(b, slice(span_of(d)));
+            put(b, ";");
+            indent_as(b, span_of(d).file, span_of(d).begin);
+        }
         write_typedef(b, d, true);
         indent_as(b, span_of(d).file, span_of(d).begin);
     } else if (d->kind == RecordDecl) {
@@ -693,7 +700,7 @@ void write_stmt(buffer *b, node *n, bool apart, int indent)
         put_text(b, slice(span_of(n)));
         return;
     }
-    if (apart && !touched(n) && !in_macro(n)) {
+    if (apart && !touched(n) && !n->begin.macro) {
         put_text(b, slice(span_of(n)));
         put(b, expression(n) ? ";" : "");
         return;
@@ -731,5 +738,5 @@ void write_stmt(buffer *b, node *n, bool apart, int indent)
 void write_body(buffer *b, function *f)
 {
     result_type = f->type->to;
-    write_stmt(b, f->body, false, 0);
+    write_stmt(b, f->body, in_macro(f->decl), 0);
 }

@@ -160,6 +160,22 @@ node *typedef_named(text name, const node *at)
     return NULL;
 }
 
+bool typedef_twin(const node *decl)
+{
+    for (size_t i = 0; i < decl->use_count; i++)
+        if (ty_changed(decl->uses[i]))
+            return true;
+    return false;
+}
+
+// A structure without a tag has the name of its typedef.
+void record_entitle(node *decl, text name)
+{
+    record *r = record_of(decl);
+    if (r->name.n == 0)
+        r->name = name;
+}
+
 record *record_of(node *decl)
 {
     if (decl->record != NULL)
@@ -195,7 +211,7 @@ static record *record_named(text tag, text name)
 {
     for (int whole = 1; whole >= 0; whole--)
         for (size_t i = record_count; i-- > 0;)
-            if (same(records[i]->name, name) && is(tag, text_copy(records[i]->tag))
+            if (same(record_of(records[i])->name, name) && is(tag, text_copy(records[i]->tag))
                 && (!whole || records[i]->complete))
                 return record_of(records[i]);
     return NULL;
@@ -281,6 +297,9 @@ static ty *typedef_type(node *decl)
     }
     *named = *t;
     named->alias = decl;
+    decl->uses = grow(decl->uses, &decl->use_room, decl->use_count + 1,
+                      sizeof *decl->uses);
+    decl->uses[decl->use_count++] = named;
     return named;
 }
 
@@ -456,17 +475,17 @@ ty *ty_of(text qual, const node *at)
 // Pairs that do not fit: refused if a recorded number is in one of them.
 typedef struct conflict {
     ty *a, *b;
-    const node *at;
+    const node *at, *cause;
 } conflict;
 
 static conflict *conflicts;
 static size_t conflict_room, conflict_count;
 
-static void differ(ty *a, ty *b, const node *at)
+static void differ(ty *a, ty *b, const node *at, const node *cause)
 {
     conflicts = grow(conflicts, &conflict_room, conflict_count + 1,
                      sizeof *conflicts);
-    conflicts[conflict_count++] = (conflict){ a, b, at };
+    conflicts[conflict_count++] = (conflict){ a, b, at, cause };
 }
 
 static ty *bound(ty *t)
@@ -531,7 +550,7 @@ void join(ty *a, ty *b, const node *at)
     else if (a->kind == T_REC && b->kind == T_REC && a->record == b->record)
         return;
     else if (a->kind != T_OTHER || b->kind != T_OTHER)
-        differ(a, b, from);
+        differ(a, b, at, from);
 }
 
 /* --- what is in a type ---------------------------------------------------- */
@@ -589,7 +608,12 @@ bool types_conflicts(void)
 {
     for (size_t i = 0; i < conflict_count; i++) {
         const conflict *c = &conflicts[i];
-        if (any_active(c->a) || any_active(c->b))
+        if (!any_active(c->a) && !any_active(c->b))
+            continue;
+        if (c->cause != c->at)
+            refuse(c->cause, "give the parameter its type",
+                   "a pointer to recorded numbers loses its type (aliasing)");
+        if (c->at != NULL)
             refuse(c->at, "use one type for these numbers, or copy them one by one",
                    "memory of recorded numbers is used as another type "
                    "(aliasing)");
@@ -676,14 +700,23 @@ static bool all_numbers(const ty *t)
     return true;
 }
 
+static void refuse_union(record *r)
+{
+    static const char way[] = "make the union a structure";
+    static const char why[]
+        = "a union of recorded numbers and other data (aliasing)";
+    refuse(r->decl, way, "%s", why);
+    if (r->use != NULL)
+        refuse(r->use, way, "%s", why);
+}
+
 static void unions_check(void)
 {
     for (size_t i = 0; i < record_count; i++) {
         record *r = record_of(records[i]);
         ty t = { .kind = T_REC, .record = r };
         if (r->is_union && r->twin && r->fields > 1 && !all_numbers(&t))
-            refuse(r->use ? r->use : records[i], "make the union a structure",
-                   "a union of recorded numbers and other data (aliasing)");
+            refuse_union(r);
     }
 }
 
@@ -712,7 +745,8 @@ static void print_base(buffer *b, const ty *t)
         if (ty_changed(t))
             put(b, opt.suffix);
     } else if (t->kind == T_REC) {
-        put(b, t->record->is_union ? "union " : "struct ");
+        if (!t->record->tagless)
+            put(b, t->record->is_union ? "union " : "struct ");
         put_text(b, t->record->name);
         if (record_twin(t->record))
             put(b, opt.suffix);
