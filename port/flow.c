@@ -175,6 +175,8 @@ bool is_number(const node *n) { return n->ty != NULL && n->ty->kind == T_NUM; }
 
 typedef enum later_kind {
     ODD,                // the function must have nothing recorded
+    KEPT,               // static data: it must be written before it is read
+    SIZE,               // a sizeof: of what is known
     UNSEEN,             // of a call: nothing that varies may get there
     POINTER,            // type: a function must be known behind it
     BYTES,              // type: nothing recorded may be in it
@@ -741,6 +743,8 @@ static ty *look(node *n)
     case UnaryExprOrTypeTraitExpr:
         for (int i = 0; i < n->kids; i++)
             see(n->kid[i]);
+        if (is(n->name, "sizeof"))
+            put_off(SIZE, n, NULL, NULL, NULL);
         return ty_of(n->type, n);
     default:
         put_off(ODD, n, NULL, "an expression that is not understood",
@@ -781,6 +785,8 @@ static void see_declarations(node *n)
     ty *first = NULL;
     for (int i = 0; i < n->kids; i++) {
         node *d = n->kid[i];
+        if (d->kind == VarDecl && is(d->storage, "static"))
+            put_off(KEPT, d, ty_of(T("int"), d), NULL, NULL);
         if (d->kind == VarDecl)
             see_variable(d);
         if (d->kind != VarDecl || n->parent->kind != ForStmt)
@@ -1017,6 +1023,62 @@ static void sizes_named(node *n, ty *of)
         sizes_named(n->kid[i], of);
 }
 
+static void sizes_known(node *n)
+{
+    if (n->kind == UnaryExprOrTypeTraitExpr)
+        n->sized = 1;
+    for (int i = 0; i < n->kids; i++)
+        sizes_known(n->kid[i]);
+}
+
+static ty *size_type(node *n)
+{
+    if (n->arg_type.n == 0)
+        return n->kids ? n->kid[0]->ty : NULL;
+    if (n->arg == NULL)
+        n->arg = ty_of(n->arg_type, n);
+    return n->arg;
+}
+
+static node *quotient(node *n)
+{
+    node *p = n->parent;
+    while (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
+        p = p->parent;
+    return p->kind == BinaryOperator && is(p->opcode, "/") ? p : NULL;
+}
+
+// The number of elements: sizeof a / sizeof (double).
+static bool quotient_known(node *q)
+{
+    node *a = base_node(q->kid[0]), *b = base_node(q->kid[1]);
+    if (a->kind != UnaryExprOrTypeTraitExpr
+        || b->kind != UnaryExprOrTypeTraitExpr)
+        return false;
+    ty *t = size_type(a), *u = size_type(b);
+    if (t == NULL || u == NULL)
+        return false;
+    if (ty_changed(t) && b->arg_type.n)
+        sizes_named(b, t);
+    return ty_changed(t) == ty_changed(size_type(b));
+}
+
+// The size of what is recorded is another one: it must not be a mere number.
+static void size_check(later *l)
+{
+    node *q = quotient(l->at);
+    ty *t = size_type(l->at);
+    if (l->at->sized || l->in == NULL || !l->in->changed || t == NULL)
+        return;
+    while (t->kind == T_ARR)
+        t = t->to;
+    if (!ty_changed(t) && !(l->at->arg_type.n && t->kind == T_NUM))
+        return;
+    if (q == NULL || !quotient_known(q))
+        refuse(l->at, "use it in the call of malloc or memcpy itself, or count "
+               "elements", "the size of numbers, some of which are recorded");
+}
+
 static void memory_check(later *l)
 {
     const library lib = call_library(l->at);
@@ -1025,6 +1087,8 @@ static void memory_check(later *l)
 
     while (of->kind == T_VOID && of->bound != NULL)
         of = of->bound;
+    for (int i = 1; i < l->at->kids; i++)
+        sizes_known(l->at->kid[i]);
     if (!ty_changed(of))
         return;
     for (int i = 1; i < l->at->kids; i++) {
@@ -1070,12 +1134,46 @@ static void unseen_check(later *l)
     }
 }
 
+static node *first_name(node *n, const node *d)
+{
+    if (n->kind == DeclRefExpr && n->decl == d)
+        return n;
+    for (int i = 0; i < n->kids; i++) {
+        node *found = first_name(n->kid[i], d);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+// Numbers that are kept from call to call are of an earlier recording then.
+static void kept_check(later *l)
+{
+    node *n = l->in ? first_name(l->in->body, l->at) : NULL;
+    if (n == NULL || !ty_changed(l->at->ty) || l->at->ty->kind == T_PTR)
+        return;
+    const node *p = n->parent;
+    while (p->kind == ArraySubscriptExpr || p->kind == MemberExpr
+           || (p->kind == ImplicitCastExpr && !is(p->cast, "LValueToRValue")))
+        p = p->parent;
+    if (p->kind == ImplicitCastExpr)
+        refuse(n, "make it a parameter", "recorded numbers that are kept from "
+               "one call to the next");
+    else
+        note(l->at, "static data keeps numbers of the last recording");
+}
+
 static void laters_check(void)
 {
+    for (size_t i = 0; i < later_count; i++)
+        if (laters[i].kind == MEMORY)
+            memory_check(&laters[i]);
     for (size_t i = 0; i < later_count; i++) {
         later *l = &laters[i];
-        if (l->kind == MEMORY)
-            memory_check(l);
+        if (l->kind == KEPT)
+            kept_check(l);
+        else if (l->kind == SIZE)
+            size_check(l);
         else if (l->kind == UNSEEN)
             unseen_check(l);
         else if ((l->kind == BYTES || l->kind == SORTED)

@@ -132,6 +132,7 @@ typedef struct node {
     unsigned addressed : 1;     // a function whose address is taken here
     struct node *use;           // the first, of data
     ty *arg;                    // of sizeof: the type that is named
+    unsigned sized : 1;         // of sizeof: what it is the size of is known
     ty **uses;                  // of TypedefDecl: the types that name it
     size_t use_room, use_count;
 } node;
@@ -246,6 +247,7 @@ void ty_print(buffer *b, const ty *t, text name);
 void join(ty *a, ty *b, const node *at);        // of one and the same type
 void each_number(ty *t, void (*f)(ty *number, void *ctx), void *ctx);
 void typedef_note(node *decl);
+bool typedef_plain(const node *decl);   // something that names it is not
 bool typedef_twin(const node *decl);    // something that names it is recorded
 void record_entitle(node *decl, text name);
 node *typedef_named(text name, const node *at);

@@ -53,6 +53,10 @@ void write_type_words(buffer *b, text t, const ty *base)
             put_text(b, w);
             put(b, opt.suffix);
             done = true;
+        } else if (!done && ty_changed(base) && typedef_named(w, NULL) != NULL) {
+            put_text(b, w);
+            put(b, opt.suffix);
+            done = true;
         } else if (names_record(w, base) && ty_changed(base)) {
             put_text(b, w);
             put(b, opt.suffix);
@@ -87,8 +91,8 @@ static void write_value(buffer *b, node *n, ty *t, bool apart, bool fixed,
 {
     if (!active(t)) {
         write_as(b, n, F_PLAIN, apart);
-    } else if (zero(n)) {
-        put(b, alone ? "0" : "{ 0 }");
+    } else if (zero(n) && alone) {
+        put(b, "0");
     } else if (fixed) {
         put(b, "{ .v = ");
         write_as(b, n, F_PLAIN, apart);
@@ -140,6 +144,12 @@ static void write_part(buffer *b, part p, bool apart, bool fixed, bool alone)
         write_value(b, p.n, p.t, apart, fixed, alone);
 }
 
+// The whole initialiser of a variable.
+static bool outermost(const node *list)
+{
+    return list->parent->kind == VarDecl;
+}
+
 static void write_list(buffer *b, node *n, part *list, int count, bool apart,
                        bool fixed)
 {
@@ -151,7 +161,7 @@ static void write_list(buffer *b, node *n, part *list, int count, bool apart,
         if (s.begin < at || s.end > all.end)
             continue;
         put_text(b, slice((span){ all.file, at, s.begin }));
-        write_part(b, list[i], apart, fixed, count == 1);
+        write_part(b, list[i], apart, fixed, count == 1 && outermost(n));
         at = s.end;
     }
     put_text(b, slice((span){ all.file, at, all.end }));
@@ -177,7 +187,7 @@ void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed)
         put(b, "{ ");
         for (int i = 0; i < count; i++) {
             put(b, i ? ", " : "");
-            write_part(b, list[i], true, fixed, count == 1);
+            write_part(b, list[i], true, fixed, count == 1 && outermost(n));
         }
         put(b, " }");
     }
@@ -481,7 +491,7 @@ static void write_record_here(buffer *b, node *d)
             break;
         }
     if (d->kind == TypedefDecl) {
-        if (!record_twin(ty_base(d->ty)->record)) {
+        if (typedef_plain(d)) {
             put_text(b, slice(span_of(d)));
             put(b, ";");
             indent_as(b, span_of(d).file, span_of(d).begin);

@@ -168,6 +168,14 @@ bool typedef_twin(const node *decl)
     return false;
 }
 
+bool typedef_plain(const node *decl)
+{
+    for (size_t i = 0; i < decl->use_count; i++)
+        if (!ty_changed(decl->uses[i]))
+            return true;
+    return false;
+}
+
 // A structure without a tag has the name of its typedef.
 void record_entitle(node *decl, text name)
 {
