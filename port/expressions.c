@@ -685,6 +685,9 @@ void twin_name(buffer *b, const node *d)
     put_text(b, d->name);
     if (d->renamed)
         put(b, opt.suffix);
+    if (d->kind == FunctionDecl && d->function != NULL
+        && function_written(d->function)->number)
+        putf(b, "%d", function_written(d->function)->number);
 }
 
 static form write_name(buffer *b, node *n, bool apart)

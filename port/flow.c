@@ -421,8 +421,136 @@ static bool stub_given(text name)
 static void stub_flows(ty *f)
 {
     for (int i = 0; i < f->pars; i++)
-        if (f->to->kind == T_NUM)
-            flows(f->par[i], f->to);
+        if (f->to->kind == T_NUM && f->par[i]->kind == T_NUM)
+            num_join(f->par[i]->num, f->to->num);
+}
+
+/* --- instances -------------------------------------------------------------
+ * A function that gets addresses of numbers is looked at anew for each call, so
+ * that data in one call do not become recorded because of another call. What
+ * turns out to be the same is merged in the end.                             */
+
+enum { MOST_INSTANCES = 400, MOST_COPIED = 400000 };
+
+static int instance_count;
+static long copied_nodes;
+
+static bool leads_to_number(const ty *t)
+{
+    if (t->kind != T_PTR && t->kind != T_ARR)
+        return false;
+    while (t->kind == T_PTR || t->kind == T_ARR)
+        t = t->to;
+    return t->kind == T_NUM;
+}
+
+static bool has_static(const node *n)
+{
+    if (n->kind == VarDecl && is(n->storage, "static")
+        && find(n->type, "const") == n->type.n)
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (has_static(n->kid[i]))
+            return true;
+    return false;
+}
+
+static long size_of(const node *n)
+{
+    long size = 1;
+    for (int i = 0; i < n->kids; i++)
+        size += size_of(n->kid[i]);
+    return size;
+}
+
+static bool instantiable(const function *f)
+{
+    bool any = false;
+    for (int i = 0; i < f->type->pars; i++)
+        any |= leads_to_number(f->type->par[i]);
+    return any && !f->entry && !f->addressed && !has_static(f->body)
+        && instance_count < MOST_INSTANCES;
+}
+
+static function *origin_of(function *f) { return f->origin ? f->origin : f; }
+
+static function *instance_of(function *f)
+{
+    for (function *g = current; g != NULL; g = g->caller)
+        if (origin_of(g) == f)
+            return g;               // recursion
+    if (!f->called) {
+        f->called = true;
+        f->caller = current;
+        return f;
+    }
+    if (!instantiable(f) || (copied_nodes += size_of(f->decl)) > MOST_COPIED)
+        return f;
+    function *g = take(sizeof *g);
+    instance_count++;
+    g->name = f->name;
+    g->decl = tree_copy(f->decl);
+    g->decl->visited = 0;
+    g->decl->function = g;
+    g->body = body_of(g->decl);
+    g->origin = f;
+    g->caller = current;
+    g->number = ++f->instances + 1;
+    *function_end = g;
+    function_end = &g->next;
+    reach(g);
+    return g;
+}
+
+// The call is one of this instance.
+static void call_instance(node *callee, function *f)
+{
+    for (node *n = callee; ; n = n->kid[0]) {
+        n->ty = f->type;
+        if (n->kind == DeclRefExpr) {
+            n->decl = f->decl;
+            return;
+        }
+    }
+}
+
+static bool same_activity(const node *a, const node *b)
+{
+    if (active(a->ty) != active(b->ty) || ty_changed(a->ty) != ty_changed(b->ty)
+        || a->kids != b->kids)
+        return false;
+    if (a->kind == DeclRefExpr && a->decl != b->decl && a->decl && b->decl
+        && a->decl->function && b->decl->function
+        && function_written(a->decl->function)
+           != function_written(b->decl->function))
+        return false;
+    for (int i = 0; i < a->kids; i++)
+        if (!same_activity(a->kid[i], b->kid[i]))
+            return false;
+    return true;
+}
+
+function *function_written(function *f)
+{
+    while (f->merged != NULL)
+        f = f->merged;
+    return f;
+}
+
+// Until nothing changes: instances that call merged ones may be the same then.
+static void merge_instances(void)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (function *g = functions; g != NULL; g = g->next)
+            for (function *f = functions; g->origin && !g->merged && f != g;
+                 f = f->next)
+                if (origin_of(f) == g->origin && !f->merged
+                    && same_activity(f->decl, g->decl)) {
+                    g->merged = f;
+                    again = true;
+                }
+    }
 }
 
 static ty *see_call(node *call)
@@ -443,6 +571,11 @@ static ty *see_call(node *call)
         return see_unseen(call, f, arg, n);
     if (l.kind != L_NONE)
         return see_library(call, l, arg, n);
+    if (target != NULL && target->body != NULL) {
+        function *g = instance_of(target);
+        call_instance(call->kid[0], g);
+        f = g->type;
+    }
     if (f->kind == T_PTR)
         f = f->to;
     if (f->kind != T_FUN)
@@ -864,9 +997,11 @@ static bool see_functions(void)
 {
     bool any = false;
     for (function *f = functions; f != NULL; f = f->next) {
-        if (!f->reached || f->decl->visited)
+        if (!f->reached || f->decl->visited || f->body == NULL)
             continue;
         f->decl->visited = any = true;
+        if (f->entry)
+            f->called = true;
         current = f;
         see_stmt(f->body);
         current = NULL;
@@ -927,6 +1062,7 @@ static void to_hub(ty *t, void *hub) { num_edge(t->num, ((ty *)hub)->num); }
 static void open_function(ty *f)
 {
     ty *hub = ty_number();
+    ty_root(f)->open = true;
     for (int i = 0; i < f->pars; i++) {
         each_number(f->par[i], to_hub, hub);
         if (f->par[i]->kind == T_PTR)
@@ -1163,6 +1299,18 @@ static void kept_check(later *l)
         note(l->at, "static data keeps numbers of the last recording");
 }
 
+// A parameter of a function whose calls are all seen, and which gets no
+// function: it is NULL.
+static bool only_null(const later *l)
+{
+    const node *n = base_node(l->at->kid[0]);
+    if (n->kind == UnaryOperator && is(n->opcode, "*"))
+        n = base_node(n->kid[0]);
+    return n->kind == DeclRefExpr && n->decl != NULL
+        && n->decl->kind == ParmVarDecl && !ty_root(l->type)->open
+        && l->in != NULL && !l->in->entry && !origin_of(l->in)->addressed;
+}
+
 static void laters_check(void)
 {
     for (size_t i = 0; i < later_count; i++)
@@ -1180,6 +1328,7 @@ static void laters_check(void)
                  && holds(l->type, or_active))
             refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == POINTER && !ty_root(l->type)->known
+                 && !only_null(l)
                  && (ty_changed(l->type) || l->in->changed))
             refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == ODD && l->in != NULL && l->in->changed)
@@ -1251,6 +1400,7 @@ bool flow_run(void)
             f->changed = ty_changed(f->type) || has_active(f->body);
             odd_numbers(f->decl);
         }
+    merge_instances();
     types_conflicts();
     laters_check();
     globals_check();

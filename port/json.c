@@ -302,6 +302,52 @@ static void read_kids(node *n)
     n->kids = (int)count;
 }
 
+static uint64_t fresh_id = 1;           // no address
+
+static node *copied(const node *n, node *parent)
+{
+    node *c = take(sizeof *c);
+    *c = *n;
+    c->parent = parent;
+    c->ty = NULL;
+    c->function = NULL;
+    ((node *)n)->copy = c;
+    if (n->kind == VarDecl || n->kind == ParmVarDecl || n->kind == FunctionDecl) {
+        c->id = fresh_id += 2;
+        remember(c);
+    }
+    c->kid = take((size_t)(n->kids + 1) * sizeof *c->kid);
+    for (int i = 0; i < n->kids; i++)
+        c->kid[i] = copied(n->kid[i], c);
+    return c;
+}
+
+static bool inside(const node *n, const node *root)
+{
+    while (n != NULL && n != root)
+        n = n->parent;
+    return n != NULL;
+}
+
+static void refer(node *c, const node *root)
+{
+    node *d = c->ref ? node_by_id(c->ref) : NULL;
+    if (d != NULL && d->copy != NULL && inside(d->copy, root)
+        && (d->kind == VarDecl || d->kind == ParmVarDecl)) {
+        c->ref = d->copy->id;
+        c->decl = NULL;
+    }
+    for (int i = 0; i < c->kids; i++)
+        refer(c->kid[i], root);
+}
+
+node *tree_copy(node *n)
+{
+    node *c = copied(n, n->parent);
+    refer(c, c);
+    return c;
+}
+
 static void read_reference(node *n)
 {
     text name;

@@ -292,8 +292,7 @@ void write_signature(buffer *b, function *f)
 
     write_function_words(b, slice((span){ all.file, all.begin, words }), f);
     put_text(b, slice((span){ all.file, words, name }));
-    put_text(b, f->name);
-    put(b, opt.suffix);
+    twin_name(b, f->decl);
     for (int i = 0; i < f->decl->kids; i++) {
         node *p = f->decl->kid[i];
         const span s = span_of(p);
@@ -317,8 +316,7 @@ static void signature_apart(buffer *b, const function *f)
 {
     buffer o = { 0 };
     put(b, f->entry || f->decl->is_inline ? "static inline " : "static ");
-    put_text(&o, f->name);
-    put(&o, opt.suffix);
+    twin_name(&o, f->decl);
     put(&o, "(");
     for (int i = 0, n = 0; i < f->decl->kids; i++)
         if (f->decl->kid[i]->kind == ParmVarDecl) {
@@ -337,7 +335,8 @@ static void trim(buffer *b)
 
 static bool uses(const node *n, const function *f)
 {
-    if (n->kind == DeclRefExpr && n->decl != NULL && n->decl->function == f)
+    if (n->kind == DeclRefExpr && n->decl != NULL && n->decl->function != NULL
+        && function_written(n->decl->function) == f)
         return true;
     for (int i = 0; i < n->kids; i++)
         if (uses(n->kid[i], f))
@@ -347,7 +346,7 @@ static bool uses(const node *n, const function *f)
 
 static bool written_here(const function *f)
 {
-    return f->reached && f->decl->renamed;
+    return f->reached && f->decl->renamed && !f->merged;
 }
 
 /* --- lines of 80 columns -------------------------------------------------- */
@@ -447,7 +446,8 @@ static void rename_all(void)
         node *d = tree->kid[i];
         if (d->kind == FunctionDecl && d->function != NULL)
             d->renamed = d->function->decl->renamed
-                || (d->function->body == NULL && d->function->stub);
+                || (d->function->body == NULL && d->function->stub
+                    && d->function->type && ty_changed(d->function->type));
         if (d->kind == VarDecl && d->visited)
             d->renamed = ty_changed(d->ty)
                 || (d->begin.expanded.file == main_file
@@ -628,13 +628,29 @@ static void add_piece(piece p)
     pieces[piece_count++] = p;
 }
 
+static bool comes_before(const node *a, const node *b, bool tie)
+{
+    for (int i = 0; i < tree->kids; i++) {
+        if (tree->kid[i] == a)
+            return a != b || tie;
+        if (tree->kid[i] == b)
+            return false;
+    }
+    return false;
+}
+
 static void add_prototypes(buffer *b)
 {
     for (function *f = functions; f != NULL; f = f->next) {
         bool early = false;
         if (!written_here(f))
             continue;
-        for (int i = 0; i < tree->kids && tree->kid[i] != f->decl; i++) {
+        const node *own = f->origin ? f->origin->decl : f->decl;
+        for (function *g = functions; g != NULL; g = g->next)
+            early |= g->origin && written_here(g) && g->number != f->number
+                && comes_before(g->origin->decl, own, g->number < f->number)
+                && uses(g->body, f);
+        for (int i = 0; i < tree->kids && tree->kid[i] != own; i++) {
             const node *d = tree->kid[i];
             const function *g = d->kind == FunctionDecl ? d->function : NULL;
             early |= (g != NULL && g->decl == d && written_here(g)
@@ -758,6 +774,9 @@ static void write_pieces(void)
         if (d->kind == FunctionDecl && d->function != NULL
             && d->function->decl == d && written_here(d->function)) {
             add_piece(function_piece(d->function, 2 * i + 1));
+            for (function *g = functions; g != NULL; g = g->next)
+                if (g->origin == d->function && written_here(g))
+                    add_piece(function_piece(g, 2 * i + 1));
         } else if (d->kind == VarDecl && d->visited) {
             piece p = { .order = 2 * i + 1 };
             write_variable(&p.text, d);

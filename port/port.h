@@ -132,12 +132,14 @@ typedef struct node {
     unsigned addressed : 1;     // a function whose address is taken here
     struct node *use;           // the first, of data
     ty *arg;                    // of sizeof: the type that is named
+    struct node *copy;          // the latest
     unsigned sized : 1;         // of sizeof: what it is the size of is known
     ty **uses;                  // of TypedefDecl: the types that name it
     size_t use_room, use_count;
 } node;
 
 node *tree_read(text json);             // NULL: not a tree
+node *tree_copy(node *n);               // its declarations are new ones
 node *node_by_id(uint64_t id);
 extern node *tree;
 
@@ -212,6 +214,7 @@ struct ty {
     const node *bound_at;
     ty *same;                   // T_FUN: joined with
     bool known;                 // T_FUN: some function is behind it
+    bool open;                  // T_FUN: one that the user passes may be
 };
 
 typedef struct record {
@@ -300,14 +303,19 @@ typedef struct function {
     bool entry;
     bool stub;
     bool wrapper;               // an operation whose address is taken
-    int order;
-    size_t first_use;
+    struct function *origin;    // of an instance: the function it is one of
+    struct function *caller;    // where it is called first
+    struct function *merged;    // an instance that is the same
+    int number;                 // of an instance: 2, 3 ...
+    int instances;
+    bool called;
     struct function *next;
 } function;
 
 extern function *functions;
 function *function_of(node *decl);
 function *function_named(text name);
+function *function_written(function *f);        // of merged ones the first
 
 typedef struct option {
     text name, count;

@@ -516,6 +516,7 @@ static void join_functions(ty *a, ty *b, const node *at)
     if (x != y) {
         y->same = x;
         x->known |= y->known;
+        x->open |= y->open;
     }
     join(a->to, b->to, at);
     for (int i = 0; i < a->pars && i < b->pars; i++)
