@@ -580,6 +580,8 @@ static ty *see_call(node *call)
         f = f->to;
     if (f->kind != T_FUN)
         return see_unseen(call, f, arg, n);
+    for (int i = 0; target == NULL && i < f->pars; i++)
+        flows(f->par[i], f->to);
     if (target == NULL)
         put_off(POINTER, call, f, "a function by a pointer of which nothing is "
                 "known", "name the function that is called");

@@ -24,6 +24,7 @@ static const char usage[] =
 "  --stubs FILE             stubs for functions that are not seen\n"
 "  --check [--points K] [--seed S]\n"
 "                           runs twin and original\n"
+"  --set NAME=VALUE         of a whole number that the check passes\n"
 "  --clang PROGRAM          the compiler whose front end reads the file\n"
 "  -p compile_commands.json the flags of FILE.c\n"
 "\n"
@@ -50,7 +51,7 @@ static option option_of(const char *s)
 
 static const char *const valued[] = {
     "--function", "--with", "--of", "--number", "--suffix", "--stubs",
-    "--points", "--seed", "--clang", "-p", "-o",
+    "--points", "--seed", "--set", "--clang", "-p", "-o",
 };
 
 static bool has_value(const char *s)
@@ -87,6 +88,13 @@ static bool take_value(const char *name, const char *v)
         return (opt.points = atoi(v)) > 0;
     if (strcmp(name, "--seed") == 0)
         return opt.seed = (unsigned)atoi(v), true;
+    if (strcmp(name, "--set") == 0) {
+        const char *e = strchr(v, '=');
+        if (e == NULL || opt.sets == 64)
+            return false;
+        opt.set[opt.sets++] = (setting){ { v, (size_t)(e - v) }, text_of(e + 1) };
+        return true;
+    }
     if (strcmp(name, "--clang") == 0)
         return opt.clang = v, true;
     if (strcmp(name, "-p") == 0)
@@ -125,6 +133,11 @@ static int read_arguments(int argc, char **argv)
         return wrong("a file, --function and --with are needed", NULL);
     if (opt.out == NULL && !opt.check)
         return wrong("-o is missing", NULL);
+    if (opt.check && strcmp(opt.number, "ad_rev") != 0)
+        return wrong("--check goes with --number ad_rev", NULL);
+    opt.self = argv[0];
+    if (opt.out == NULL)
+        opt.out = "twin.h";
     return 0;
 }
 
@@ -218,9 +231,9 @@ int main(int argc, char **argv)
             stubs_write();
         return 1;
     }
-    if (opt.out != NULL && !write_file(opt.out, text_in(&out))) {
+    if (strcmp(opt.out, "twin.h") != 0 && !write_file(opt.out, text_in(&out))) {
         fprintf(stderr, "adrev-port: cannot write %s\n", opt.out);
         return 2;
     }
-    return opt.check ? check_run(argv[0]) : 0;
+    return opt.check ? check_run(text_in(&out)) : 0;
 }

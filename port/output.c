@@ -491,6 +491,26 @@ static void comment_above(buffer *b, node *n)
         put_text(b, slice((span){ s.file, from, s.begin }));
 }
 
+// A function on one line that has become too long.
+static void unfold(buffer *b, size_t body)
+{
+    buffer o = { 0 };
+    text t = { b->at + body + 1, b->n - body - 2 };
+    put_text(&o, (text){ b->at, body });
+    trim(&o);
+    put(&o, "\n{");
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
+        const size_t from = i;
+        while (i < t.n && t.at[i] != ';')
+            i = strchr("({[", t.at[i]) ? closing(t, i) : skip_token(t, i);
+        i += i < t.n;
+        put(&o, "\n    ");
+        put_text(&o, (text){ t.at + from, i - from });
+    }
+    put(&o, "\n}");
+    *b = o;
+}
+
 static piece function_piece(function *f, int order)
 {
     piece p = { .order = order, .function = true };
@@ -502,7 +522,10 @@ static piece function_piece(function *f, int order)
     }
     comment_above(&p.above, f->decl);
     write_signature(&p.text, f);
+    const size_t body = p.text.n;
     write_body(&p.text, f);
+    if (p.text.n > 80 && find(text_in(&p.text), "\n") == p.text.n)
+        unfold(&p.text, body);
     return p;
 }
 

@@ -321,7 +321,14 @@ typedef struct option {
     text name, count;
 } option;
 
+typedef struct setting {
+    text name, value;
+} setting;
+
 typedef struct options {
+    setting set[64];
+    int sets;
+    const char *self;
     const char *file, *out, *suffix, *number, *stubs, *commands, *clang;
     option with[64], of[64];
     text entry[64];
@@ -364,6 +371,6 @@ void write_typedef(buffer *b, node *d, bool first);
 void write_signature(buffer *b, function *f);
 bool write_output(buffer *b);
 bool stubs_write(void);
-int check_run(const char *program);
+int check_run(text twin);
 
 #endif
