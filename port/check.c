@@ -164,8 +164,17 @@ static bool put_parameter(buffer *b, const node *p)
         put(b, ";\n");
         return true;
     }
-    if (t->kind == T_PTR && t->to->kind == T_VOID)
+    const ty *behind = t->kind == T_PTR ? t->to : t;
+    while (behind->kind == T_VOID && behind->bound != NULL)
+        behind = behind->bound;
+    if (t->kind == T_PTR && behind->kind == T_VOID)
         return putf(b, "    void *%s = NULL;\n", s), true;
+    if (t->kind == T_PTR && behind != t->to) {
+        ty *known = take(sizeof *known);
+        *known = *t;
+        known->to = (ty *)behind;
+        t = known;
+    }
     if (t->kind == T_PTR && t->to->kind == T_OTHER) {
         put(b, "    ");
         put_plain_type(b, t->to, p->name);
@@ -289,6 +298,11 @@ static const char driver[] =
 "            else if (++wrong)\n"
 "                printf(\"point %d: y[%zu] = %.17g in place of %.17g\\n\", p, i, v, y[i]);\n"
 "        }\n"
+"        bool finite = true;\n"
+"        for (size_t i = 0; i < m; i++)\n            finite = finite && y[i] - y[i] == 0;\n"
+"        if (!finite) {\n"
+"            printf(\"point %d: not finite: derivatives are not judged\\n\", p);\n"
+"            ad_tape_free(t);\n            continue;\n        }\n"
 "        ad_check_report r = { 0 };\n"
 "        ad_status s = ad_check_jac(f, NULL, n, x, m, &r);\n"
 "        ad_tape_free(t);\n"

@@ -333,17 +333,6 @@ static void trim(buffer *b)
         b->n--;
 }
 
-static bool uses(const node *n, const function *f)
-{
-    if (n->kind == DeclRefExpr && n->decl != NULL && n->decl->function != NULL
-        && function_written(n->decl->function) == f)
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (uses(n->kid[i], f))
-            return true;
-    return false;
-}
-
 static bool written_here(const function *f)
 {
     return f->reached && f->decl->renamed && !f->merged;
@@ -651,36 +640,44 @@ static void add_piece(piece p)
     pieces[piece_count++] = p;
 }
 
-static bool comes_before(const node *a, const node *b, bool tie)
+// Functions in the order in which they are written.
+static void number_functions(void)
 {
+    int at = 0;
     for (int i = 0; i < tree->kids; i++) {
-        if (tree->kid[i] == a)
-            return a != b || tie;
-        if (tree->kid[i] == b)
-            return false;
+        const node *d = tree->kid[i];
+        function *f = d->kind == FunctionDecl ? d->function : NULL;
+        if (f == NULL || f->decl != d)
+            continue;
+        f->position = ++at;
+        for (function *g = f->instances ? functions : NULL; g != NULL; g = g->next)
+            if (g->origin == f)
+                g->position = ++at;
     }
-    return false;
+}
+
+// Names of functions that are written later.
+static void find_early(const node *n, int at)
+{
+    if (n->kind == DeclRefExpr && n->decl != NULL && n->decl->function != NULL) {
+        function *f = function_written(n->decl->function);
+        f->early |= f->position > at;
+    }
+    for (int i = 0; i < n->kids; i++)
+        find_early(n->kid[i], at);
 }
 
 static void add_prototypes(buffer *b)
 {
-    for (function *f = functions; f != NULL; f = f->next) {
-        bool early = false;
-        if (!written_here(f))
-            continue;
-        const node *own = f->origin ? f->origin->decl : f->decl;
-        for (function *g = functions; g != NULL; g = g->next)
-            early |= g->origin && written_here(g) && g->number != f->number
-                && comes_before(g->origin->decl, own, g->number < f->number)
-                && uses(g->body, f);
-        for (int i = 0; i < tree->kids && tree->kid[i] != own; i++) {
-            const node *d = tree->kid[i];
-            const function *g = d->kind == FunctionDecl ? d->function : NULL;
-            early |= (g != NULL && g->decl == d && written_here(g)
-                      && uses(g->body, f))
-                || (d->kind == VarDecl && d->visited && uses(d, f));
-        }
-        if (early) {
+    number_functions();
+    for (function *f = functions; f != NULL; f = f->next)
+        if (written_here(f))
+            find_early(f->body, f->position);
+    for (int i = 0; i < tree->kids; i++)
+        if (tree->kid[i]->kind == VarDecl && tree->kid[i]->visited)
+            find_early(tree->kid[i], 0);
+    for (function *f = functions; f != NULL; f = f->next)
+        if (written_here(f) && f->early) {
             if (in_macro(f->decl))
                 signature_apart(b, f);
             else
@@ -688,7 +685,6 @@ static void add_prototypes(buffer *b)
             trim(b);
             put(b, ";\n");
         }
-    }
 }
 
 typedef struct helper {

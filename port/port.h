@@ -309,6 +309,8 @@ typedef struct function {
     int number;                 // of an instance: 2, 3 ...
     int instances;
     bool called;
+    int position;               // among those that are written
+    bool early;                 // named before it is written
     struct function *next;
 } function;
 
