@@ -13,7 +13,7 @@ EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
 SUITE    = sh tests/run.sh $(JOBS)
 
 help:               ## this list
-	@sed -n 's/^\([a-z]*\):.*## */\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## */\1	/p' Makefile | expand -t 12
 
 test:               ## everything a change must pass
 	@sh tests/setup.sh
@@ -41,6 +41,12 @@ $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman
+
+adrev-port: $B/adrev-port       ## the converter from plain C, docs/porting-tool.md
+
+$B/adrev-port: $(wildcard port/*.c port/*.h)
+	@mkdir -p $B
+	$(CC) $(STRICT) -O2 port/*.c -o $@
 
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
@@ -109,5 +115,5 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples matrix asan tsan stress texts hostile fuzz mutate \
+.PHONY: help test check run examples adrev-port matrix asan tsan stress texts hostile fuzz mutate \
         chain coverage bench statements rooms headers docs lint clean

@@ -593,6 +593,28 @@ static void put_guard(buffer *b)
                                   : '_');
 }
 
+static const char real_kinds[] =
+"\n// `real` is double with ADREV_PORT_PLAIN, ad_fwd with ADREV_PORT_FORWARD, and\n"
+"// ad_rev otherwise.\n"
+"#ifndef real_rec\n"
+"#if defined ADREV_PORT_PLAIN\n"
+"typedef double real;\n"
+"#define real_rec(e) ad_value(e)\n"
+"#define real_acc(s, e) ((void)(*(s) += ad_value(e)))\n"
+"#define real_constant(c) c\n"
+"#elif defined ADREV_PORT_FORWARD\n"
+"typedef ad_fwd real;\n"
+"#define real_rec(e) ad_dual(e)\n"
+"#define real_acc(s, e) ad_acc(s, e)\n"
+"#define real_constant(c) { .v = c }\n"
+"#else\n"
+"typedef ad_rev real;\n"
+"#define real_rec(e) ad_rec(e)\n"
+"#define real_acc(s, e) ad_acc(s, e)\n"
+"#define real_constant(c) { .v = c }\n"
+"#endif\n"
+"#endif\n";
+
 static void put_head(buffer *b)
 {
     putf(b, "/* Made by adrev-port from %s: changes belong there.\n *\n",
@@ -611,6 +633,8 @@ static void put_head(buffer *b)
     put_guard(b);
     put(b, "\n\n");
     put_includes(b);
+    if (strcmp(opt.number, "real") == 0)
+        put(b, real_kinds);
 }
 
 static int by_order(const void *a, const void *b)
