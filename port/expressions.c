@@ -203,7 +203,8 @@ static void write_operand(buffer *b, node *n, bool apart)
     free(o.at);
 }
 
-// Newline and indentation of the text between two operands.
+// What stands between two operands: a comma, and comments. Lines are broken
+// again in the end.
 static void put_break(buffer *b, const node *left, const node *right, bool apart)
 {
     const span l = span_of(left), r = span_of(right);
@@ -213,7 +214,6 @@ static void put_break(buffer *b, const node *left, const node *right, bool apart
         return;
     }
     const text gap = slice((span){ l.file, l.end, r.begin });
-    const size_t line = find(gap, "\n");
     put(b, ",");
     size_t open = gap.n;
     for (size_t i = 0; i + 1 < gap.n && open == gap.n; i++)
@@ -226,13 +226,7 @@ static void put_break(buffer *b, const node *left, const node *right, bool apart
             put(b, " ");
         return;
     }
-    if (line == gap.n) {
-        put(b, " ");
-        return;
-    }
-    put(b, "\n");
-    for (size_t i = line + 1; i < gap.n && (gap.at[i] == ' ' || gap.at[i] == '\t'); i++)
-        put_char(b, gap.at[i]);
+    put(b, " ");
 }
 
 static bool has_effect(const node *n)
