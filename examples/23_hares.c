@@ -29,8 +29,8 @@
 #include "adrev.h"
 #include "chart.h"
 #include "fail.h"
-#include "predators.c"
-#include "predators_ad.h"
+#include "predators.c"           // the program as it is
+#include "predators_ad.h"        // what adrev-port makes of it
 
 #include <errno.h>
 #include <string.h>
@@ -44,7 +44,8 @@ enum { MOST_YEARS = 100, MISFITS = 2 * MOST_YEARS, FIRST_YEAR_MOST = 9999 };
 typedef struct series {
     int years;
     int first;
-    animals counted[MOST_YEARS];
+    double hares[MOST_YEARS];
+    double lynxes[MOST_YEARS];
 } series;
 
 // Appends the row of a line, if there is one. Returns what is wrong, or NULL.
@@ -68,7 +69,8 @@ static const char *parse_line(char *line, series *s)
         return "not the year after the one before";
     if (s->years == MOST_YEARS)
         return "too many years";
-    s->counted[s->years++] = a;
+    s->hares[s->years] = a.hares;
+    s->lynxes[s->years++] = a.lynxes;
     return NULL;
 }
 
@@ -105,7 +107,7 @@ typedef struct fit {
 static void recorded(const ad_rev *p, ad_rev *misfit, void *ctx)
 {
     const series *s = ctx;
-    misfits_ad(p, s->years, s->counted, misfit);
+    misfits_ad(p, s->years, s->hares, s->lynxes, misfit);
 }
 
 static void evaluate(series *s, fit *f)
@@ -180,7 +182,7 @@ static int adjust(series *s, fit *f)
 {
     const double first[PARAMETERS] = {
         log(0.5), log(0.02), log(0.5), log(0.02),
-        log(s->counted[0].hares), log(s->counted[0].lynxes)
+        log(s->hares[0]), log(s->lynxes[0])
     };
     double damping = 1e-2;
 
@@ -249,8 +251,8 @@ static void draw_counts(chart *c, const series *s, const fit *f)
     }
     for (int i = 0; i < s->years; i++) {
         year[i] = s->first + i;
-        count[0][i] = s->counted[i].hares;
-        count[1][i] = s->counted[i].lynxes;
+        count[0][i] = s->hares[i];
+        count[1][i] = s->lynxes[i];
     }
     for (int k = 0; k < 2; k++) {
         c->colour = k == 0 ? "#036" : "#c33";
@@ -282,7 +284,7 @@ static double most_counted(const series *s)
 {
     double most = 0;
     for (int i = 0; i < s->years; i++)
-        most = fmax(most, fmax(s->counted[i].hares, s->counted[i].lynxes));
+        most = fmax(most, fmax(s->hares[i], s->lynxes[i]));
     return most;
 }
 

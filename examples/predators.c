@@ -8,17 +8,9 @@
  * SPDX-License-Identifier: MIT-0
  */
 
+#include "predators.h"
+
 #include <math.h>
-
-// The parameters are the logarithms of four rates and of both numbers at first.
-enum { BIRTH, HUNT, DEATH, FEED, RATES, HARES = RATES, LYNXES, PARAMETERS };
-
-enum { STEPS_A_YEAR = 24 };
-
-typedef struct animals {
-    double hares;           // in thousands
-    double lynxes;
-} animals;
 
 // What becomes of them in a year, at the pace of this moment.
 static animals change(const double rate[RATES], animals now)
@@ -48,9 +40,7 @@ static animals step(const double rate[RATES], animals now, double h)
     return after(after(now, h / 3, c), h / 6, d);
 }
 
-// How many there are at n times, `steps` steps and that part of a year apart.
-void forecast(const double p[PARAMETERS], int n, int steps,
-              animals seen[])
+void forecast(const double p[PARAMETERS], int n, int steps, animals seen[])
 {
     double rate[RATES];
     for (int i = 0; i < RATES; i++)
@@ -64,14 +54,13 @@ void forecast(const double p[PARAMETERS], int n, int steps,
     }
 }
 
-// misfit[2 k], [2 k + 1]: logarithms of forecast by count, in the year k.
-void misfits(const double p[PARAMETERS], int years,
-             const animals counted[], double misfit[])
+void misfits(const double p[PARAMETERS], int years, const double hares[],
+             const double lynxes[], double misfit[])
 {
     animals seen[years];
     forecast(p, years, STEPS_A_YEAR, seen);
     for (int k = 0; k < years; k++) {
-        misfit[2 * k] = log(seen[k].hares / counted[k].hares);
-        misfit[2 * k + 1] = log(seen[k].lynxes / counted[k].lynxes);
+        misfit[2 * k] = log(seen[k].hares / hares[k]);
+        misfit[2 * k + 1] = log(seen[k].lynxes / lynxes[k]);
     }
 }
