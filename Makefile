@@ -30,6 +30,7 @@ run:                ## build the examples and run the main ones
 	$B/06_influenza examples/influenza.txt $B/influenza.svg
 	$B/10_gaussian_mixture examples/mixture.txt $B/mixture.svg
 	$B/17_convolution $B/convolution.svg
+	$B/23_hares examples/hares.txt $B/hares.svg
 	[ ! -x $B/11_monte_carlo ] || $B/11_monte_carlo
 
 examples: $(EXAMPLES:%=$B/%)
@@ -43,6 +44,12 @@ $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman
+
+# By the converter of now, where clang is; else the file that is there.
+$B/23_hares: $B/predators_ad.h
+$B/predators_ad.h: examples/predators.c examples/predators.h $B/adrev-port
+	if command -v clang > /dev/null; then $B/adrev-port $< --function misfits \
+	    --with p:PARAMETERS -o $@; else cp examples/predators_ad.h $@; fi
 
 adrev-port: $B/adrev-port       ## the converter from plain C, docs/porting-tool.md
 

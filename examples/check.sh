@@ -335,6 +335,8 @@ check "20 an entry twice" refuses_twice
 refused=23_hares
 data=$here/hares.txt
 check "23 picture" is_chart h.svg 43 'by feeding'
+[ ! -f "$build/predators_ad.h" ] || check "23 is what adrev-port writes" \
+    cmp -s "$build/predators_ad.h" "$here/predators_ad.h"
 check "23 no argument" refuses 2
 check "23 missing file" refuses 3 missing.txt
 check "23 picture in no folder" refuses 5 "$data" missing/h.svg

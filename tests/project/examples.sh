@@ -16,5 +16,10 @@ strict="$strict -Wdouble-promotion -Werror"
         sh "$build" "$3/plain/$name" $1 $strict $2 -DNO_LBFGS
     done
     $1 $strict $2 "$root/examples/mixture_data.c" -o "$3/mixture_data" -lm
+    if command -v clang > /dev/null 2>&1; then
+        make -s -C "$root" adrev-port
+        "$root/build/adrev-port" "$root/examples/predators.c" \
+            --function misfits --with p:PARAMETERS -o "$3/predators_ad.h"
+    fi
 }
 sh "$root/examples/check.sh" "$3"
