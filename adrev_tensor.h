@@ -367,11 +367,10 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 #ifdef ADREV_CODE_H
 
 // From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, and what
-// has no C text (the derivatives of lgamma and tgamma), loops go on to
-// evaluate. The code runs on the pool of its thread, as loops do; where one is
-// in use here, more of it can. It is kept in the cache of ad_fn_compile, whose
-// comment says how, by the same options.
+// The results have the same bits. Where an array of v or w is NULL, loops go on
+// to evaluate. The code runs on the pool of its thread, as loops do; where one
+// is in use here, more of it can. It is kept in the cache of ad_fn_compile,
+// whose comment says how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -410,7 +409,6 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
 //                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
-//                (the derivatives of lgamma and tgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);
@@ -5699,6 +5697,7 @@ typedef struct adx_entering {
     uint64_t n;
     uint64_t useful;            // values of levels, that lead to points
     int64_t *before;            // the values of the last point
+    int32_t **column;           // that are filled
 } adx_entering;
 
 // Counts the values that lead to points: those that differ from the values of
@@ -5728,7 +5727,7 @@ static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
     const adx_nest_level *level = k->list->nest->level + k->list->first;
     count = k->list->walked > k->list->levels ? 1 : count;
     for (uint32_t i = 0; i < k->list->levels; i++) {
-        int32_t *to = (int32_t *)k->list->column[i].value + k->n;
+        int32_t *to = k->column[i] + k->n;
         int64_t from = x[level[i].var];
         for (int64_t j = 0; j < count; j++)
             to[j] = (int32_t)(from + (level[i].var == var ? j : 0));
@@ -5776,11 +5775,15 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
 }
 
 // Room for the columns. False: no memory.
-static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l)
+static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
+                                   adx_entering *k)
 {
     adx_int_table *column = ADX_GET(&t->arena, l->levels, adx_int_table);
+    k->column = ADX_GET(&t->arena, l->levels, int32_t *);
+    if (k->column == NULL)
+        return false;
     for (uint32_t i = 0; column != NULL && i < l->levels; i++) {
-        column[i].value = ADX_GET(&t->arena, l->n, int32_t);
+        column[i].value = k->column[i] = ADX_GET(&t->arena, l->n, int32_t);
         column[i].n = (size_t)l->n;
         if (column[i].value == NULL)
             return false;
@@ -5823,7 +5826,7 @@ static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
         return true;
     l->n = k.n;
     p->entry_numbers += k.n * l->levels;
-    if (!adx_make_entry_columns(t, l))
+    if (!adx_make_entry_columns(t, l, &k))
         return false;
     k.n = 0;
     adx_walk_nest(&nest, x, adx_note_entries, &k);
@@ -11988,6 +11991,7 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
  *
  *   needs   tensor/api tensor/binding tensor/programs tensor/sharing
  *           tensor/parts tensor/run
+ *   offers  adx_run_coded
  * ========================================================================== */
 
 typedef struct adx_coded_step {
@@ -11997,7 +12001,7 @@ typedef struct adx_coded_step {
     const adx_step_cut *cut;
 } adx_coded_step;
 
-static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t which,
+static void adx_call_coded(const adx_coded_step *s, ad_real *sums, int64_t which,
                           int64_t lo, int64_t hi)
 {
     const adx_evaluating *e = s->e;
@@ -12005,38 +12009,38 @@ static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t which,
           (unsigned char *)e->picked, sums, (long)which, (long)lo, (long)hi);
 }
 
-static void adx_call_step_part(size_t i, void *user)
+static void adx_call_coded_part(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
     const adx_step_cut *c = s->cut;
     uint32_t part = (uint32_t)i;
-    adx_call_step(s, s->e->sums, part,
+    adx_call_coded(s, s->e->sums, part,
                   adx_part_from(c->from, c->to, part, c->parts),
                   adx_part_from(c->from, c->to, part + 1, c->parts));
 }
 
-static void adx_call_step_sum(size_t i, void *user)
+static void adx_call_coded_sum(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
-    adx_call_step(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
+    adx_call_coded(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
 }
 
 // Sums of the parts, and of these the sum: as adx_run_sums.
-static void adx_call_step_sums(adx_coded_step *s, ad_real *to)
+static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 {
     const adx_tensor_value *v = s->value;
     adx_clear_all(v, to);
     if (s->e->shares)
-        adx_do_parts(s->cut->parts, adx_call_step_sum, s);
+        adx_do_parts(s->cut->parts, adx_call_coded_sum, s);
     for (uint32_t i = 0; i < s->cut->parts; i++) {
         ad_real *sums = s->e->sums + (s->e->shares ? i * (size_t)v->span : 0);
         if (!s->e->shares)
-            adx_call_step(s, sums, i, 0, 0);
+            adx_call_coded(s, sums, i, 0, 0);
         adx_add_sums(v, 0, sums + v->first, to);
     }
 }
 
-static void adx_run_step(const adx_evaluating *e, ad_tensor_part part,
+static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
                          uint32_t value)
 {
     adx_coded_step s = { e, adx_tensor_value_at(e->t, value),
@@ -12045,20 +12049,20 @@ static void adx_run_step(const adx_evaluating *e, ad_tensor_part part,
     if (s.cut->clears)
         adx_clear_all(s.value, e->base[value]);
     if (s.cut->way == ADX_STEP_SUMS)
-        adx_call_step_sums(&s, e->base[value]);
+        adx_call_coded_sums(&s, e->base[value]);
     else if (s.cut->way != ADX_STEP_WHOLE && adx_shares_parts())
-        adx_do_parts(s.cut->parts, adx_call_step_part, &s);
+        adx_do_parts(s.cut->parts, adx_call_coded_part, &s);
     else
-        adx_call_step(&s, e->sums, -1, s.cut->from, s.cut->to);
+        adx_call_coded(&s, e->sums, -1, s.cut->from, s.cut->to);
 }
 
 /* === tensor/queries =========================================================
  * Binding, evaluations and counts: the interface.
  *
- *   needs   tape/memory tape/workspace loop/step tensor/api tensor/tree
- *           tensor/messages tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/sharing tensor/lower
- *           tensor/formulas tensor/derive tensor/parts tensor/run
+ *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
+ *           tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/lower tensor/formulas
+ *           tensor/derive tensor/parts tensor/run tensor/coded
  *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
  *           adx_evaluate_tensor adx_points_of_term adx_count_written
  *           adx_count_value adx_need_part adx_numbers_around
@@ -12524,7 +12528,7 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            adx_run_step(e, part, v);
+            adx_run_coded(e, part, v);
         else
             adx_run_value(e, v);
     }

@@ -266,11 +266,10 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 #ifdef ADREV_CODE_H
 
 // From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, and what
-// has no C text (the derivatives of lgamma and tgamma), loops go on to
-// evaluate. The code runs on the pool of its thread, as loops do; where one is
-// in use here, more of it can. It is kept in the cache of ad_fn_compile, whose
-// comment says how, by the same options.
+// The results have the same bits. Where an array of v or w is NULL, loops go on
+// to evaluate. The code runs on the pool of its thread, as loops do; where one
+// is in use here, more of it can. It is kept in the cache of ad_fn_compile,
+// whose comment says how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -309,7 +308,6 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
 //                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
-//                (the derivatives of lgamma and tgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);

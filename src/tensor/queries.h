@@ -3,10 +3,10 @@
 /* === tensor/queries =========================================================
  * Binding, evaluations and counts: the interface.
  *
- *   needs   tape/memory tape/workspace loop/step tensor/api tensor/tree
- *           tensor/messages tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/sharing tensor/lower
- *           tensor/formulas tensor/derive tensor/parts tensor/run
+ *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
+ *           tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/lower tensor/formulas
+ *           tensor/derive tensor/parts tensor/run tensor/coded
  *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
  *           adx_evaluate_tensor adx_points_of_term adx_count_written
  *           adx_count_value adx_need_part adx_numbers_around
@@ -472,7 +472,7 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            adx_run_step(e, part, v);
+            adx_run_coded(e, part, v);
         else
             adx_run_value(e, v);
     }

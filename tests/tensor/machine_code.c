@@ -359,7 +359,7 @@ static void test_random(uint64_t from, int n)
     }
 }
 
-// The derivative has no C text: loops.
+// The derivative is a helper function of the text.
 static void test_gamma(void)
 {
     static const char text[] =
