@@ -375,6 +375,13 @@ static const char *const texts[] = {
     " out y[i] = sum(j: S(i,j)) p[i,j]*x[j]; out u[j] = sum(i) exp(p[i,j]);",
     "rel R[n,n]; in h[n], x[n]; p[i<n,j<n] = [R(i,j), j < 3*i] h[i];"
     " q[i,j] = p[i,j]*p[i,j]; out f = sum(i,j) q[i,j]*x[i]*q[i,j];",
+    // read where they are not written; compared with the largest
+    "rel R[n,n], S[n,n]; in h[n], x[n]; p[i<n,j<n] = [R(i,j)] h[i]*x[j];"
+    " out f = sum(i,j: S(i,j)) exp(p[i,j]); out y[i] = sum(j) p[i,j];"
+    " out u[j<n] = sum(i<n: exists(k: R(i,k), S(k,j))) x[i];",
+    "rel R[n,n]; in h[n], x[n]; p[i<n,j<n] = [R(i,j)] sin(h[i]*x[j]);"
+    " out y[i] = maximum(j: R(i,j)) p[i,j]; out f = sum(i,j) p[i,j]*x[i]*x[j];"
+    " out u[j<n] = sum(i<n: exists(k<n: R(i,k), k == j)) x[i];",
     "rel R[n,n]; in h[n], x[n]; p[i<n,j<n] = [R(i,j)] h[i];"
     " out y[i] = maximum(j: exists(a<n: R(i,a), a == j)) h[j];"
     " out f = sum(i,j) p[i,j]^2;",
