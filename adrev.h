@@ -26,13 +26,15 @@
  * Operators build an expression; ad_rec records the whole expression as one
  * statement on the tape of the calling thread. Plain C numbers are constants,
  * and so is what is computed from constants alone: they have no derivative.
- * The same operators on ad_fwd are forward mode, which needs no tape.
+ * The same operators on ad_fwd are forward mode, which needs no tape. In C++ one
+ * writes ad_rev y = x * sin(x); (docs/cpp.md).
  *
  * Not included: complex numbers, GPU.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
  *   core/config         switches; what compilers spell differently
+ *   cpp/members         C++: constructors and conversions of numbers
  *   core/types          numbers, statuses, statistics; conventions
  *   core/operations     the operator table: values, partials, kinks
  *   core/api            the interface: every public function
@@ -41,6 +43,8 @@
  *   number/operators    operators on expressions
  *   number/called       operators as function calls, without fusing
  *   number/fronts       what users write: ad_mul, ad_rec
+ *   cpp/operators       C++: operators on numbers and expressions
+ *   cpp/library         C++: functions of <cmath>, numeric_limits
  *   tape/layout         entries, blocks, jobs and failures of a tape
  *   tape/memory         blocks that are added, or fixed memory
  *   tape/workspace      memory that is kept from one evaluation to the next
@@ -326,6 +330,195 @@ ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
 ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
+/* === cpp/members ============================================================
+ * What numbers and expressions have in C++ besides their fields: constructors
+ * and explicit conversions. All of them stay trivial and of the layout that
+ * they have in C, so a number crosses the border as it is, may lie in a union
+ * or in calloc's memory, and is not set where it is declared without a value.
+ *
+ * An expression holds numbers and ids, never references. So one that is kept
+ * (auto e = x * y) is as good later as it was at first.
+ *
+ *   offers  ADX_REV_MEMBERS ADX_FWD_MEMBERS ADX_EXPR_MEMBERS
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+#include <limits>
+
+namespace adrev {
+
+template <bool yes> struct adx_if { };
+template <> struct adx_if<true> { typedef int type; };
+
+// Plain numbers: the arithmetic types, and enumerations that become integers by
+// themselves.
+template <class Any> struct adx_arithmetic
+{
+    static constexpr bool yes = false;
+    static constexpr bool whole = false;
+};
+#define ADX_DEFINE(type, is_whole)                                          \
+    template <> struct adx_arithmetic<type>                                 \
+    {                                                                       \
+        static constexpr bool yes = true;                                   \
+        static constexpr bool whole = is_whole;                             \
+    };
+ADX_DEFINE(float, 0) ADX_DEFINE(double, 0) ADX_DEFINE(long double, 0)
+ADX_DEFINE(bool, 1) ADX_DEFINE(char, 1) ADX_DEFINE(signed char, 1)
+ADX_DEFINE(unsigned char, 1) ADX_DEFINE(short, 1)
+ADX_DEFINE(unsigned short, 1) ADX_DEFINE(int, 1) ADX_DEFINE(unsigned, 1)
+ADX_DEFINE(long, 1) ADX_DEFINE(unsigned long, 1) ADX_DEFINE(long long, 1)
+ADX_DEFINE(unsigned long long, 1)
+#undef ADX_DEFINE
+
+template <class Any> Any adx_any();
+struct adx_no { char no[2]; };
+char adx_counts(long double);
+adx_no adx_counts(...);
+
+template <class Any, bool is_enum> struct adx_plain_kind
+{
+    static constexpr bool yes = adx_arithmetic<Any>::yes;
+};
+template <class Any> struct adx_plain_kind<Any, true>
+{
+    static constexpr bool yes = sizeof(adx_counts(adx_any<Any>())) == 1;
+};
+template <class Any> struct adx_is_plain
+    : adx_plain_kind<Any, __is_enum(Any)> { };
+
+// How many operands something is (number/expression), an expression of forward
+// numbers being 16. `ours` is 0 for plain numbers, and what is none is -1.
+template <class Any> struct adx_kind
+{
+    static constexpr int width = adx_is_plain<Any>::yes ? 0 : -1;
+    static constexpr bool ours = false;
+    static constexpr bool expr = false;
+};
+#define ADX_DUAL_WIDTH 16
+#define ADX_DEFINE(name, n, is_expr)                                        \
+    struct name;                                                            \
+    template <> struct adx_kind<name>                                       \
+    {                                                                       \
+        static constexpr int width = n;                                     \
+        static constexpr bool ours = true;                                  \
+        static constexpr bool expr = is_expr;                               \
+    };
+ADX_DEFINE(ad_rev, 1, 0) ADX_DEFINE(ad_fwd, ADX_DUAL_WIDTH, 0)
+#if ADX_FUSES
+ADX_DEFINE(ad_expr_0, 0, 1) ADX_DEFINE(ad_expr_1, 1, 1)
+ADX_DEFINE(ad_expr_2, 2, 1) ADX_DEFINE(ad_expr_3, 3, 1)
+ADX_DEFINE(ad_expr_4, 4, 1) ADX_DEFINE(ad_expr_5, 5, 1)
+ADX_DEFINE(ad_expr_6, 6, 1) ADX_DEFINE(ad_expr_7, 7, 1)
+ADX_DEFINE(ad_expr_8, 8, 1) ADX_DEFINE(ad_expr_9, 9, 1)
+ADX_DEFINE(ad_expr_10, 10, 1) ADX_DEFINE(ad_expr_11, 11, 1)
+ADX_DEFINE(ad_expr_12, 12, 1) ADX_DEFINE(ad_expr_dual, ADX_DUAL_WIDTH, 1)
+#else
+ADX_DEFINE(adx_number, 0, 1)    // of either kind
+#endif
+#undef ADX_DEFINE
+
+template <class Any> using adx_if_plain =
+    typename adx_if<adx_is_plain<Any>::yes>::type;
+template <class Any> using adx_if_whole =
+    typename adx_if<adx_arithmetic<Any>::whole>::type;
+
+// An expression that becomes an ad_rev or an ad_fwd; one that has room in an
+// expression of another width.
+template <class Any> using adx_if_recorded =
+    typename adx_if<adx_kind<Any>::expr
+                    && adx_kind<Any>::width != ADX_DUAL_WIDTH>::type;
+template <class Any> using adx_if_forward =
+    typename adx_if<adx_kind<Any>::expr
+                    && adx_kind<Any>::width % ADX_DUAL_WIDTH == 0>::type;
+template <class Wide, class Any> using adx_if_narrower =
+    typename adx_if<adx_kind<Any>::expr
+                    && adx_kind<Any>::width < adx_kind<Wide>::width
+                    && (adx_kind<Wide>::width < ADX_DUAL_WIDTH
+                        || adx_kind<Any>::width == 0)>::type;
+
+} // namespace adrev
+
+// A file's switches. What the compiler makes of a template may not be shared
+// with files that were compiled with others.
+#define ADX_SWITCHES                                                        \
+    (ADREV_FUSE | (ADREV_TRACE != 0) << 8 | (ADREV_DEBUG != 0) << 9         \
+     | (ADREV_COUNT != 0) << 10)
+
+// With ADREV_DEBUG an expression is recorded with the place where it becomes a
+// number.
+#if ADREV_DEBUG
+#define ADX_CALLER                                                          \
+    , const char *adx_file = __builtin_FILE(), int adx_line = __builtin_LINE()
+#define ADX_CALLER_IS  , const char *adx_file, int adx_line
+#define ADX_PASS_PLACE , adx_file, adx_line
+#define ADX_NO_PLACE   , nullptr, 0
+#else
+#define ADX_CALLER
+#define ADX_CALLER_IS
+#define ADX_PASS_PLACE
+#define ADX_NO_PLACE
+#endif
+
+#if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__
+#define ADX_MEMBER inline __attribute__((always_inline))
+#else
+#define ADX_MEMBER inline
+#endif
+
+// The whole part, and whether it is not 0: what a cast to an integer is, and an
+// `if`. There is no conversion to a floating type, which would lose the
+// derivative: ad_value says so.
+#define ADX_CASTS                                                           \
+    template <class Whole, unsigned how = ADX_SWITCHES,                     \
+              adrev::adx_if_whole<Whole> = 0>                               \
+    ADX_MEMBER explicit operator Whole() const                              \
+    {                                                                       \
+        return adx_cast(*this, static_cast<Whole *>(nullptr));              \
+    }
+
+#define ADX_REV_MEMBERS                                                     \
+    ad_rev() = default;                                                     \
+    template <class Plain, adx_if_plain<Plain> = 0>                         \
+    constexpr ad_rev(Plain x) noexcept                                      \
+        : v(static_cast<ad_real>(x)), seq(0), job(0) { }                    \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_recorded<Expr> = 0>                                    \
+    ADX_MEMBER ad_rev(const Expr &e ADX_CALLER)                             \
+    {                                                                       \
+        adx_become(*this, e ADX_PASS_PLACE);                                \
+    }                                                                       \
+    ADX_CASTS
+
+#define ADX_FWD_MEMBERS                                                     \
+    ad_fwd() = default;                                                     \
+    constexpr ad_fwd(ad_real v_, ad_real d_) noexcept : v(v_), d(d_) { }    \
+    template <class Plain, adx_if_plain<Plain> = 0>                         \
+    constexpr ad_fwd(Plain x) noexcept                                      \
+        : v(static_cast<ad_real>(x)), d(0) { }                              \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_forward<Expr> = 0>                                     \
+    ADX_MEMBER ad_fwd(const Expr &e ADX_CALLER)                             \
+    {                                                                       \
+        adx_become(*this, e ADX_PASS_PLACE);                                \
+    }                                                                       \
+    ADX_CASTS
+
+// A plain number, or an expression with fewer operands, becomes one with more
+// where both are results of a ?:.
+#define ADX_EXPR_MEMBERS(name)                                              \
+    name() = default;                                                       \
+    template <class Plain, unsigned how = ADX_SWITCHES,                     \
+              adx_if_plain<Plain> = 0>                                      \
+    ADX_MEMBER name(Plain x) { adx_widen(*this, x); }                       \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_narrower<name, Expr> = 0>                              \
+    ADX_MEMBER name(const Expr &e) { adx_widen(*this, e); }                 \
+    ADX_CASTS
+
+#endif // __cplusplus
+
 /* === core/types =============================================================
  * Conventions: arrays are dense. A Jacobian is m x n, row by row:
  * J[i*n + j] = dy[i]/dx[j]. Tangents (forward) start at the inputs, adjoints
@@ -363,21 +556,41 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do.
+// the names say what to do. In C++ numbers and expressions have constructors
+// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
+// which C++ looks for what is done with them. Their layout is the same.
+#ifdef __cplusplus
+#define ADX_TAG(name, tag) name
+namespace adrev {
+#else
+#define ADX_TAG(name, tag) tag
+#define ADX_REV_MEMBERS
+#define ADX_FWD_MEMBERS
+#define ADX_EXPR_MEMBERS(N)
+#endif
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
-typedef struct ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value {
+typedef struct ADX_TAG(ad_rev,
+                       ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value) {
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
+    ADX_REV_MEMBERS
 } ad_rev;
 
 // A number with its tangent: forward mode, without a tape.
 typedef struct ad_fwd {
     ad_real v;          // value
     ad_real d;          // derivative along the chosen direction
+    ADX_FWD_MEMBERS
 } ad_fwd;
+
+#ifdef __cplusplus
+}
+using adrev::ad_rev;
+using adrev::ad_fwd;
+#endif
 
 // One operand of a statement: 12 bytes with double, 8 with float. All that the
 // packing does is to halve the alignment of a double.
@@ -404,37 +617,56 @@ typedef struct adx_head {
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
 
+#ifdef __cplusplus
+namespace adrev {
+#endif
 #if ADX_FUSES
 // Expressions with N slots, for recorded numbers. They live in registers.
 #define ADX_WIDTHS(ROW)                                                     \
     ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
     ROW(11) ROW(12)
 #define ADX_DEFINE(N)                                                       \
-    typedef struct ad_expr_##N##_use_ad_rec_to_record_it {                  \
+    typedef struct ADX_TAG(ad_expr_##N,                                     \
+                           ad_expr_##N##_use_ad_rec_to_record_it) {         \
         adx_head head;                                                      \
         adx_slot slot[N];                                                   \
+        ADX_EXPR_MEMBERS(ad_expr_##N)                                       \
     } ad_expr_##N;
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-typedef struct ad_expr_of_constants {
+typedef struct ADX_TAG(ad_expr_0, ad_expr_of_constants) {
     adx_head head;
+    ADX_EXPR_MEMBERS(ad_expr_0)
 } ad_expr_0;
 
-typedef struct ad_expr_of_ad_fwd_use_ad_dual {
+typedef struct ADX_TAG(ad_expr_dual, ad_expr_of_ad_fwd_use_ad_dual) {
     adx_head head;
     ad_real d;
+    ADX_EXPR_MEMBERS(ad_expr_dual)
 } ad_expr_dual;
 #endif
 
 // Where operators are called (ADX_FUSES is 0): a number of any kind, or the
 // result of an operation, which is recorded already.
-typedef struct ad_expr_use_ad_rec_to_record_it {
+typedef struct ADX_TAG(adx_number, ad_expr_use_ad_rec_to_record_it) {
     ad_real v;
     ad_real d;                      // of ad_fwd
     uint64_t id;                    // of ad_rev
     unsigned kind;                  // 0: a constant
+    ADX_EXPR_MEMBERS(adx_number)
 } adx_number;
+#ifdef __cplusplus
+}
+using adrev::adx_number;
+#if ADX_FUSES
+using adrev::ad_expr_0;
+using adrev::ad_expr_dual;
+#define ADX_DEFINE(N) using adrev::ad_expr_##N;
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#endif
+#endif
 #define ADX_RECORDED 1u
 #define ADX_DUAL     2u
 
@@ -2923,6 +3155,10 @@ ADX_INLINE ad_real adx_plain(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real adx_plain(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_rev adx_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd adx_detach(ad_fwd x) { return adx_detach_fwd(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_plain(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_detach(Plain x) { return static_cast<ad_real>(x); }
 template <class Any> ADX_INLINE ad_real ad_value(const Any &x)
 {
     return adx_plain(x);
@@ -3081,6 +3317,10 @@ typedef adx_number ad_expr;
 ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_real ad_value(adx_number e) { return adx_plain_expr(e); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_value(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_detach(Plain x) { return static_cast<ad_real>(x); }
 ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
 ADX_INLINE adx_number ad_detach(adx_number e) { return adx_detach_expr(e); }
@@ -3254,6 +3494,500 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 
 #undef ADX_LIBM1
 #undef ADX_LIBM2
+
+/* === cpp/operators ==========================================================
+ * Operators of C++ on numbers and expressions: x * y is ad_mul(x, y), of the
+ * same type. An expression is recorded, as one statement, where it becomes an
+ * ad_rev, and evaluated where it becomes an ad_fwd: by an initialisation, an
+ * assignment, an argument or a return.
+ *
+ * These are templates for operands of any two types of which one is ours. Which
+ * type they return is computed from the numbers of operands, as in
+ * number/operators, and what they do is written there.
+ *
+ *   needs   cpp/members number/recording number/expression number/operators
+ *           number/called number/fronts
+ *   offers  adx_result_1 adx_result_2 adx_result_3 adx_give
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+// A macro that stands in a function of this file knows no place in the user's.
+#pragma push_macro("ADX_NOTE_PLACE")
+#undef ADX_NOTE_PLACE
+#if ADREV_DEBUG
+#define ADX_NOTE_PLACE adx_here(adx_file, adx_line);
+#else
+#define ADX_NOTE_PLACE
+#endif
+#if !ADX_FUSES
+#pragma push_macro("ADX_OPERAND")
+#undef ADX_OPERAND
+#define ADX_OPERAND ::adx_own
+#endif
+
+namespace adrev {
+
+/* --- from an expression to a number --------------------------------------- */
+
+template <class Expr> ADX_INLINE void adx_become(ad_rev &y,
+                                                 const Expr &e ADX_CALLER_IS)
+{
+#if ADREV_DEBUG && !ADX_FUSES
+    adx_here(adx_file, adx_line);
+#endif
+    y = ad_rec(e);
+}
+
+template <class Expr> ADX_INLINE void adx_become(ad_fwd &y,
+                                                 const Expr &e ADX_CALLER_IS)
+{
+#if ADREV_DEBUG && !ADX_FUSES
+    adx_here(adx_file, adx_line);
+#endif
+    y = ad_dual(e);
+}
+
+// From here on the place is not known.
+#if ADREV_DEBUG
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#endif
+
+template <class Any> ADX_INLINE bool adx_cast(const Any &x, bool *)
+{
+    return ad_ne(x, 0);
+}
+
+template <class Any, class Whole> ADX_INLINE Whole adx_cast(const Any &x,
+                                                            Whole *)
+{
+    return static_cast<Whole>(ad_value(x));
+}
+
+/* --- types of results ----------------------------------------------------- */
+
+#if ADX_FUSES
+
+static_assert(int(ADX_FORWARD) == ADX_DUAL_WIDTH, "of forward numbers");
+
+// Those of an operation on operands with so many slots.
+template <unsigned nx> struct adx_slots_1
+{
+    typedef typename adx_of_width<nx>::type type;
+    typedef typename adx_of_width<nx / ADX_FORWARD * ADX_FORWARD>::type step;
+};
+template <unsigned nx, unsigned ny> struct adx_slots_2
+{
+    typedef typename adx_of_width<ADX_LEFT(nx, ADX_SPLIT_X(nx, ny))
+                                  + ADX_LEFT(ny, ADX_SPLIT_Y(nx, ny))>::type
+        type;
+};
+template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
+{
+    static constexpr bool wide = nx + ny + nz > ADREV_FUSE && nx < ADX_FORWARD
+                              && ny < ADX_FORWARD && nz < ADX_FORWARD;
+    typedef typename adx_of_width<ADX_LEFT(nx, wide && nx > 1)
+                                  + ADX_LEFT(ny, wide && ny > 1)
+                                  + ADX_LEFT(nz, wide && nz > 1)>::type type;
+};
+
+template <class Result, class Expr>
+ADX_INLINE Result adx_give(const Expr &e) { return e; }
+
+// A constant, or an expression with fewer operands: the other slots are those of
+// constants. Under a trace hook the first one is the expression's only one.
+#define ADX_EMPTY(i)                                                        \
+    r.slot[i].d = (i) < n ? s[i].d : (i) == 0;                              \
+    r.slot[i].id = (i) < n ? s[i].id : 0;
+#define ADX_DEFINE(N)                                                       \
+    template <class Any> ADX_INLINE void adx_widen(ad_expr_##N &r,          \
+                                                   const Any &x)            \
+    {                                                                       \
+        auto e = adx_own(x);                                                \
+        const unsigned n = ADX_WIDTH(e);                                    \
+        const adx_slot *s = adx_slots_of(&e.head);                          \
+        r.head = e.head;                                                    \
+        r.head.leaf = 0;                                                    \
+        ADX_SLOTS_##N(ADX_EMPTY)                                            \
+    }
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_EMPTY
+template <class Any> ADX_INLINE void adx_widen(ad_expr_0 &r, const Any &x)
+{
+    r.head = adx_own(x).head;
+}
+template <class Any> ADX_INLINE void adx_widen(ad_expr_dual &r, const Any &x)
+{
+    r.head = adx_own(x).head;
+    r.d = 0;
+}
+
+#else // ADX_FUSES
+
+// Every operation is recorded already: it returns a number. What a macro
+// returns may be a number of either kind.
+template <unsigned kinds> struct adx_of_kinds;      // bits: 1 rev, 2 fwd, 4 any
+template <> struct adx_of_kinds<0> { typedef adx_number type; };
+template <> struct adx_of_kinds<1> { typedef ad_rev type; };
+template <> struct adx_of_kinds<2> { typedef ad_fwd type; };
+template <unsigned nx> struct adx_slots_1
+{
+    static constexpr unsigned kinds = nx % ADX_DUAL_WIDTH != 0 ? 1
+                                    : nx != 0 ? 2 : 0;
+    typedef typename adx_of_kinds<kinds>::type type;
+    typedef type step;
+};
+template <unsigned nx, unsigned ny> struct adx_slots_2
+{
+    static constexpr unsigned kinds = adx_slots_1<nx>::kinds
+                                    | adx_slots_1<ny>::kinds;
+    static_assert(kinds != 3, "an ad_fwd and an ad_rev in one expression: take "
+                  "ad_value of one of them");
+    typedef typename adx_of_kinds<kinds % 3>::type type;
+};
+template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
+    : adx_slots_2<(nx | ny) % (2 * ADX_DUAL_WIDTH), nz> { };
+
+ADX_INLINE void adx_become(adx_number &y, const adx_number &e) { y = e; }
+template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
+{
+    Result y;
+    adx_become(y, e);
+    return y;
+}
+template <class Any> ADX_INLINE void adx_widen(adx_number &r, const Any &x)
+{
+    r = adx_own(x);
+}
+
+#endif // ADX_FUSES
+
+// No type, and so no operator, unless all are operands and one of them is ours.
+template <class X, bool = adx_kind<X>::ours> struct adx_result_1 { };
+template <class X> struct adx_result_1<X, true>
+    : adx_slots_1<adx_kind<X>::width> { };
+
+template <class X, class Y,
+          bool = (adx_kind<X>::ours || adx_kind<Y>::ours)
+              && adx_kind<X>::width >= 0 && adx_kind<Y>::width >= 0>
+struct adx_result_2 { };
+template <class X, class Y> struct adx_result_2<X, Y, true>
+    : adx_slots_2<adx_kind<X>::width, adx_kind<Y>::width> { };
+
+template <class X, class Y, class Z,
+          bool = (adx_kind<X>::ours || adx_kind<Y>::ours || adx_kind<Z>::ours)
+              && adx_kind<X>::width >= 0 && adx_kind<Y>::width >= 0
+              && adx_kind<Z>::width >= 0>
+struct adx_result_3 { };
+template <class X, class Y, class Z> struct adx_result_3<X, Y, Z, true>
+    : adx_slots_3<adx_kind<X>::width, adx_kind<Y>::width, adx_kind<Z>::width>
+{ };
+
+// Those of a comparison, and of an assignment to a number.
+template <class X, class Y> using adx_if_compared =
+    typename adx_if<sizeof(typename adx_result_2<X, Y>::type) != 0>::type;
+template <class X> using adx_if_ours =
+    typename adx_if<adx_kind<X>::ours>::type;
+template <class S> using adx_if_number =
+    typename adx_if<adx_kind<S>::ours && !adx_kind<S>::expr>::type;
+template <class S> using adx_if_expr =
+    typename adx_if<adx_kind<S>::expr>::type;
+
+/* --- operators ------------------------------------------------------------ */
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class X, class Y> ADX_INLINE ADX_CHECKED                      \
+    typename adx_result_2<X, Y>::type operator symbol(const X &x, const Y &y) \
+    {                                                                       \
+        typedef typename adx_result_2<X, Y>::type result;                   \
+        return adx_give<result>(ad_##name(x, y));                           \
+    }
+ADX_DEFINE(+, add)
+ADX_DEFINE(-, sub)
+ADX_DEFINE(*, mul)
+ADX_DEFINE(/, div)
+#undef ADX_DEFINE
+
+template <class X> ADX_INLINE ADX_CHECKED
+typename adx_result_1<X>::type operator-(const X &x)
+{
+    return adx_give<typename adx_result_1<X>::type>(ad_neg(x));
+}
+
+template <class X, adx_if_ours<X> = 0> ADX_INLINE ADX_CHECKED
+X operator+(const X &x) { return x; }
+
+#define ADX_DEFINE(name, symbol)                                            \
+    template <class X, class Y, adx_if_compared<X, Y> = 0>                  \
+    ADX_INLINE ADX_CHECKED bool operator symbol(const X &x, const Y &y)     \
+    {                                                                       \
+        return ad_##name(x, y);                                             \
+    }
+ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+template <class X, adx_if_ours<X> = 0> ADX_INLINE ADX_CHECKED
+bool operator!(const X &x) { return ad_eq(x, 0); }
+
+// What auto has declared is an expression, of one width for ever.
+#define ADX_DEFINE(symbol)                                                  \
+    template <class S, class Y, adx_if_expr<S> = 0>                         \
+    ADX_INLINE S &operator symbol(S &s, const Y &)                          \
+    {                                                                       \
+        static_assert(sizeof(S) == 0, "auto made this an expression: write " \
+                      "ad_rev, or ad_fwd, where it is declared");           \
+        return s;                                                           \
+    }
+ADX_DEFINE(+=)
+ADX_DEFINE(-=)
+ADX_DEFINE(*=)
+ADX_DEFINE(/=)
+#undef ADX_DEFINE
+
+template <class S, class Y, adx_if_number<S> = 0, adx_if_compared<S, Y> = 0>
+ADX_INLINE S &operator+=(S &s, const Y &y)
+{
+    ad_acc(&s, y);
+    return s;
+}
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class S, class Y, adx_if_number<S> = 0,                       \
+              adx_if_compared<S, Y> = 0>                                    \
+    ADX_INLINE S &operator symbol(S &s, const Y &y)                         \
+    {                                                                       \
+        adx_become(s, ad_##name(s, y) ADX_NO_PLACE);                        \
+        return s;                                                           \
+    }
+ADX_DEFINE(-=, sub)
+ADX_DEFINE(*=, mul)
+ADX_DEFINE(/=, div)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(symbol)                                                  \
+    template <class S, adx_if_number<S> = 0>                                \
+    ADX_INLINE S &operator symbol##symbol(S &s) { return s symbol##= 1; }   \
+    template <class S, adx_if_number<S> = 0>                                \
+    ADX_INLINE S operator symbol##symbol(S &s, int)                         \
+    {                                                                       \
+        const S before = s;                                                 \
+        s symbol##= 1;                                                      \
+        return before;                                                      \
+    }
+ADX_DEFINE(+)
+ADX_DEFINE(-)
+#undef ADX_DEFINE
+
+// To any stream that prints a double.
+template <class Stream, class X, adx_if_ours<X> = 0>
+ADX_INLINE auto operator<<(Stream &stream, const X &x)
+    -> decltype(stream << ad_value(x))
+{
+    return stream << ad_value(x);
+}
+
+} // namespace adrev
+
+#if !ADX_FUSES
+#pragma pop_macro("ADX_OPERAND")
+#endif
+#pragma pop_macro("ADX_NOTE_PLACE")
+
+#endif // __cplusplus
+
+/* === cpp/library ============================================================
+ * The functions of <cmath>, found by the types of their arguments: write
+ * sin(x), or `using std::sin; sin(x)` where x may be a double, too. They are
+ * made from the operator table, without the rows that are not in <cmath>
+ * (ad_sqr, ad_clamp, ad_relu ...): those would get in the way of functions of
+ * the same name in the user's program. And numeric_limits.
+ *
+ * Of <cmath> there is no nextafter, nexttoward, remquo, nor a Bessel function or
+ * the like. ilogb, logb and the roundings to integers are those of ad_value.
+ *
+ *   needs   cpp/members number/recording number/operators number/called
+ *           number/fronts cpp/operators
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+#pragma push_macro("ADX_NOTE_PLACE")
+#undef ADX_NOTE_PLACE
+#if ADREV_DEBUG
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#else
+#define ADX_NOTE_PLACE
+#endif
+#if !ADX_FUSES
+#pragma push_macro("ADX_OPERAND")
+#undef ADX_OPERAND
+#define ADX_OPERAND ::adx_own
+#endif
+
+namespace adrev {
+
+// Parentheses keep a macro of that name away. ADX_OMIT: no function.
+#define ADX_OMIT(name, row)
+#define ADX_CMATH_1(name, row)                                              \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::type (name)(const X &x)                       \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::type>(ad_##row(x));       \
+    }
+#define ADX_CMATH_2(name, row)                                              \
+    template <class X, class Y> ADX_INLINE ADX_CHECKED                      \
+    typename adx_result_2<X, Y>::type (name)(const X &x, const Y &y)        \
+    {                                                                       \
+        typedef typename adx_result_2<X, Y>::type result;                   \
+        return adx_give<result>(ad_##row(x, y));                            \
+    }
+#define ADX_CMATH_3(name, row)                                              \
+    template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED             \
+    typename adx_result_3<X, Y, Z>::type (name)(const X &x, const Y &y,     \
+                                                const Z &z)                 \
+    {                                                                       \
+        typedef typename adx_result_3<X, Y, Z>::type result;                \
+        return adx_give<result>(ad_##row(x, y, z));                         \
+    }
+#define ADX_CMATH_int(name, row)                                            \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::type (name)(const X &x, int k)                \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::type>(ad_##row(x, k));    \
+    }
+#define ADX_CMATH_STEP(name, row)                                           \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::step (name)(const X &x)                       \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::step>(ad_##row(x));       \
+    }
+
+// What a row makes, unless it is named here.
+#define ADX_ROW_add      ~, ADX_OMIT
+#define ADX_ROW_sub      ~, ADX_OMIT
+#define ADX_ROW_mul      ~, ADX_OMIT
+#define ADX_ROW_div      ~, ADX_OMIT
+#define ADX_ROW_neg      ~, ADX_OMIT
+#define ADX_ROW_sqr      ~, ADX_OMIT
+#define ADX_ROW_clamp    ~, ADX_OMIT
+#define ADX_ROW_select   ~, ADX_OMIT
+#define ADX_ROW_powi     ~, ADX_OMIT
+#define ADX_ROW_relu     ~, ADX_OMIT
+#define ADX_ROW_sigmoid  ~, ADX_OMIT
+#define ADX_ROW_softplus ~, ADX_OMIT
+#define ADX_ROW_sign     ~, ADX_OMIT
+#define ADX_ROW_ldexp    ~, ADX_CMATH_int
+#define ADX_SECOND_(first, second, ...) second
+#define ADX_SECOND(...)                 ADX_SECOND_(__VA_ARGS__)
+#define ADX_DEFINE(name, n, ...)                                            \
+    ADX_SECOND(ADX_ROW_##name, ADX_CMATH_##n, ~)(name, name)
+#define ADX_DEFINE_STEP(name, ...)                                          \
+    ADX_SECOND(ADX_ROW_##name, ADX_CMATH_STEP, ~)(name, name)
+ADREV_OPS(ADX_DEFINE)
+ADREV_STEPS(ADX_DEFINE_STEP)
+#undef ADX_DEFINE
+#undef ADX_DEFINE_STEP
+
+// Other names of the same.
+ADX_CMATH_1(fabs, abs)
+ADX_CMATH_2(fmin, min)
+ADX_CMATH_2(fmax, max)
+ADX_CMATH_int(scalbn, ldexp)
+
+template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED
+auto (hypot)(const X &x, const Y &y, const Z &z) -> decltype(
+    hypot(adx_any<typename adx_result_2<X, Y>::type>(), z))
+{
+    return hypot(hypot(x, y), z);
+}
+
+// x = fraction * 2^k, and x = fraction + whole; k and whole are constants.
+template <class X> ADX_INLINE
+typename adx_result_1<X>::type (frexp)(const X &x, int *k)
+{
+    (void)::frexp(static_cast<double>(ad_value(x)), k);
+    return ldexp(x, -*k);
+}
+template <class X, class Whole, adx_if_number<X> = 0> ADX_INLINE
+X (modf)(const X &x, Whole *whole)
+{
+    *whole = trunc(x);
+    return x - *whole;
+}
+
+// Integers, and what kind of number it is. These are comparisons, so a recorded
+// function notices when they come out differently.
+#define ADX_DEFINE(type, name)                                              \
+    template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
+    type (name)(const X &x) { return ::name(ad_value(x)); }
+ADX_DEFINE(int, ilogb)
+ADX_DEFINE(ad_real, logb)
+ADX_DEFINE(long, lrint)
+ADX_DEFINE(long, lround)
+ADX_DEFINE(long long, llrint)
+ADX_DEFINE(long long, llround)
+#undef ADX_DEFINE
+#define ADX_DEFINE(name, test)                                              \
+    template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
+    bool (name)(const X &x) { return test; }
+ADX_DEFINE(isnan, ad_ne(x, x))
+ADX_DEFINE(isinf, ad_gt(ad_abs(x), std::numeric_limits<ad_real>::max()))
+ADX_DEFINE(isfinite, ad_le(ad_abs(x), std::numeric_limits<ad_real>::max()))
+ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
+#undef ADX_DEFINE
+
+#undef ADX_OMIT
+#undef ADX_CMATH_1
+#undef ADX_CMATH_2
+#undef ADX_CMATH_3
+#undef ADX_CMATH_int
+#undef ADX_CMATH_STEP
+#undef ADX_ROW_add
+#undef ADX_ROW_sub
+#undef ADX_ROW_mul
+#undef ADX_ROW_div
+#undef ADX_ROW_neg
+#undef ADX_ROW_sqr
+#undef ADX_ROW_clamp
+#undef ADX_ROW_select
+#undef ADX_ROW_powi
+#undef ADX_ROW_relu
+#undef ADX_ROW_sigmoid
+#undef ADX_ROW_softplus
+#undef ADX_ROW_sign
+#undef ADX_ROW_ldexp
+#undef ADX_SECOND_
+#undef ADX_SECOND
+
+// The limits of ad_real, as constants of type Number.
+template <class Number> struct adx_limits : std::numeric_limits<ad_real>
+{
+    typedef std::numeric_limits<ad_real> real;
+#define ADX_DEFINE(name)                                                    \
+    static constexpr Number (name)() noexcept { return Number((real::name)()); }
+    ADX_DEFINE(min) ADX_DEFINE(max) ADX_DEFINE(lowest) ADX_DEFINE(epsilon)
+    ADX_DEFINE(round_error) ADX_DEFINE(infinity) ADX_DEFINE(quiet_NaN)
+    ADX_DEFINE(signaling_NaN) ADX_DEFINE(denorm_min)
+#undef ADX_DEFINE
+};
+
+} // namespace adrev
+
+namespace std {
+template <> class numeric_limits<adrev::ad_rev>
+    : public adrev::adx_limits<adrev::ad_rev> { };
+template <> class numeric_limits<adrev::ad_fwd>
+    : public adrev::adx_limits<adrev::ad_fwd> { };
+}
+
+#if !ADX_FUSES
+#pragma pop_macro("ADX_OPERAND")
+#endif
+#pragma pop_macro("ADX_NOTE_PLACE")
+
+#endif // __cplusplus
 
 #endif // ADREV_H
 

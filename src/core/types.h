@@ -37,21 +37,41 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do.
+// the names say what to do. In C++ numbers and expressions have constructors
+// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
+// which C++ looks for what is done with them. Their layout is the same.
+#ifdef __cplusplus
+#define ADX_TAG(name, tag) name
+namespace adrev {
+#else
+#define ADX_TAG(name, tag) tag
+#define ADX_REV_MEMBERS
+#define ADX_FWD_MEMBERS
+#define ADX_EXPR_MEMBERS(N)
+#endif
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
-typedef struct ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value {
+typedef struct ADX_TAG(ad_rev,
+                       ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value) {
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
+    ADX_REV_MEMBERS
 } ad_rev;
 
 // A number with its tangent: forward mode, without a tape.
 typedef struct ad_fwd {
     ad_real v;          // value
     ad_real d;          // derivative along the chosen direction
+    ADX_FWD_MEMBERS
 } ad_fwd;
+
+#ifdef __cplusplus
+}
+using adrev::ad_rev;
+using adrev::ad_fwd;
+#endif
 
 // One operand of a statement: 12 bytes with double, 8 with float. All that the
 // packing does is to halve the alignment of a double.
@@ -78,37 +98,56 @@ typedef struct adx_head {
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
 
+#ifdef __cplusplus
+namespace adrev {
+#endif
 #if ADX_FUSES
 // Expressions with N slots, for recorded numbers. They live in registers.
 #define ADX_WIDTHS(ROW)                                                     \
     ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
     ROW(11) ROW(12)
 #define ADX_DEFINE(N)                                                       \
-    typedef struct ad_expr_##N##_use_ad_rec_to_record_it {                  \
+    typedef struct ADX_TAG(ad_expr_##N,                                     \
+                           ad_expr_##N##_use_ad_rec_to_record_it) {         \
         adx_head head;                                                      \
         adx_slot slot[N];                                                   \
+        ADX_EXPR_MEMBERS(ad_expr_##N)                                       \
     } ad_expr_##N;
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-typedef struct ad_expr_of_constants {
+typedef struct ADX_TAG(ad_expr_0, ad_expr_of_constants) {
     adx_head head;
+    ADX_EXPR_MEMBERS(ad_expr_0)
 } ad_expr_0;
 
-typedef struct ad_expr_of_ad_fwd_use_ad_dual {
+typedef struct ADX_TAG(ad_expr_dual, ad_expr_of_ad_fwd_use_ad_dual) {
     adx_head head;
     ad_real d;
+    ADX_EXPR_MEMBERS(ad_expr_dual)
 } ad_expr_dual;
 #endif
 
 // Where operators are called (ADX_FUSES is 0): a number of any kind, or the
 // result of an operation, which is recorded already.
-typedef struct ad_expr_use_ad_rec_to_record_it {
+typedef struct ADX_TAG(adx_number, ad_expr_use_ad_rec_to_record_it) {
     ad_real v;
     ad_real d;                      // of ad_fwd
     uint64_t id;                    // of ad_rev
     unsigned kind;                  // 0: a constant
+    ADX_EXPR_MEMBERS(adx_number)
 } adx_number;
+#ifdef __cplusplus
+}
+using adrev::adx_number;
+#if ADX_FUSES
+using adrev::ad_expr_0;
+using adrev::ad_expr_dual;
+#define ADX_DEFINE(N) using adrev::ad_expr_##N;
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#endif
+#endif
 #define ADX_RECORDED 1u
 #define ADX_DUAL     2u
 

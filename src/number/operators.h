@@ -442,6 +442,10 @@ ADX_INLINE ad_real adx_plain(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real adx_plain(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_rev adx_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd adx_detach(ad_fwd x) { return adx_detach_fwd(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_plain(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_detach(Plain x) { return static_cast<ad_real>(x); }
 template <class Any> ADX_INLINE ad_real ad_value(const Any &x)
 {
     return adx_plain(x);
