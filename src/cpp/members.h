@@ -66,6 +66,7 @@ template <class Any> struct adx_kind
     static constexpr bool ours = false;
     static constexpr bool expr = false;
 };
+template <class Any> struct adx_kind<const Any> : adx_kind<Any> { };
 #define ADX_DUAL_WIDTH 16
 #define ADX_DEFINE(name, n, is_expr)                                        \
     struct name;                                                            \
