@@ -142,7 +142,7 @@ template <unsigned nx> struct adx_slots_1
     static constexpr unsigned kinds = nx % ADX_DUAL_WIDTH != 0 ? 1
                                     : nx != 0 ? 2 : 0;
     typedef typename adx_of_kinds<kinds>::type type;
-    typedef type step;
+    typedef adx_number step;
 };
 template <unsigned nx, unsigned ny> struct adx_slots_2
 {
@@ -155,11 +155,12 @@ template <unsigned nx, unsigned ny> struct adx_slots_2
 template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
     : adx_slots_2<(nx | ny) % (2 * ADX_DUAL_WIDTH), nz> { };
 
-ADX_INLINE void adx_become(adx_number &y, const adx_number &e) { y = e; }
+ADX_INLINE void adx_become(adx_number &y, const adx_number &e,
+                           const char * = nullptr, int = 0) { y = e; }
 template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
 {
     Result y;
-    adx_become(y, e);
+    adx_become(y, e ADX_NO_PLACE);
     return y;
 }
 template <class Any> ADX_INLINE void adx_widen(adx_number &r, const Any &x)

@@ -165,9 +165,11 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
         (void)x; (void)y; (void)z; (void)w;                                 \
         return e;                                                           \
     }
-#define SAME(at, cpp, c)                                                    \
+#define SAME_REV(at, cpp, c)                                                \
     compare_rev(#cpp, at, FUNCTION(ad_rev, cpp), FUNCTION(ad_rev, ad_rec(c)), \
-                __LINE__);                                                  \
+                __LINE__)
+#define SAME(at, cpp, c)                                                    \
+    SAME_REV(at, cpp, c);                                                   \
     compare_fwd("forward: " #cpp, at, FUNCTION(ad_fwd, cpp),                \
                 FUNCTION(ad_fwd, ad_dual(c)), __LINE__)
 
@@ -233,15 +235,15 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
             double(z0) * 0.2 + double(z1) * 0.8, 1.25                       \
         };                                                                  \
         SAME(at, CPP_ROW(name, n, x, y, z), C_OF(name, n, x, y, z));        \
-        SAME(at, w * CPP_ROW(name, n, x * 1, y, z) - x,                     \
-             ad_sub(ad_mul(w, C_OF(name, n, ad_mul(x, 1), y, z)), x));      \
+        SAME_REV(at, w * CPP_ROW(name, n, x * 1, y, z) - x,                 \
+                 ad_sub(ad_mul(w, C_OF(name, n, ad_mul(x, 1), y, z)), x));  \
         TWO_##n(name, at)                                                   \
     }
 #define TWO_1(name, at)
 #define TWO_2(name, at)                                                     \
-    SAME(at, CPP_ROW(name, 2, ad_value(x), y, z),                           \
-         C_OF(name, 2, ad_value(x), y, z));                                 \
-    SAME(at, CPP_ROW(name, 2, x, 2, z), C_OF(name, 2, x, 2, z));
+    SAME_REV(at, CPP_ROW(name, 2, ad_value(x), y, z),                       \
+             C_OF(name, 2, ad_value(x), y, z));                             \
+    SAME_REV(at, CPP_ROW(name, 2, x, 2, z), C_OF(name, 2, x, 2, z));
 #define TWO_3(name, at)                                                     \
     SAME(at, CPP_ROW(name, 3, x, 2.5f, z), C_OF(name, 3, x, 2.5f, z));
 #define DEFINE_STEP(name, f, x0, x1)                                        \
@@ -618,11 +620,11 @@ static void test_trace()
 }
 #endif
 
-#if ADREV_DEBUG
+#if ADREV_DEBUG && ADREV_FUSE > 1
 // The place is where an expression becomes a number.
 static ad_rev returned(ad_rev x)
 {
-    return x * x;                       // line A
+    return x * x;
 }
 
 static int place_of(ad_rev x)
@@ -670,7 +672,7 @@ int main()
 #if ADREV_TRACE
     test_trace();
 #endif
-#if ADREV_DEBUG
+#if ADREV_DEBUG && ADREV_FUSE > 1
     test_places();
 #endif
     ad_tape_free(tape);

@@ -56,8 +56,6 @@ run() {
 
 run c++11 ""
 run c++20 "-DADREV_TRACE=1 -DADREV_DEBUG=1"
-run c++17 "-DADREV_FUSE=1 -DADREV_TRACE=1 -DADREV_DEBUG=1"
-run c++14 "-DADREV_REAL=float -DADREV_FUSE=3"
 for standard in c++14 c++17; do
     if warns $standard ""; then count 0 1; else count 1 0; fi
 done
