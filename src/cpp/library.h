@@ -35,34 +35,33 @@ namespace adrev {
 #define ADX_OMIT(name, row)
 #define ADX_CMATH_1(name, row)                                              \
     template <class X> ADX_INLINE ADX_CHECKED                               \
-    typename adx_result_1<X>::type (name)(const X &x)                       \
+    typename adx_result_1<X>::type (name)(X x)                              \
     {                                                                       \
         return adx_give<typename adx_result_1<X>::type>(ad_##row(x));       \
     }
 #define ADX_CMATH_2(name, row)                                              \
     template <class X, class Y> ADX_INLINE ADX_CHECKED                      \
-    typename adx_result_2<X, Y>::type (name)(const X &x, const Y &y)        \
+    typename adx_result_2<X, Y>::type (name)(X x, Y y)                      \
     {                                                                       \
         typedef typename adx_result_2<X, Y>::type result;                   \
         return adx_give<result>(ad_##row(x, y));                            \
     }
 #define ADX_CMATH_3(name, row)                                              \
     template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED             \
-    typename adx_result_3<X, Y, Z>::type (name)(const X &x, const Y &y,     \
-                                                const Z &z)                 \
+    typename adx_result_3<X, Y, Z>::type (name)(X x, Y y, Z z)                     \
     {                                                                       \
         typedef typename adx_result_3<X, Y, Z>::type result;                \
         return adx_give<result>(ad_##row(x, y, z));                         \
     }
 #define ADX_CMATH_int(name, row)                                            \
     template <class X> ADX_INLINE ADX_CHECKED                               \
-    typename adx_result_1<X>::type (name)(const X &x, int k)                \
+    typename adx_result_1<X>::type (name)(X x, int k)                       \
     {                                                                       \
         return adx_give<typename adx_result_1<X>::type>(ad_##row(x, k));    \
     }
 #define ADX_CMATH_STEP(name, row)                                           \
     template <class X> ADX_INLINE ADX_CHECKED                               \
-    typename adx_result_1<X>::step (name)(const X &x)                       \
+    typename adx_result_1<X>::step (name)(X x)                              \
     {                                                                       \
         return adx_give<typename adx_result_1<X>::step>(ad_##row(x));       \
     }
@@ -100,7 +99,7 @@ ADX_CMATH_2(fmax, max)
 ADX_CMATH_int(scalbn, ldexp)
 
 template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED
-auto (hypot)(const X &x, const Y &y, const Z &z) -> decltype(
+auto (hypot)(X x, Y y, Z z) -> decltype(
     hypot(adx_any<typename adx_result_2<X, Y>::type>(), z))
 {
     return hypot(hypot(x, y), z);
@@ -108,13 +107,13 @@ auto (hypot)(const X &x, const Y &y, const Z &z) -> decltype(
 
 // x = fraction * 2^k, and x = fraction + whole; k and whole are constants.
 template <class X> ADX_INLINE
-typename adx_result_1<X>::type (frexp)(const X &x, int *k)
+typename adx_result_1<X>::type (frexp)(X x, int *k)
 {
     (void)::frexp(static_cast<double>(ad_value(x)), k);
     return ldexp(x, -*k);
 }
 template <class X, class Whole, adx_if_number<X> = 0> ADX_INLINE
-X (modf)(const X &x, Whole *whole)
+X (modf)(X x, Whole *whole)
 {
     *whole = trunc(x);
     return x - *whole;
@@ -124,7 +123,7 @@ X (modf)(const X &x, Whole *whole)
 // function notices when they come out differently.
 #define ADX_DEFINE(type, name)                                              \
     template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
-    type (name)(const X &x) { return ::name(ad_value(x)); }
+    type (name)(X x) { return ::name(ad_value(x)); }
 ADX_DEFINE(int, ilogb)
 ADX_DEFINE(ad_real, logb)
 ADX_DEFINE(long, lrint)
@@ -134,7 +133,7 @@ ADX_DEFINE(long long, llround)
 #undef ADX_DEFINE
 #define ADX_DEFINE(name, test)                                              \
     template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
-    bool (name)(const X &x) { return test; }
+    bool (name)(X x) { return test; }
 ADX_DEFINE(isnan, ad_ne(x, x))
 ADX_DEFINE(isinf, ad_gt(ad_abs(x), std::numeric_limits<ad_real>::max()))
 ADX_DEFINE(isfinite, ad_le(ad_abs(x), std::numeric_limits<ad_real>::max()))

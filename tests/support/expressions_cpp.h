@@ -24,18 +24,18 @@ template <> struct when<true> { typedef int type; };
 
 #define ONE(name, e)                                                        \
     template <class X, typename when<!is_plain<X>::yes>::type = 0>          \
-    ADX_INLINE auto cpp_##name(const X &x) -> decltype(e) { return e; }     \
+    ADX_INLINE auto cpp_##name(X x) -> decltype(e) { return e; }            \
     template <class X, typename when<is_plain<X>::yes>::type = 0>           \
-    ADX_INLINE auto cpp_##name(const X &x) -> ad_expr_0                     \
+    ADX_INLINE auto cpp_##name(X x) -> ad_expr_0                            \
         { return ad_##name(x); }
 #define TWO(name, e)                                                        \
     template <class X, class Y, typename when<                              \
         !(is_plain<X>::yes && is_plain<Y>::yes)>::type = 0>                 \
-    ADX_INLINE auto cpp_##name(const X &x, const Y &y) -> decltype(e)       \
+    ADX_INLINE auto cpp_##name(X x, Y y) -> decltype(e)                     \
         { return e; }                                                       \
     template <class X, class Y, typename when<                              \
         is_plain<X>::yes && is_plain<Y>::yes>::type = 0>                    \
-    ADX_INLINE auto cpp_##name(const X &x, const Y &y) -> ad_expr_0         \
+    ADX_INLINE auto cpp_##name(X x, Y y) -> ad_expr_0                       \
         { return ad_##name(x, y); }
 #define FUNCTION_1(name) ONE(name, name(x))
 #define FUNCTION_2(name) TWO(name, name(x, y))
@@ -43,10 +43,10 @@ template <> struct when<true> { typedef int type; };
 #define TEST(name, e)                                                       \
     template <class X, class Y, typename when<                              \
         !(is_plain<X>::yes && is_plain<Y>::yes)>::type = 0>                 \
-    ADX_INLINE bool cpp_##name(const X &x, const Y &y) { return e; }        \
+    ADX_INLINE bool cpp_##name(X x, Y y) { return e; }                      \
     template <class X, class Y, typename when<                              \
         is_plain<X>::yes && is_plain<Y>::yes>::type = 0>                    \
-    ADX_INLINE bool cpp_##name(const X &x, const Y &y)                      \
+    ADX_INLINE bool cpp_##name(X x, Y y)                                    \
         { return ad_##name(x, y); }
 
 TWO(add, x + y) TWO(sub, x - y) TWO(mul, x * y) TWO(div, x / y) ONE(neg, -x)
@@ -65,11 +65,11 @@ TEST(lt, x < y) TEST(le, x <= y) TEST(gt, x > y) TEST(ge, x >= y)
 TEST(eq, x == y) TEST(ne, x != y)
 template <class X, class Y, class Z, typename when<
     !(is_plain<X>::yes && is_plain<Y>::yes && is_plain<Z>::yes)>::type = 0>
-ADX_INLINE auto cpp_fma(const X &x, const Y &y, const Z &z)
+ADX_INLINE auto cpp_fma(X x, Y y, Z z)
     -> decltype(fma(x, y, z)) { return fma(x, y, z); }
 template <class X, class Y, class Z, typename when<
     is_plain<X>::yes && is_plain<Y>::yes && is_plain<Z>::yes>::type = 0>
-ADX_INLINE auto cpp_fma(const X &x, const Y &y, const Z &z) -> ad_expr_0
+ADX_INLINE auto cpp_fma(X x, Y y, Z z) -> ad_expr_0
     { return ad_fma(x, y, z); }
 
 // The rest is the same.
