@@ -9,7 +9,7 @@ JOBS   = 2
 SECONDS = 60
 B      = build
 
-EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
+EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
 SUITE    = sh tests/run.sh $(JOBS)
 
 help:               ## this list
@@ -38,6 +38,9 @@ $B/implementation.o: examples/implementation.c examples/build.sh \
 
 $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
       $B/implementation.o
+	sh examples/build.sh $@ $(CC) $(STRICT) -O2
+
+$B/%: examples/%.cpp examples/build.sh $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman

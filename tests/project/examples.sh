@@ -9,8 +9,8 @@ strict="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion"
 strict="$strict -Wdouble-promotion -Werror"
 # shellcheck disable=SC2086  # flags are lists
 {
-    for source in "$root"/examples/[0-9]*.c; do
-        sh "$build" "$3/$(basename "$source" .c)" $1 $strict $2
+    for source in "$root"/examples/[0-9]*.c "$root"/examples/[0-9]*.cpp; do
+        sh "$build" "$3/$(basename "${source%.c*}")" $1 $strict $2
     done > /dev/null
     for name in 10_gaussian_mixture 17_convolution 20_factorisation; do
         sh "$build" "$3/plain/$name" $1 $strict $2 -DNO_LBFGS
