@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT-0
 /* eigen.cpp - matrices of Eigen, and templates of Boost, whose numbers are those
  * of adrev: values as with double, gradients against differences and, forward,
- * against one another. Built by eigen.sh.                                   */
+ * against one another. Built by eigen.sh, with -DMORE=1 for `make matrix`.  */
 
 #include "adrev_eigen.h"
 
 #include <Eigen/Dense>
-#if BOOST
+#ifdef BOOST
 #include <boost/math/special_functions/legendre.hpp>
 #include <boost/math/tools/polynomial.hpp>
 #include <boost/numeric/odeint.hpp>
@@ -76,6 +76,15 @@ struct norms {
     }
 };
 
+struct lu {
+    template <class T> T operator()(const vector<T> &x) const
+    {
+        vector<T> y = square(x).partialPivLu().solve(right_side(x));
+        return y.squaredNorm();
+    }
+};
+
+#ifdef MORE
 struct determinant {
     template <class T> T operator()(const vector<T> &x) const
     {
@@ -84,11 +93,10 @@ struct determinant {
     }
 };
 
-struct lu {
+struct full_lu {
     template <class T> T operator()(const vector<T> &x) const
     {
-        vector<T> y = square(x).partialPivLu().solve(right_side(x));
-        return y.squaredNorm() + square(x).fullPivLu().solve(y).sum()
+        return square(x).fullPivLu().solve(right_side(x)).sum()
              + square(x).inverse().sum();
     }
 };
@@ -130,8 +138,9 @@ struct rotations {
              + axis.cross(v)(2);
     }
 };
+#endif
 
-#if BOOST
+#ifdef BOOST
 struct polynomials {
     template <class T> T operator()(const vector<T> &x) const
     {
@@ -227,14 +236,17 @@ int main()
 {
     DIFFERENTIATE(products);
     DIFFERENTIATE(norms);
-    DIFFERENTIATE(determinant);
     DIFFERENTIATE(lu);
+    test_memory();
+#ifdef MORE
+    DIFFERENTIATE(determinant);
+    DIFFERENTIATE(full_lu);
     DIFFERENTIATE(cholesky);
     DIFFERENTIATE(qr);
     DIFFERENTIATE(eigenvalues);
     DIFFERENTIATE(rotations);
-    test_memory();
-#if BOOST
+#endif
+#ifdef BOOST
     DIFFERENTIATE(polynomials);
     DIFFERENTIATE(oscillator);
 #endif

@@ -13,7 +13,7 @@
 cc=$1
 flags=$2
 out=$3
-cases=${4:-30}
+cases=${4:-12}
 seed=${5:-2}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 case $cc in clang*) cxx=clang++${cc#clang} ;; *) cxx=g++${cc#gcc} ;; esac

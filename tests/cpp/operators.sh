@@ -55,9 +55,9 @@ run() {
 }
 
 run c++11 ""
-run c++20 "-DADREV_TRACE=1 -DADREV_DEBUG=1"
-for standard in c++14 c++17; do
-    if warns $standard ""; then count 0 1; else count 1 0; fi
+run c++20 "-DFEW=1 -DADREV_TRACE=1 -DADREV_DEBUG=1"
+for standard in c++14 c++17 c++20; do
+    if warns $standard "-DFEW=1"; then count 0 1; else count 1 0; fi
 done
 
 # refused WORDS: the rest of the input does not compile, and the message has
