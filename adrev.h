@@ -339,7 +339,8 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * An expression holds numbers and ids, never references. So one that is kept
  * (auto e = x * y) is as good later as it was at first.
  *
- *   offers  ADX_REV_MEMBERS ADX_FWD_MEMBERS ADX_EXPR_MEMBERS
+ *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
+ *           ADX_NO_PLACE ADX_MEMBER
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -385,59 +386,50 @@ template <class Any> struct adx_plain_kind<Any, true>
 {
     static constexpr bool yes = sizeof(adx_counts(adx_any<Any>())) == 1;
 };
-template <class Any> struct adx_is_plain
+template <class Any> struct adx_plain_type
     : adx_plain_kind<Any, __is_enum(Any)> { };
 
 // How many operands something is (number/expression), an expression of forward
 // numbers being 16. `ours` is 0 for plain numbers, and what is none is -1.
-template <class Any> struct adx_kind
+template <class Any> struct adx_sort
 {
-    static constexpr int width = adx_is_plain<Any>::yes ? 0 : -1;
+    static constexpr int width = adx_plain_type<Any>::yes ? 0 : -1;
     static constexpr bool ours = false;
     static constexpr bool expr = false;
 };
-template <class Any> struct adx_kind<const Any> : adx_kind<Any> { };
+template <class Any> struct adx_sort<const Any> : adx_sort<Any> { };
 #define ADX_DUAL_WIDTH 16
-#define ADX_DEFINE(name, n, is_expr)                                        \
+#define ADX_OPERAND_TYPE(name, n, is_expr)                                  \
     struct name;                                                            \
-    template <> struct adx_kind<name>                                       \
+    template <> struct adx_sort<name>                                       \
     {                                                                       \
         static constexpr int width = n;                                     \
         static constexpr bool ours = true;                                  \
         static constexpr bool expr = is_expr;                               \
     };
-ADX_DEFINE(ad_rev, 1, 0) ADX_DEFINE(ad_fwd, ADX_DUAL_WIDTH, 0)
-#if ADX_FUSES
-ADX_DEFINE(ad_expr_0, 0, 1) ADX_DEFINE(ad_expr_1, 1, 1)
-ADX_DEFINE(ad_expr_2, 2, 1) ADX_DEFINE(ad_expr_3, 3, 1)
-ADX_DEFINE(ad_expr_4, 4, 1) ADX_DEFINE(ad_expr_5, 5, 1)
-ADX_DEFINE(ad_expr_6, 6, 1) ADX_DEFINE(ad_expr_7, 7, 1)
-ADX_DEFINE(ad_expr_8, 8, 1) ADX_DEFINE(ad_expr_9, 9, 1)
-ADX_DEFINE(ad_expr_10, 10, 1) ADX_DEFINE(ad_expr_11, 11, 1)
-ADX_DEFINE(ad_expr_12, 12, 1) ADX_DEFINE(ad_expr_dual, ADX_DUAL_WIDTH, 1)
-#else
-ADX_DEFINE(adx_number, 0, 1)    // of either kind
-#endif
-#undef ADX_DEFINE
 
 template <class Any> using adx_if_plain =
-    typename adx_if<adx_is_plain<Any>::yes>::type;
+    typename adx_if<adx_plain_type<Any>::yes>::type;
 template <class Any> using adx_if_whole =
     typename adx_if<adx_arithmetic<Any>::whole>::type;
 
 // An expression that becomes an ad_rev or an ad_fwd; one that has room in an
 // expression of another width.
 template <class Any> using adx_if_recorded =
-    typename adx_if<adx_kind<Any>::expr
-                    && adx_kind<Any>::width != ADX_DUAL_WIDTH>::type;
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width != ADX_DUAL_WIDTH>::type;
 template <class Any> using adx_if_forward =
-    typename adx_if<adx_kind<Any>::expr
-                    && adx_kind<Any>::width % ADX_DUAL_WIDTH == 0>::type;
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width % ADX_DUAL_WIDTH == 0>::type;
 template <class Wide, class Any> using adx_if_narrower =
-    typename adx_if<adx_kind<Any>::expr
-                    && adx_kind<Any>::width < adx_kind<Wide>::width
-                    && (adx_kind<Wide>::width < ADX_DUAL_WIDTH
-                        || adx_kind<Any>::width == 0)>::type;
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width < adx_sort<Wide>::width
+                    && (adx_sort<Wide>::width < ADX_DUAL_WIDTH
+                        || adx_sort<Any>::width == 0)>::type;
+
+// What becomes a number of this type, and how one becomes an integer: from,
+// whole, widen (cpp/operators).
+template <class Number, unsigned how> struct adx_convert;
 
 } // namespace adrev
 
@@ -451,9 +443,9 @@ template <class Wide, class Any> using adx_if_narrower =
 // number.
 #if ADREV_DEBUG
 #define ADX_CALLER                                                          \
-    , const char *adx_file = __builtin_FILE(), int adx_line = __builtin_LINE()
-#define ADX_CALLER_IS  , const char *adx_file, int adx_line
-#define ADX_PASS_PLACE , adx_file, adx_line
+    , const char *adx_at_file = __builtin_FILE(), int adx_at_line = __builtin_LINE()
+#define ADX_CALLER_IS  , const char *adx_at_file, int adx_at_line
+#define ADX_PASS_PLACE , adx_at_file, adx_at_line
 #define ADX_NO_PLACE   , nullptr, 0
 #else
 #define ADX_CALLER
@@ -471,40 +463,40 @@ template <class Wide, class Any> using adx_if_narrower =
 // The whole part, and whether it is not 0: what a cast to an integer is, and an
 // `if`. There is no conversion to a floating type, which would lose the
 // derivative: ad_value says so.
-#define ADX_CASTS                                                           \
+#define ADX_CASTS(name)                                                     \
     template <class Whole, unsigned how = ADX_SWITCHES,                     \
               adrev::adx_if_whole<Whole> = 0>                               \
     ADX_MEMBER explicit operator Whole() const                              \
     {                                                                       \
-        return adx_cast(*this, static_cast<Whole *>(nullptr));              \
+        return adx_convert<name, how>::whole(*this,                         \
+                                             static_cast<Whole *>(nullptr)); \
     }
 
-#define ADX_REV_MEMBERS                                                     \
-    ad_rev() = default;                                                     \
+#define ADX_REV_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
     template <class Plain, adx_if_plain<Plain> = 0>                         \
-    constexpr ad_rev(Plain x) noexcept                                      \
-        : v(static_cast<ad_real>(x)), seq(0), job(0) { }                    \
+    constexpr name(Plain x) noexcept                                        \
+        : v(static_cast<real>(x)), seq(0), job(0) { }                       \
     template <class Expr, unsigned how = ADX_SWITCHES,                      \
               adx_if_recorded<Expr> = 0>                                    \
-    ADX_MEMBER ad_rev(const Expr &e ADX_CALLER)                             \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
     {                                                                       \
-        adx_become(*this, e ADX_PASS_PLACE);                                \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
     }                                                                       \
-    ADX_CASTS
+    ADX_CASTS(name)
 
-#define ADX_FWD_MEMBERS                                                     \
-    ad_fwd() = default;                                                     \
-    constexpr ad_fwd(ad_real v_, ad_real d_) noexcept : v(v_), d(d_) { }    \
+#define ADX_FWD_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
+    constexpr name(real v_, real d_) noexcept : v(v_), d(d_) { }            \
     template <class Plain, adx_if_plain<Plain> = 0>                         \
-    constexpr ad_fwd(Plain x) noexcept                                      \
-        : v(static_cast<ad_real>(x)), d(0) { }                              \
+    constexpr name(Plain x) noexcept : v(static_cast<real>(x)), d(0) { }    \
     template <class Expr, unsigned how = ADX_SWITCHES,                      \
               adx_if_forward<Expr> = 0>                                     \
-    ADX_MEMBER ad_fwd(const Expr &e ADX_CALLER)                             \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
     {                                                                       \
-        adx_become(*this, e ADX_PASS_PLACE);                                \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
     }                                                                       \
-    ADX_CASTS
+    ADX_CASTS(name)
 
 // A plain number, or an expression with fewer operands, becomes one with more
 // where both are results of a ?:.
@@ -512,11 +504,17 @@ template <class Wide, class Any> using adx_if_narrower =
     name() = default;                                                       \
     template <class Plain, unsigned how = ADX_SWITCHES,                     \
               adx_if_plain<Plain> = 0>                                      \
-    ADX_MEMBER name(Plain x) { adx_widen(*this, x); }                       \
+    ADX_MEMBER name(Plain x)                                                \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(x);                           \
+    }                                                                       \
     template <class Expr, unsigned how = ADX_SWITCHES,                      \
               adx_if_narrower<name, Expr> = 0>                              \
-    ADX_MEMBER name(const Expr &e) { adx_widen(*this, e); }                 \
-    ADX_CASTS
+    ADX_MEMBER name(const Expr &e)                                          \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(e);                           \
+    }                                                                       \
+    ADX_CASTS(name)
 
 #endif // __cplusplus
 
@@ -531,7 +529,7 @@ template <class Wide, class Any> using adx_if_narrower =
  * twice in one statement, its partials are added when that is recorded; if it
  * occurs in two statements, what they contribute is added in the sweep.)
  *
- *   needs   core/config
+ *   needs   core/config cpp/members
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
  *           ADX_RECORDED ADX_DUAL
  * ========================================================================== */
@@ -563,11 +561,13 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #ifdef __cplusplus
 #define ADX_TAG(name, tag) name
 namespace adrev {
+ADX_OPERAND_TYPE(ad_rev, 1, false)
+ADX_OPERAND_TYPE(ad_fwd, ADX_DUAL_WIDTH, false)
 #else
 #define ADX_TAG(name, tag) tag
-#define ADX_REV_MEMBERS
-#define ADX_FWD_MEMBERS
-#define ADX_EXPR_MEMBERS(N)
+#define ADX_REV_MEMBERS(name, real)
+#define ADX_FWD_MEMBERS(name, real)
+#define ADX_EXPR_MEMBERS(name)
 #endif
 
 // A number that remembers where it came from. Plain data: copy it as you
@@ -577,14 +577,14 @@ typedef struct ADX_TAG(ad_rev,
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
-    ADX_REV_MEMBERS
+    ADX_REV_MEMBERS(ad_rev, ad_real)
 } ad_rev;
 
 // A number with its tangent: forward mode, without a tape.
 typedef struct ad_fwd {
     ad_real v;          // value
     ad_real d;          // derivative along the chosen direction
-    ADX_FWD_MEMBERS
+    ADX_FWD_MEMBERS(ad_fwd, ad_real)
 } ad_fwd;
 
 #ifdef __cplusplus
@@ -620,6 +620,18 @@ typedef struct adx_head {
 
 #ifdef __cplusplus
 namespace adrev {
+#if ADX_FUSES
+ADX_OPERAND_TYPE(ad_expr_0, 0, true) ADX_OPERAND_TYPE(ad_expr_1, 1, true)
+ADX_OPERAND_TYPE(ad_expr_2, 2, true) ADX_OPERAND_TYPE(ad_expr_3, 3, true)
+ADX_OPERAND_TYPE(ad_expr_4, 4, true) ADX_OPERAND_TYPE(ad_expr_5, 5, true)
+ADX_OPERAND_TYPE(ad_expr_6, 6, true) ADX_OPERAND_TYPE(ad_expr_7, 7, true)
+ADX_OPERAND_TYPE(ad_expr_8, 8, true) ADX_OPERAND_TYPE(ad_expr_9, 9, true)
+ADX_OPERAND_TYPE(ad_expr_10, 10, true) ADX_OPERAND_TYPE(ad_expr_11, 11, true)
+ADX_OPERAND_TYPE(ad_expr_12, 12, true)
+ADX_OPERAND_TYPE(ad_expr_dual, ADX_DUAL_WIDTH, true)
+#else
+ADX_OPERAND_TYPE(adx_number, 0, true)       // of either kind
+#endif
 #endif
 #if ADX_FUSES
 // Expressions with N slots, for recorded numbers. They live in registers.
@@ -2280,7 +2292,7 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
  * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
  * fold them and clang 14 would keep the expression in memory.
  *
- *   needs   number/recording
+ *   needs   cpp/members number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
  *           ADX_WIDTH ADX_EXPRS adx_slots_of ADX_NEW adx_leaf adx_own
  *           ADX_OVERLOAD adx_own_* adx_made ADX_TAKE ADX_TAKE_1 ADX_TAKE_2
@@ -2345,7 +2357,7 @@ template <> struct adx_of_width<0> { typedef ad_expr_0 type; };
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 #define ADX_OF_WIDTH(n) typename adx_of_width<(n)>::type
-#define ADX_WIDTH(x)    unsigned(adrev::adx_kind<decltype(x)>::width)
+#define ADX_WIDTH(x)    unsigned(adrev::adx_sort<decltype(x)>::width)
 #else
 #define ADX_LET __auto_type
 #define ADX_NAME(what, n) adx_##what##_##n
@@ -2734,8 +2746,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
  * ad_rec.
  *
  *   needs   number/recording number/expression
- *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
- *           ADX_MAKE_STEP ADX_MAKE_TEST
+ *   offers  ADX_SPLIT_X ADX_SPLIT_Y ADX_LEFT ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3
+ *           ADX_TAKE_CHOICE ADX_MAKE_CHOICE ADX_MAKE_STEP ADX_MAKE_TEST
  * ========================================================================== */
 
 /* --- operators ----------------------------------------------------------- */
@@ -3524,8 +3536,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  * 2.6 times as long).
  *
  *   needs   cpp/members number/recording number/expression number/operators
- *           number/called number/fronts
- *   offers  adx_result_1 adx_result_2 adx_result_3 adx_give
+ *           number/fronts
+ *   offers  adx_give adx_result_2 adx_result_3
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -3534,7 +3546,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #pragma push_macro("ADX_NOTE_PLACE")
 #undef ADX_NOTE_PLACE
 #if ADREV_DEBUG
-#define ADX_NOTE_PLACE adx_here(adx_file, adx_line);
+#define ADX_NOTE_PLACE adx_here(adx_at_file, adx_at_line);
 #else
 #define ADX_NOTE_PLACE
 #endif
@@ -3548,40 +3560,46 @@ namespace adrev {
 
 /* --- from an expression to a number --------------------------------------- */
 
-template <class Expr> ADX_INLINE void adx_become(ad_rev &y,
-                                                 const Expr &e ADX_CALLER_IS)
-{
 #if ADREV_DEBUG && !ADX_FUSES
-    adx_here(adx_file, adx_line);
+#define ADX_HERE adx_here(adx_at_file, adx_at_line);
+#else
+#define ADX_HERE
 #endif
-    y = ad_rec(e);
-}
-
-template <class Expr> ADX_INLINE void adx_become(ad_fwd &y,
-                                                 const Expr &e ADX_CALLER_IS)
-{
-#if ADREV_DEBUG && !ADX_FUSES
-    adx_here(adx_file, adx_line);
+#define ADX_DEFINE_FROM(number, record)                                     \
+    template <class Expr>                                                   \
+    static ADX_MEMBER number from(const Expr &e ADX_CALLER_IS)              \
+    {                                                                       \
+        ADX_HERE                                                            \
+        return record(e);                                                   \
+    }
+#define ADX_DEFINE_WHOLE(number)                                            \
+    static ADX_MEMBER bool whole(const number &x, bool *)                   \
+    {                                                                       \
+        ADX_UNPLACED                                                        \
+        return ad_ne(x, 0);                                                 \
+    }                                                                       \
+    template <class Whole>                                                  \
+    static ADX_MEMBER Whole whole(const number &x, Whole *)                 \
+    {                                                                       \
+        return static_cast<Whole>(ad_value(x));                             \
+    }
+#if ADREV_DEBUG && ADX_FUSES
+#define ADX_UNPLACED                                                        \
+    const char *adx_at_file = nullptr;                                      \
+    int adx_at_line = 0;
+#else
+#define ADX_UNPLACED
 #endif
-    y = ad_dual(e);
-}
-
-// From here on the place is not known.
-#if ADREV_DEBUG
-#undef ADX_NOTE_PLACE
-#define ADX_NOTE_PLACE adx_here(nullptr, 0);
-#endif
-
-template <class Any> ADX_INLINE bool adx_cast(const Any &x, bool *)
-{
-    return ad_ne(x, 0);
-}
-
-template <class Any, class Whole> ADX_INLINE Whole adx_cast(const Any &x,
-                                                            Whole *)
-{
-    return static_cast<Whole>(ad_value(x));
-}
+#define ADX_DEFINE(number, record)                                          \
+    template <> struct adx_convert<number, ADX_SWITCHES>                    \
+    {                                                                       \
+        ADX_DEFINE_FROM(number, record)                                     \
+        ADX_DEFINE_WHOLE(number)                                            \
+    };
+ADX_DEFINE(ad_rev, ad_rec)
+ADX_DEFINE(ad_fwd, ad_dual)
+#undef ADX_DEFINE
+#undef ADX_HERE
 
 /* --- types of results ----------------------------------------------------- */
 
@@ -3619,28 +3637,39 @@ ADX_INLINE Result adx_give(const Expr &e) { return e; }
     r.slot[i].d = (i) < n ? s[i].d : (i) == 0;                              \
     r.slot[i].id = (i) < n ? s[i].id : 0;
 #define ADX_DEFINE(N)                                                       \
-    template <class Any> ADX_INLINE void adx_widen(ad_expr_##N &r,          \
-                                                   const Any &x)            \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
     {                                                                       \
-        auto e = adx_own(x);                                                \
-        const unsigned n = ADX_WIDTH(e);                                    \
-        const adx_slot *s = adx_slots_of(&e.head);                          \
-        r.head = e.head;                                                    \
-        r.head.leaf = 0;                                                    \
-        ADX_SLOTS_##N(ADX_EMPTY)                                            \
-    }
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            auto e = adx_own(x);                                            \
+            const unsigned n = ADX_WIDTH(e);                                \
+            const adx_slot *s = adx_slots_of(&e.head);                      \
+            r.head = e.head;                                                \
+            r.head.leaf = 0;                                                \
+            ADX_SLOTS_##N(ADX_EMPTY)                                        \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 #undef ADX_EMPTY
-template <class Any> ADX_INLINE void adx_widen(ad_expr_0 &r, const Any &x)
-{
-    r.head = adx_own(x).head;
-}
-template <class Any> ADX_INLINE void adx_widen(ad_expr_dual &r, const Any &x)
-{
-    r.head = adx_own(x).head;
-    r.d = 0;
-}
+#define ADX_DEFINE(N, rest)                                                 \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
+    {                                                                       \
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            r.head = adx_own(x).head;                                       \
+            rest                                                            \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
+ADX_DEFINE(0, )
+ADX_DEFINE(dual, r.d = 0;)
+#undef ADX_DEFINE
 
 #else // ADX_FUSES
 
@@ -3668,51 +3697,65 @@ template <unsigned nx, unsigned ny> struct adx_slots_2
 template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
     : adx_slots_2<(nx | ny) % (2 * ADX_DUAL_WIDTH), nz> { };
 
-ADX_INLINE void adx_become(adx_number &y, const adx_number &e,
-                           const char * = nullptr, int = 0) { y = e; }
+template <> struct adx_convert<adx_number, ADX_SWITCHES>
+{
+    static ADX_MEMBER adx_number from(const adx_number &e,
+                                      const char * = nullptr, int = 0)
+    {
+        return e;
+    }
+    template <class Any> static ADX_MEMBER adx_number widen(Any x)
+    {
+        return ::adx_own(x);
+    }
+    ADX_DEFINE_WHOLE(adx_number)
+};
 template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
 {
-    Result y;
-    adx_become(y, e ADX_NO_PLACE);
-    return y;
-}
-template <class Any> ADX_INLINE void adx_widen(adx_number &r, const Any &x)
-{
-    r = adx_own(x);
+    return adx_convert<Result, ADX_SWITCHES>::from(e ADX_NO_PLACE);
 }
 
 #endif // ADX_FUSES
 
+// From here on the place is not known.
+#if ADREV_DEBUG
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#endif
+#undef ADX_UNPLACED
+#undef ADX_DEFINE_WHOLE
+#undef ADX_DEFINE_FROM
+
 // No type, and so no operator, unless all are operands and one of them is ours.
-template <class X, bool = adx_kind<X>::ours> struct adx_result_1 { };
+template <class X, bool = adx_sort<X>::ours> struct adx_result_1 { };
 template <class X> struct adx_result_1<X, true>
-    : adx_slots_1<adx_kind<X>::width> { };
+    : adx_slots_1<adx_sort<X>::width> { };
 
 template <class X, class Y,
-          bool = (adx_kind<X>::ours || adx_kind<Y>::ours)
-              && adx_kind<X>::width >= 0 && adx_kind<Y>::width >= 0>
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0>
 struct adx_result_2 { };
 template <class X, class Y> struct adx_result_2<X, Y, true>
-    : adx_slots_2<adx_kind<X>::width, adx_kind<Y>::width> { };
+    : adx_slots_2<adx_sort<X>::width, adx_sort<Y>::width> { };
 
 template <class X, class Y, class Z,
-          bool = (adx_kind<X>::ours || adx_kind<Y>::ours || adx_kind<Z>::ours)
-              && adx_kind<X>::width >= 0 && adx_kind<Y>::width >= 0
-              && adx_kind<Z>::width >= 0>
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours || adx_sort<Z>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0
+              && adx_sort<Z>::width >= 0>
 struct adx_result_3 { };
 template <class X, class Y, class Z> struct adx_result_3<X, Y, Z, true>
-    : adx_slots_3<adx_kind<X>::width, adx_kind<Y>::width, adx_kind<Z>::width>
+    : adx_slots_3<adx_sort<X>::width, adx_sort<Y>::width, adx_sort<Z>::width>
 { };
 
 // Those of a comparison, and of an assignment to a number.
 template <class X, class Y> using adx_if_compared =
     typename adx_if<sizeof(typename adx_result_2<X, Y>::type) != 0>::type;
 template <class X> using adx_if_ours =
-    typename adx_if<adx_kind<X>::ours>::type;
+    typename adx_if<adx_sort<X>::ours>::type;
 template <class S> using adx_if_number =
-    typename adx_if<adx_kind<S>::ours && !adx_kind<S>::expr>::type;
+    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr>::type;
 template <class S> using adx_if_expr =
-    typename adx_if<adx_kind<S>::expr>::type;
+    typename adx_if<adx_sort<S>::expr>::type;
 
 /* --- operators ------------------------------------------------------------ */
 
@@ -3777,8 +3820,7 @@ ADX_INLINE S &operator+=(S &s, Y y)
               adx_if_compared<S, Y> = 0>                                    \
     ADX_INLINE S &operator symbol(S &s, Y y)                                \
     {                                                                       \
-        adx_become(s, ad_##name(s, y) ADX_NO_PLACE);                        \
-        return s;                                                           \
+        return s = S(ad_##name(s, y) ADX_NO_PLACE);                         \
     }
 ADX_DEFINE(-=, sub)
 ADX_DEFINE(*=, mul)
@@ -3826,7 +3868,7 @@ ADX_INLINE auto operator<<(Stream &stream, const X &x)
  * Of <cmath> there is no nextafter, nexttoward, remquo, nor a Bessel function or
  * the like. ilogb, logb and the roundings to integers are those of ad_value.
  *
- *   needs   cpp/members number/recording number/operators number/called
+ *   needs   cpp/members number/recording number/expression number/operators
  *           number/fronts cpp/operators
  * ========================================================================== */
 

@@ -11,7 +11,7 @@
  * twice in one statement, its partials are added when that is recorded; if it
  * occurs in two statements, what they contribute is added in the sweep.)
  *
- *   needs   core/config
+ *   needs   core/config cpp/members
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
  *           ADX_RECORDED ADX_DUAL
  * ========================================================================== */
@@ -43,11 +43,13 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #ifdef __cplusplus
 #define ADX_TAG(name, tag) name
 namespace adrev {
+ADX_OPERAND_TYPE(ad_rev, 1, false)
+ADX_OPERAND_TYPE(ad_fwd, ADX_DUAL_WIDTH, false)
 #else
 #define ADX_TAG(name, tag) tag
-#define ADX_REV_MEMBERS
-#define ADX_FWD_MEMBERS
-#define ADX_EXPR_MEMBERS(N)
+#define ADX_REV_MEMBERS(name, real)
+#define ADX_FWD_MEMBERS(name, real)
+#define ADX_EXPR_MEMBERS(name)
 #endif
 
 // A number that remembers where it came from. Plain data: copy it as you
@@ -57,14 +59,14 @@ typedef struct ADX_TAG(ad_rev,
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
-    ADX_REV_MEMBERS
+    ADX_REV_MEMBERS(ad_rev, ad_real)
 } ad_rev;
 
 // A number with its tangent: forward mode, without a tape.
 typedef struct ad_fwd {
     ad_real v;          // value
     ad_real d;          // derivative along the chosen direction
-    ADX_FWD_MEMBERS
+    ADX_FWD_MEMBERS(ad_fwd, ad_real)
 } ad_fwd;
 
 #ifdef __cplusplus
@@ -100,6 +102,18 @@ typedef struct adx_head {
 
 #ifdef __cplusplus
 namespace adrev {
+#if ADX_FUSES
+ADX_OPERAND_TYPE(ad_expr_0, 0, true) ADX_OPERAND_TYPE(ad_expr_1, 1, true)
+ADX_OPERAND_TYPE(ad_expr_2, 2, true) ADX_OPERAND_TYPE(ad_expr_3, 3, true)
+ADX_OPERAND_TYPE(ad_expr_4, 4, true) ADX_OPERAND_TYPE(ad_expr_5, 5, true)
+ADX_OPERAND_TYPE(ad_expr_6, 6, true) ADX_OPERAND_TYPE(ad_expr_7, 7, true)
+ADX_OPERAND_TYPE(ad_expr_8, 8, true) ADX_OPERAND_TYPE(ad_expr_9, 9, true)
+ADX_OPERAND_TYPE(ad_expr_10, 10, true) ADX_OPERAND_TYPE(ad_expr_11, 11, true)
+ADX_OPERAND_TYPE(ad_expr_12, 12, true)
+ADX_OPERAND_TYPE(ad_expr_dual, ADX_DUAL_WIDTH, true)
+#else
+ADX_OPERAND_TYPE(adx_number, 0, true)       // of either kind
+#endif
 #endif
 #if ADX_FUSES
 // Expressions with N slots, for recorded numbers. They live in registers.

@@ -10,7 +10,7 @@
  * Of <cmath> there is no nextafter, nexttoward, remquo, nor a Bessel function or
  * the like. ilogb, logb and the roundings to integers are those of ad_value.
  *
- *   needs   cpp/members number/recording number/operators number/called
+ *   needs   cpp/members number/recording number/expression number/operators
  *           number/fronts cpp/operators
  * ========================================================================== */
 

@@ -9,7 +9,8 @@
  * An expression holds numbers and ids, never references. So one that is kept
  * (auto e = x * y) is as good later as it was at first.
  *
- *   offers  ADX_REV_MEMBERS ADX_FWD_MEMBERS ADX_EXPR_MEMBERS
+ *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
+ *           ADX_NO_PLACE ADX_MEMBER
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -55,59 +56,50 @@ template <class Any> struct adx_plain_kind<Any, true>
 {
     static constexpr bool yes = sizeof(adx_counts(adx_any<Any>())) == 1;
 };
-template <class Any> struct adx_is_plain
+template <class Any> struct adx_plain_type
     : adx_plain_kind<Any, __is_enum(Any)> { };
 
 // How many operands something is (number/expression), an expression of forward
 // numbers being 16. `ours` is 0 for plain numbers, and what is none is -1.
-template <class Any> struct adx_kind
+template <class Any> struct adx_sort
 {
-    static constexpr int width = adx_is_plain<Any>::yes ? 0 : -1;
+    static constexpr int width = adx_plain_type<Any>::yes ? 0 : -1;
     static constexpr bool ours = false;
     static constexpr bool expr = false;
 };
-template <class Any> struct adx_kind<const Any> : adx_kind<Any> { };
+template <class Any> struct adx_sort<const Any> : adx_sort<Any> { };
 #define ADX_DUAL_WIDTH 16
-#define ADX_DEFINE(name, n, is_expr)                                        \
+#define ADX_OPERAND_TYPE(name, n, is_expr)                                  \
     struct name;                                                            \
-    template <> struct adx_kind<name>                                       \
+    template <> struct adx_sort<name>                                       \
     {                                                                       \
         static constexpr int width = n;                                     \
         static constexpr bool ours = true;                                  \
         static constexpr bool expr = is_expr;                               \
     };
-ADX_DEFINE(ad_rev, 1, 0) ADX_DEFINE(ad_fwd, ADX_DUAL_WIDTH, 0)
-#if ADX_FUSES
-ADX_DEFINE(ad_expr_0, 0, 1) ADX_DEFINE(ad_expr_1, 1, 1)
-ADX_DEFINE(ad_expr_2, 2, 1) ADX_DEFINE(ad_expr_3, 3, 1)
-ADX_DEFINE(ad_expr_4, 4, 1) ADX_DEFINE(ad_expr_5, 5, 1)
-ADX_DEFINE(ad_expr_6, 6, 1) ADX_DEFINE(ad_expr_7, 7, 1)
-ADX_DEFINE(ad_expr_8, 8, 1) ADX_DEFINE(ad_expr_9, 9, 1)
-ADX_DEFINE(ad_expr_10, 10, 1) ADX_DEFINE(ad_expr_11, 11, 1)
-ADX_DEFINE(ad_expr_12, 12, 1) ADX_DEFINE(ad_expr_dual, ADX_DUAL_WIDTH, 1)
-#else
-ADX_DEFINE(adx_number, 0, 1)    // of either kind
-#endif
-#undef ADX_DEFINE
 
 template <class Any> using adx_if_plain =
-    typename adx_if<adx_is_plain<Any>::yes>::type;
+    typename adx_if<adx_plain_type<Any>::yes>::type;
 template <class Any> using adx_if_whole =
     typename adx_if<adx_arithmetic<Any>::whole>::type;
 
 // An expression that becomes an ad_rev or an ad_fwd; one that has room in an
 // expression of another width.
 template <class Any> using adx_if_recorded =
-    typename adx_if<adx_kind<Any>::expr
-                    && adx_kind<Any>::width != ADX_DUAL_WIDTH>::type;
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width != ADX_DUAL_WIDTH>::type;
 template <class Any> using adx_if_forward =
-    typename adx_if<adx_kind<Any>::expr
-                    && adx_kind<Any>::width % ADX_DUAL_WIDTH == 0>::type;
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width % ADX_DUAL_WIDTH == 0>::type;
 template <class Wide, class Any> using adx_if_narrower =
-    typename adx_if<adx_kind<Any>::expr
-                    && adx_kind<Any>::width < adx_kind<Wide>::width
-                    && (adx_kind<Wide>::width < ADX_DUAL_WIDTH
-                        || adx_kind<Any>::width == 0)>::type;
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width < adx_sort<Wide>::width
+                    && (adx_sort<Wide>::width < ADX_DUAL_WIDTH
+                        || adx_sort<Any>::width == 0)>::type;
+
+// What becomes a number of this type, and how one becomes an integer: from,
+// whole, widen (cpp/operators).
+template <class Number, unsigned how> struct adx_convert;
 
 } // namespace adrev
 
@@ -121,9 +113,9 @@ template <class Wide, class Any> using adx_if_narrower =
 // number.
 #if ADREV_DEBUG
 #define ADX_CALLER                                                          \
-    , const char *adx_file = __builtin_FILE(), int adx_line = __builtin_LINE()
-#define ADX_CALLER_IS  , const char *adx_file, int adx_line
-#define ADX_PASS_PLACE , adx_file, adx_line
+    , const char *adx_at_file = __builtin_FILE(), int adx_at_line = __builtin_LINE()
+#define ADX_CALLER_IS  , const char *adx_at_file, int adx_at_line
+#define ADX_PASS_PLACE , adx_at_file, adx_at_line
 #define ADX_NO_PLACE   , nullptr, 0
 #else
 #define ADX_CALLER
@@ -141,40 +133,40 @@ template <class Wide, class Any> using adx_if_narrower =
 // The whole part, and whether it is not 0: what a cast to an integer is, and an
 // `if`. There is no conversion to a floating type, which would lose the
 // derivative: ad_value says so.
-#define ADX_CASTS                                                           \
+#define ADX_CASTS(name)                                                     \
     template <class Whole, unsigned how = ADX_SWITCHES,                     \
               adrev::adx_if_whole<Whole> = 0>                               \
     ADX_MEMBER explicit operator Whole() const                              \
     {                                                                       \
-        return adx_cast(*this, static_cast<Whole *>(nullptr));              \
+        return adx_convert<name, how>::whole(*this,                         \
+                                             static_cast<Whole *>(nullptr)); \
     }
 
-#define ADX_REV_MEMBERS                                                     \
-    ad_rev() = default;                                                     \
+#define ADX_REV_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
     template <class Plain, adx_if_plain<Plain> = 0>                         \
-    constexpr ad_rev(Plain x) noexcept                                      \
-        : v(static_cast<ad_real>(x)), seq(0), job(0) { }                    \
+    constexpr name(Plain x) noexcept                                        \
+        : v(static_cast<real>(x)), seq(0), job(0) { }                       \
     template <class Expr, unsigned how = ADX_SWITCHES,                      \
               adx_if_recorded<Expr> = 0>                                    \
-    ADX_MEMBER ad_rev(const Expr &e ADX_CALLER)                             \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
     {                                                                       \
-        adx_become(*this, e ADX_PASS_PLACE);                                \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
     }                                                                       \
-    ADX_CASTS
+    ADX_CASTS(name)
 
-#define ADX_FWD_MEMBERS                                                     \
-    ad_fwd() = default;                                                     \
-    constexpr ad_fwd(ad_real v_, ad_real d_) noexcept : v(v_), d(d_) { }    \
+#define ADX_FWD_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
+    constexpr name(real v_, real d_) noexcept : v(v_), d(d_) { }            \
     template <class Plain, adx_if_plain<Plain> = 0>                         \
-    constexpr ad_fwd(Plain x) noexcept                                      \
-        : v(static_cast<ad_real>(x)), d(0) { }                              \
+    constexpr name(Plain x) noexcept : v(static_cast<real>(x)), d(0) { }    \
     template <class Expr, unsigned how = ADX_SWITCHES,                      \
               adx_if_forward<Expr> = 0>                                     \
-    ADX_MEMBER ad_fwd(const Expr &e ADX_CALLER)                             \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
     {                                                                       \
-        adx_become(*this, e ADX_PASS_PLACE);                                \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
     }                                                                       \
-    ADX_CASTS
+    ADX_CASTS(name)
 
 // A plain number, or an expression with fewer operands, becomes one with more
 // where both are results of a ?:.
@@ -182,10 +174,16 @@ template <class Wide, class Any> using adx_if_narrower =
     name() = default;                                                       \
     template <class Plain, unsigned how = ADX_SWITCHES,                     \
               adx_if_plain<Plain> = 0>                                      \
-    ADX_MEMBER name(Plain x) { adx_widen(*this, x); }                       \
+    ADX_MEMBER name(Plain x)                                                \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(x);                           \
+    }                                                                       \
     template <class Expr, unsigned how = ADX_SWITCHES,                      \
               adx_if_narrower<name, Expr> = 0>                              \
-    ADX_MEMBER name(const Expr &e) { adx_widen(*this, e); }                 \
-    ADX_CASTS
+    ADX_MEMBER name(const Expr &e)                                          \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(e);                           \
+    }                                                                       \
+    ADX_CASTS(name)
 
 #endif // __cplusplus

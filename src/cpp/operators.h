@@ -14,8 +14,8 @@
  * 2.6 times as long).
  *
  *   needs   cpp/members number/recording number/expression number/operators
- *           number/called number/fronts
- *   offers  adx_result_1 adx_result_2 adx_result_3 adx_give
+ *           number/fronts
+ *   offers  adx_give adx_result_2 adx_result_3
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -24,7 +24,7 @@
 #pragma push_macro("ADX_NOTE_PLACE")
 #undef ADX_NOTE_PLACE
 #if ADREV_DEBUG
-#define ADX_NOTE_PLACE adx_here(adx_file, adx_line);
+#define ADX_NOTE_PLACE adx_here(adx_at_file, adx_at_line);
 #else
 #define ADX_NOTE_PLACE
 #endif
@@ -38,40 +38,46 @@ namespace adrev {
 
 /* --- from an expression to a number --------------------------------------- */
 
-template <class Expr> ADX_INLINE void adx_become(ad_rev &y,
-                                                 const Expr &e ADX_CALLER_IS)
-{
 #if ADREV_DEBUG && !ADX_FUSES
-    adx_here(adx_file, adx_line);
+#define ADX_HERE adx_here(adx_at_file, adx_at_line);
+#else
+#define ADX_HERE
 #endif
-    y = ad_rec(e);
-}
-
-template <class Expr> ADX_INLINE void adx_become(ad_fwd &y,
-                                                 const Expr &e ADX_CALLER_IS)
-{
-#if ADREV_DEBUG && !ADX_FUSES
-    adx_here(adx_file, adx_line);
+#define ADX_DEFINE_FROM(number, record)                                     \
+    template <class Expr>                                                   \
+    static ADX_MEMBER number from(const Expr &e ADX_CALLER_IS)              \
+    {                                                                       \
+        ADX_HERE                                                            \
+        return record(e);                                                   \
+    }
+#define ADX_DEFINE_WHOLE(number)                                            \
+    static ADX_MEMBER bool whole(const number &x, bool *)                   \
+    {                                                                       \
+        ADX_UNPLACED                                                        \
+        return ad_ne(x, 0);                                                 \
+    }                                                                       \
+    template <class Whole>                                                  \
+    static ADX_MEMBER Whole whole(const number &x, Whole *)                 \
+    {                                                                       \
+        return static_cast<Whole>(ad_value(x));                             \
+    }
+#if ADREV_DEBUG && ADX_FUSES
+#define ADX_UNPLACED                                                        \
+    const char *adx_at_file = nullptr;                                      \
+    int adx_at_line = 0;
+#else
+#define ADX_UNPLACED
 #endif
-    y = ad_dual(e);
-}
-
-// From here on the place is not known.
-#if ADREV_DEBUG
-#undef ADX_NOTE_PLACE
-#define ADX_NOTE_PLACE adx_here(nullptr, 0);
-#endif
-
-template <class Any> ADX_INLINE bool adx_cast(const Any &x, bool *)
-{
-    return ad_ne(x, 0);
-}
-
-template <class Any, class Whole> ADX_INLINE Whole adx_cast(const Any &x,
-                                                            Whole *)
-{
-    return static_cast<Whole>(ad_value(x));
-}
+#define ADX_DEFINE(number, record)                                          \
+    template <> struct adx_convert<number, ADX_SWITCHES>                    \
+    {                                                                       \
+        ADX_DEFINE_FROM(number, record)                                     \
+        ADX_DEFINE_WHOLE(number)                                            \
+    };
+ADX_DEFINE(ad_rev, ad_rec)
+ADX_DEFINE(ad_fwd, ad_dual)
+#undef ADX_DEFINE
+#undef ADX_HERE
 
 /* --- types of results ----------------------------------------------------- */
 
@@ -109,28 +115,39 @@ ADX_INLINE Result adx_give(const Expr &e) { return e; }
     r.slot[i].d = (i) < n ? s[i].d : (i) == 0;                              \
     r.slot[i].id = (i) < n ? s[i].id : 0;
 #define ADX_DEFINE(N)                                                       \
-    template <class Any> ADX_INLINE void adx_widen(ad_expr_##N &r,          \
-                                                   const Any &x)            \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
     {                                                                       \
-        auto e = adx_own(x);                                                \
-        const unsigned n = ADX_WIDTH(e);                                    \
-        const adx_slot *s = adx_slots_of(&e.head);                          \
-        r.head = e.head;                                                    \
-        r.head.leaf = 0;                                                    \
-        ADX_SLOTS_##N(ADX_EMPTY)                                            \
-    }
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            auto e = adx_own(x);                                            \
+            const unsigned n = ADX_WIDTH(e);                                \
+            const adx_slot *s = adx_slots_of(&e.head);                      \
+            r.head = e.head;                                                \
+            r.head.leaf = 0;                                                \
+            ADX_SLOTS_##N(ADX_EMPTY)                                        \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 #undef ADX_EMPTY
-template <class Any> ADX_INLINE void adx_widen(ad_expr_0 &r, const Any &x)
-{
-    r.head = adx_own(x).head;
-}
-template <class Any> ADX_INLINE void adx_widen(ad_expr_dual &r, const Any &x)
-{
-    r.head = adx_own(x).head;
-    r.d = 0;
-}
+#define ADX_DEFINE(N, rest)                                                 \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
+    {                                                                       \
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            r.head = adx_own(x).head;                                       \
+            rest                                                            \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
+ADX_DEFINE(0, )
+ADX_DEFINE(dual, r.d = 0;)
+#undef ADX_DEFINE
 
 #else // ADX_FUSES
 
@@ -158,51 +175,65 @@ template <unsigned nx, unsigned ny> struct adx_slots_2
 template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
     : adx_slots_2<(nx | ny) % (2 * ADX_DUAL_WIDTH), nz> { };
 
-ADX_INLINE void adx_become(adx_number &y, const adx_number &e,
-                           const char * = nullptr, int = 0) { y = e; }
+template <> struct adx_convert<adx_number, ADX_SWITCHES>
+{
+    static ADX_MEMBER adx_number from(const adx_number &e,
+                                      const char * = nullptr, int = 0)
+    {
+        return e;
+    }
+    template <class Any> static ADX_MEMBER adx_number widen(Any x)
+    {
+        return ::adx_own(x);
+    }
+    ADX_DEFINE_WHOLE(adx_number)
+};
 template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
 {
-    Result y;
-    adx_become(y, e ADX_NO_PLACE);
-    return y;
-}
-template <class Any> ADX_INLINE void adx_widen(adx_number &r, const Any &x)
-{
-    r = adx_own(x);
+    return adx_convert<Result, ADX_SWITCHES>::from(e ADX_NO_PLACE);
 }
 
 #endif // ADX_FUSES
 
+// From here on the place is not known.
+#if ADREV_DEBUG
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#endif
+#undef ADX_UNPLACED
+#undef ADX_DEFINE_WHOLE
+#undef ADX_DEFINE_FROM
+
 // No type, and so no operator, unless all are operands and one of them is ours.
-template <class X, bool = adx_kind<X>::ours> struct adx_result_1 { };
+template <class X, bool = adx_sort<X>::ours> struct adx_result_1 { };
 template <class X> struct adx_result_1<X, true>
-    : adx_slots_1<adx_kind<X>::width> { };
+    : adx_slots_1<adx_sort<X>::width> { };
 
 template <class X, class Y,
-          bool = (adx_kind<X>::ours || adx_kind<Y>::ours)
-              && adx_kind<X>::width >= 0 && adx_kind<Y>::width >= 0>
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0>
 struct adx_result_2 { };
 template <class X, class Y> struct adx_result_2<X, Y, true>
-    : adx_slots_2<adx_kind<X>::width, adx_kind<Y>::width> { };
+    : adx_slots_2<adx_sort<X>::width, adx_sort<Y>::width> { };
 
 template <class X, class Y, class Z,
-          bool = (adx_kind<X>::ours || adx_kind<Y>::ours || adx_kind<Z>::ours)
-              && adx_kind<X>::width >= 0 && adx_kind<Y>::width >= 0
-              && adx_kind<Z>::width >= 0>
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours || adx_sort<Z>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0
+              && adx_sort<Z>::width >= 0>
 struct adx_result_3 { };
 template <class X, class Y, class Z> struct adx_result_3<X, Y, Z, true>
-    : adx_slots_3<adx_kind<X>::width, adx_kind<Y>::width, adx_kind<Z>::width>
+    : adx_slots_3<adx_sort<X>::width, adx_sort<Y>::width, adx_sort<Z>::width>
 { };
 
 // Those of a comparison, and of an assignment to a number.
 template <class X, class Y> using adx_if_compared =
     typename adx_if<sizeof(typename adx_result_2<X, Y>::type) != 0>::type;
 template <class X> using adx_if_ours =
-    typename adx_if<adx_kind<X>::ours>::type;
+    typename adx_if<adx_sort<X>::ours>::type;
 template <class S> using adx_if_number =
-    typename adx_if<adx_kind<S>::ours && !adx_kind<S>::expr>::type;
+    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr>::type;
 template <class S> using adx_if_expr =
-    typename adx_if<adx_kind<S>::expr>::type;
+    typename adx_if<adx_sort<S>::expr>::type;
 
 /* --- operators ------------------------------------------------------------ */
 
@@ -267,8 +298,7 @@ ADX_INLINE S &operator+=(S &s, Y y)
               adx_if_compared<S, Y> = 0>                                    \
     ADX_INLINE S &operator symbol(S &s, Y y)                                \
     {                                                                       \
-        adx_become(s, ad_##name(s, y) ADX_NO_PLACE);                        \
-        return s;                                                           \
+        return s = S(ad_##name(s, y) ADX_NO_PLACE);                         \
     }
 ADX_DEFINE(-=, sub)
 ADX_DEFINE(*=, mul)

@@ -4,7 +4,6 @@
  * What Eigen wants to know of a number: its limits, what its operations cost,
  * and of which type the result is where plain numbers mix with ours.
  *
- *   needs   cpp/library
  * ========================================================================== */
 
 namespace Eigen {

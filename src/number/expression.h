@@ -9,7 +9,7 @@
  * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
  * fold them and clang 14 would keep the expression in memory.
  *
- *   needs   number/recording
+ *   needs   cpp/members number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
  *           ADX_WIDTH ADX_EXPRS adx_slots_of ADX_NEW adx_leaf adx_own
  *           ADX_OVERLOAD adx_own_* adx_made ADX_TAKE ADX_TAKE_1 ADX_TAKE_2
@@ -74,7 +74,7 @@ template <> struct adx_of_width<0> { typedef ad_expr_0 type; };
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 #define ADX_OF_WIDTH(n) typename adx_of_width<(n)>::type
-#define ADX_WIDTH(x)    unsigned(adrev::adx_kind<decltype(x)>::width)
+#define ADX_WIDTH(x)    unsigned(adrev::adx_sort<decltype(x)>::width)
 #else
 #define ADX_LET __auto_type
 #define ADX_NAME(what, n) adx_##what##_##n

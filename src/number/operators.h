@@ -6,8 +6,8 @@
  * ad_rec.
  *
  *   needs   number/recording number/expression
- *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
- *           ADX_MAKE_STEP ADX_MAKE_TEST
+ *   offers  ADX_SPLIT_X ADX_SPLIT_Y ADX_LEFT ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3
+ *           ADX_TAKE_CHOICE ADX_MAKE_CHOICE ADX_MAKE_STEP ADX_MAKE_TEST
  * ========================================================================== */
 
 /* --- operators ----------------------------------------------------------- */

@@ -7,8 +7,9 @@
 
 #include <Eigen/Dense>
 #ifdef BOOST
-#include <boost/math/special_functions/legendre.hpp>
+#include <boost/math/quadrature/trapezoidal.hpp>
 #include <boost/math/tools/polynomial.hpp>
+#include <boost/math/tools/roots.hpp>
 #include <boost/numeric/odeint.hpp>
 #endif
 
@@ -144,8 +145,27 @@ struct rotations {
 struct polynomials {
     template <class T> T operator()(const vector<T> &x) const
     {
-        boost::math::tools::polynomial<T> p(x.data(), x.data() + 4);
-        return p(x(5)) + boost::math::legendre_p(4, T(x(6) / 8));
+        boost::math::tools::polynomial<T> p(x.data(), 4u);
+        return p(T(x(5)));
+    }
+};
+
+struct integral {
+    template <class T> T operator()(const vector<T> &x) const
+    {
+        using std::exp;
+        using std::sin;
+        auto f = [&](T t) -> T { return exp(-x(0) * t) * sin(x(4) * t); };
+        return boost::math::quadrature::trapezoidal(f, T(0), T(1), T(1e-9));
+    }
+};
+
+struct root {
+    template <class T> T operator()(const vector<T> &x) const
+    {
+        auto f = [&](T y) { return std::make_pair(T(y * y - x(0)), T(2 * y)); };
+        return boost::math::tools::newton_raphson_iterate(f, T(1.5), T(0), T(5),
+                                                          50);
     }
 };
 
@@ -248,6 +268,8 @@ int main()
 #endif
 #ifdef BOOST
     DIFFERENTIATE(polynomials);
+    DIFFERENTIATE(integral);
+    DIFFERENTIATE(root);
     DIFFERENTIATE(oscillator);
 #endif
     std::printf("eigen: %d passed, %d failed\n", passed, failed);

@@ -48,7 +48,7 @@ fail() {
         && "$cc" -std=c11 $strict $flags -c "$out/c.c" -o "$out/c.o" \
         && $cxx -std=c++20 $strict $flags -c "$out/cpp.cpp" -o "$out/cpp.o" \
         && "$cc" $flags "$out/run.o" "$out/c.o" -o "$out/c" -lm \
-        && "$cc" $flags "$out/run.o" "$out/cpp.o" -o "$out/cpp" -lm
+        && $cxx $flags "$out/run.o" "$out/cpp.o" -o "$out/cpp" -lm
 } > "$out/log" 2>&1 || fail "does not build"
 timeout 100 "$out/c" > "$out/c.log"
 timeout 100 "$out/cpp" > "$out/cpp.log"
