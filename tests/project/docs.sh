@@ -22,7 +22,7 @@ check() {
 }
 
 build() {
-    "$cc" -std=c11 -Wall -Wextra -Werror -O0 -I"$root" "$dir/$1.c" \
+    "$cc" -std=c11 -Wall -Wextra -Werror -O0 -I"$root" -I"$dir" "$dir/$1.c" \
         -o "$dir/$1" -lm -pthread
 }
 
