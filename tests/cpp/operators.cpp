@@ -417,6 +417,7 @@ static void test_choice()
             recording r = end(y[i], x);
             CHECK(r.status == ADREV_OK && near(r.v, want[i])
                   && near(r.g[0], slope[i]));
+            CHECK(i != 3 || near(r.g[1], yes ? 0.7 : 0.7 * 0.4));
         }
         ad_fwd f = { ad_real(0.7), 1 };
         ad_fwd g = yes ? f * f : 0;
@@ -468,7 +469,9 @@ static void test_kinds_of_numbers()
     CHECK((rev::max)() == (real::max)() && rev::lowest() == real::lowest());
     CHECK((std::numeric_limits<ad_fwd>::min)() == (real::min)());
     CHECK(isnan(rev::quiet_NaN()) && isinf(-rev::infinity()));
-    const double values[5] = { 0, -1.5, HUGE_VAL, -HUGE_VAL, NAN };
+    const double values[6] = {
+        0, -1.5, HUGE_VAL, -HUGE_VAL, NAN, double((real::max)())
+    };
     for (double a : values) {
         ad_rev x = ad_real(a);
         ad_fwd f = ad_real(a);
