@@ -4,11 +4,11 @@
  * The functions of <cmath>, found by the types of their arguments: write
  * sin(x), or `using std::sin; sin(x)` where x may be a double, too. They are
  * made from the operator table, without the rows that are not in <cmath>
- * (ad_sqr, ad_clamp, ad_relu ...): those would get in the way of functions of
- * the same name in the user's program. And numeric_limits.
+ * (ad_sqr, ad_clamp, ad_jn ...): those would get in the way of functions of the
+ * same name in the user's program. And numeric_limits.
  *
- * Of <cmath> there is no nextafter, nexttoward, remquo, nor a Bessel function or
- * the like. ilogb, logb and the roundings to integers are those of ad_value.
+ * Of <cmath> there is no nextafter, nexttoward, remquo, nor a special function of
+ * C++17. ilogb, logb and the roundings to integers are those of ad_value.
  *
  *   needs   cpp/members number/recording number/expression number/operators
  *           number/fronts cpp/operators
@@ -80,6 +80,13 @@ namespace adrev {
 #define ADX_ROW_sigmoid  ~, ADX_OMIT
 #define ADX_ROW_softplus ~, ADX_OMIT
 #define ADX_ROW_sign     ~, ADX_OMIT
+#define ADX_ROW_frac     ~, ADX_OMIT
+#define ADX_ROW_exp10    ~, ADX_OMIT
+#define ADX_ROW_digamma  ~, ADX_OMIT
+#define ADX_ROW_jn       ~, ADX_OMIT
+#define ADX_ROW_yn       ~, ADX_OMIT
+#define ADX_ROW_polygamma   ~, ADX_OMIT
+#define ADX_ROW_log_add_exp ~, ADX_OMIT
 #define ADX_ROW_ldexp    ~, ADX_CMATH_int
 #define ADX_SECOND_(first, second, ...) second
 #define ADX_SECOND(...)                 ADX_SECOND_(__VA_ARGS__)
@@ -109,14 +116,16 @@ auto (hypot)(X x, Y y, Z z) -> decltype(
 template <class X> ADX_INLINE
 typename adx_result_1<X>::type (frexp)(X x, int *k)
 {
-    (void)::frexp(static_cast<double>(ad_value(x)), k);
-    return ldexp(x, -*k);
+    return adx_give<typename adx_result_1<X>::type>(ad_frexp(x, k));
 }
-template <class X, class Whole, adx_if_number<X> = 0> ADX_INLINE
-X (modf)(X x, Whole *whole)
+template <class X, class Whole> ADX_INLINE
+typename adx_result_1<X>::type (modf)(X x, Whole *whole)
 {
-    *whole = trunc(x);
-    return x - *whole;
+    ad_real part = 0;
+    typename adx_result_1<X>::type rest =
+        adx_give<typename adx_result_1<X>::type>(ad_modf(x, &part));
+    *whole = part;
+    return rest;
 }
 
 // Integers, and what kind of number it is. These are comparisons, so a recorded
@@ -159,6 +168,13 @@ ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
 #undef ADX_ROW_sigmoid
 #undef ADX_ROW_softplus
 #undef ADX_ROW_sign
+#undef ADX_ROW_frac
+#undef ADX_ROW_exp10
+#undef ADX_ROW_digamma
+#undef ADX_ROW_jn
+#undef ADX_ROW_yn
+#undef ADX_ROW_polygamma
+#undef ADX_ROW_log_add_exp
 #undef ADX_ROW_ldexp
 #undef ADX_SECOND_
 #undef ADX_SECOND

@@ -201,6 +201,13 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
 #define HOW_sigmoid ~, CPP_own
 #define HOW_softplus ~, CPP_own
 #define HOW_sign ~, CPP_own
+#define HOW_frac ~, CPP_own
+#define HOW_exp10 ~, CPP_own
+#define HOW_log_add_exp ~, CPP_own
+#define HOW_digamma ~, CPP_own
+#define HOW_polygamma ~, CPP_own
+#define HOW_jn ~, CPP_own
+#define HOW_yn ~, CPP_own
 #define SECOND_(first, second, ...) second
 #define SECOND(...) SECOND_(__VA_ARGS__)
 #define CPP_ROW(name, n, x, y, z)                                           \
@@ -211,6 +218,10 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
 #define C_3(name, x, y, z) ad_##name(x, y, z)
 #define C_integer(name, x, y, z) ad_##name(x, 3)
 #define C_select(name, x, y, z) ad_select(ad_gt(x, 0), y, z)
+#define C_order(name, x, y, z) ad_##name(2, y)
+#define IN_C_polygamma ~, C_order
+#define IN_C_jn ~, C_order
+#define IN_C_yn ~, C_order
 #define IN_C_powi ~, C_integer
 #define IN_C_ldexp ~, C_integer
 #define IN_C_select ~, C_select
@@ -220,6 +231,9 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
 #define ARITY_sigmoid ~, C_1
 #define ARITY_softplus ~, C_1
 #define ARITY_sign ~, C_1
+#define ARITY_frac ~, C_1
+#define ARITY_exp10 ~, C_1
+#define ARITY_digamma ~, C_1
 #define C_ROW(name, x, y, z)                                                \
     SECOND(IN_C_##name, SECOND(ARITY_##name, C_2, ~), ~)(name, x, y, z)
 #define C_OF(name, n, x, y, z)                                              \

@@ -84,6 +84,13 @@ ADX_INLINE auto cpp_fma(X x, Y y, Z z) -> ad_expr_0
 #define cpp_sigmoid ad_sigmoid
 #define cpp_softplus ad_softplus
 #define cpp_sign ad_sign
+#define cpp_frac ad_frac
+#define cpp_exp10 ad_exp10
+#define cpp_log_add_exp ad_log_add_exp
+#define cpp_digamma ad_digamma
+#define cpp_polygamma ad_polygamma
+#define cpp_jn ad_jn
+#define cpp_yn ad_yn
 #define cpp_acc ad_acc
 #define cpp_value ad_value
 #define cpp_detach ad_detach
