@@ -103,7 +103,7 @@ static bool fill(buffer *b, const ty *t, text path, bool input, int depth)
         if (t->record->is_union)
             return false;
         for (int i = 0; i < d->kids; i++)
-            if (d->kid[i]->kind == FieldDecl) {
+            if (d->kid[i]->kind == FieldDecl && d->kid[i]->ty != NULL) {
                 const ty *f = t->record->field[k++];
                 if (!fill(b, f, d->kid[i]->name.n
                           ? joined(path, ".", d->kid[i]->name) : path, input,

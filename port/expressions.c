@@ -203,7 +203,8 @@ static void write_operand(buffer *b, node *n, bool apart)
     free(o.at);
 }
 
-// Newline and indentation of the text between two operands.
+// What stands between two operands: a comma, and comments. Lines are broken
+// again in the end.
 static void put_break(buffer *b, const node *left, const node *right, bool apart)
 {
     const span l = span_of(left), r = span_of(right);
@@ -213,7 +214,6 @@ static void put_break(buffer *b, const node *left, const node *right, bool apart
         return;
     }
     const text gap = slice((span){ l.file, l.end, r.begin });
-    const size_t line = find(gap, "\n");
     put(b, ",");
     size_t open = gap.n;
     for (size_t i = 0; i + 1 < gap.n && open == gap.n; i++)
@@ -226,13 +226,7 @@ static void put_break(buffer *b, const node *left, const node *right, bool apart
             put(b, " ");
         return;
     }
-    if (line == gap.n) {
-        put(b, " ");
-        return;
-    }
-    put(b, "\n");
-    for (size_t i = line + 1; i < gap.n && (gap.at[i] == ' ' || gap.at[i] == '\t'); i++)
-        put_char(b, gap.at[i]);
+    put(b, " ");
 }
 
 static bool has_effect(const node *n)
@@ -365,6 +359,9 @@ static form rounded(buffer *b, const node *n, size_t from)
 {
     if (!n->ty->single)
         return F_EXPR;
+    if (strcmp(opt.number, "real") == 0)
+        refuse(n, "use --number ad_rev or ad_fwd",
+               "a number in float, with --number real");
     buffer o = { 0 };
     put_text(&o, (text){ b->at + from, b->n - from });
     b->n = from;
@@ -413,12 +410,12 @@ static void put_address(buffer *b, node *n, bool apart)
 }
 
 // *place += n, or minus it.
-static void accumulate(buffer *b, node *place, node *n, const char *one,
+static void accumulate(buffer *b, node *target, node *n, const char *one,
                        bool minus, bool apart)
 {
     put(b, opt.acc);
     put(b, "(");
-    put_address(b, place, apart);
+    put_address(b, target, apart);
     put(b, ", ");
     if (n == NULL) {
         put(b, one);
@@ -431,10 +428,10 @@ static void accumulate(buffer *b, node *place, node *n, const char *one,
 }
 
 // By a function, where the place must be evaluated once.
-static void change(buffer *b, node *place, const char *how, node *n, bool apart)
+static void change(buffer *b, node *target, const char *how, node *n, bool apart)
 {
     putf(b, "%s%s(", how, opt.suffix);
-    put_address(b, place, apart);
+    put_address(b, target, apart);
     put(b, ", ");
     if (n != NULL)
         write_as(b, n, F_NUMBER, apart);
@@ -449,17 +446,17 @@ static const char *change_name(const char *op)
          ? "subtracted" : strcmp(op, "ad_mul") == 0 ? "multiplied" : "divided";
 }
 
-static void reassign(buffer *b, node *place, const char *name, node *n,
+static void reassign(buffer *b, node *target, const char *name, node *n,
                      bool apart)
 {
-    const bool single = place->ty->single;
-    const text p = natural(place, apart);
-    if (has_effect(place) && !single) {
-        change(b, place, change_name(name), n, apart);
+    const bool single = target->ty->single;
+    const text p = natural(target, apart);
+    if (has_effect(target) && !single) {
+        change(b, target, change_name(name), n, apart);
         return;
     }
-    if (has_effect(place))
-        refuse(place, "do the step and the assignment one after the other",
+    if (has_effect(target))
+        refuse(target, "do the step and the assignment one after the other",
                "a place that changes while it is assigned to");
     put_text(b, p);
     put(b, " = ");

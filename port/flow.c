@@ -195,11 +195,49 @@ typedef struct later {
 static later *laters;
 static size_t later_room, later_count;
 
-static void put_off(later_kind kind, node *at, ty *type, const char *why,
+static void put_off(later_kind what, node *at, ty *type, const char *why,
                     const char *proposal)
 {
     laters = grow(laters, &later_room, later_count + 1, sizeof *laters);
-    laters[later_count++] = (later){ kind, at, type, current, why, proposal };
+    laters[later_count++] = (later){ what, at, type, current, why, proposal };
+}
+
+/* --- what is not understood ------------------------------------------------
+ * Whatever goes in may come out, anywhere: so it is seen that something varies
+ * there, and then it is refused.                                            */
+
+static void from_hub(ty *t, void *hub) { num_edge(((ty *)hub)->num, t->num); }
+static void to_hub(ty *t, void *hub) { num_edge(t->num, ((ty *)hub)->num); }
+
+static void entangle(ty *t, ty *hub)
+{
+    if (t == NULL)
+        return;
+    each_number(t, to_hub, hub);
+    each_number(t, from_hub, hub);
+}
+
+static void entangle_all(const node *n, ty *hub)
+{
+    for (int i = 0; i < n->kids; i++) {
+        entangle(n->kid[i]->ty, hub);
+        entangle_all(n->kid[i], hub);
+    }
+}
+
+// Puts off a node whose parts have been seen; its type, if it has one.
+static ty *odd(node *n, const char *why, const char *proposal)
+{
+    ty *hub = ty_number();
+    entangle_all(n, hub);
+    put_off(ODD, n, hub, why, proposal);
+    if (n->type.n == 0)
+        return hub;
+    ty *t = ty_of(n->type, n);
+    if (t->kind != T_NUM && t->kind != T_PTR && t->kind != T_REC)
+        return t;
+    entangle(t, hub);
+    return t;
 }
 
 /* --- values that move ----------------------------------------------------- */
@@ -712,9 +750,8 @@ static ty *see_cast(node *n)
                 "numbers (aliasing)", "use pointers");
         return to;
     }
-    put_off(ODD, n, NULL, starts(c, "Floating") ? "complex numbers"
-            : "a cast that is not understood", "write it in another way");
-    return ty_of(n->type, n);
+    return odd(n, starts(c, "Floating") ? "complex numbers"
+               : "a cast that is not understood", "write it in another way");
 }
 
 static ty *see_unary(node *n)
@@ -739,7 +776,7 @@ static ty *see_unary(node *n)
         return value;
     }
     if (is(o, "__real") || is(o, "__imag"))
-        put_off(ODD, n, NULL, "complex numbers", "write them as two numbers");
+        return odd(n, "complex numbers", "write them as two numbers");
     return t->kind == T_PTR ? t : ty_of(n->type, n);
 }
 
@@ -816,8 +853,7 @@ static ty *see_member(node *n)
     see(n->kid[0]);
     node *f = node_by_id(n->ref);
     if (f == NULL || f->ty == NULL) {
-        put_off(ODD, n, NULL, "a member that is not understood", "name it");
-        return ty_of(n->type, n);
+        return odd(n, "a member that is not understood", "name it");
     }
     n->decl = f;
     if (f->parent->record != NULL && f->parent->record->use == NULL)
@@ -882,11 +918,10 @@ static ty *look(node *n)
             put_off(SIZE, n, NULL, NULL, NULL);
         return ty_of(n->type, n);
     default:
-        put_off(ODD, n, NULL, "an expression that is not understood",
-                "write it in another way");
         for (int i = 0; i < n->kids; i++)
             see_stmt(n->kid[i]);
-        return ty_of(n->type.n ? n->type : T("int"), n);
+        return odd(n, "an expression that is not understood",
+                   "write it in another way");
     }
 }
 
@@ -903,12 +938,17 @@ static ty *see(node *n)
     n->ty = look(n);
     const bool vector = find(n->type, "vector_size") < n->type.n
         || find(n->desugared, "vector_size") < n->desugared.n;
-    if (vector)
-        put_off(ODD, n, NULL, "vectors of the compiler", "write a loop");
-    else if (floating(n->desugared.n ? n->desugared : n->type)
-             && n->ty->kind != T_NUM)
-        put_off(ODD, n, NULL, "a number that is not understood",
+    if (vector) {
+        n->ty = odd(n, "vectors of the compiler", "write a loop");
+    } else if (floating(n->desugared.n ? n->desugared : n->type)
+               && n->ty->kind != T_NUM) {
+        ty *hub = ty_number();
+        entangle_all(n, hub);
+        entangle(n->ty, hub);
+        put_off(ODD, n, hub, "a number that is not understood",
                 "write it in another way");
+        n->ty = hub;
+    }
     return n->ty;
 }
 
@@ -985,10 +1025,10 @@ static void see_stmt(node *n)
     case UNKNOWN_KIND:
         if (is_attribute(n))
             return;
-        put_off(ODD, n, NULL, find(n->kind_name, "Asm") < n->kind_name.n
-                ? "asm" : "a statement that is not understood",
-                "write it in C, or write a stub: --stubs FILE");
         see_all(n);
+        n->ty = odd(n, find(n->kind_name, "Asm") < n->kind_name.n
+                    ? "asm" : "a statement that is not understood",
+                    "write it in C, or write a stub: --stubs FILE");
         return;
     default:
         see(n);
@@ -1057,9 +1097,6 @@ static void open_functions(ty *t, int depth)
         for (int i = 0; i < t->record->fields; i++)
             open_functions(t->record->field[i], depth + 1);
 }
-
-static void from_hub(ty *t, void *hub) { num_edge(((ty *)hub)->num, t->num); }
-static void to_hub(ty *t, void *hub) { num_edge(t->num, ((ty *)hub)->num); }
 
 static void open_function(ty *f)
 {
@@ -1327,13 +1364,15 @@ static void laters_check(void)
         else if (l->kind == UNSEEN)
             unseen_check(l);
         else if ((l->kind == BYTES || l->kind == SORTED)
-                 && holds(l->type, or_active))
+                 && holds(l->type, l->kind == BYTES ? or_varied : or_active))
             refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == POINTER && !ty_root(l->type)->known
                  && !only_null(l)
                  && (ty_changed(l->type) || l->in->changed))
             refuse(l->at, l->proposal, "%s", l->why);
-        else if (l->kind == ODD && l->in != NULL && l->in->changed)
+        else if (l->kind == ODD && l->in != NULL
+                 && (l->in->changed
+                     || (l->type != NULL && holds(l->type, or_varied))))
             refuse(l->at, l->proposal, "%s", l->why);
     }
 }

@@ -281,8 +281,45 @@ static size_t words_end(text t, size_t begin, size_t name)
     return name;
 }
 
+static size_t column_of(text t, size_t at)
+{
+    size_t i = at;
+    while (i > 0 && t.at[i - 1] != '\n')
+        i--;
+    return at - i;
+}
+
+// Parameters that were aligned with the first one still are.
+static void realign(buffer *b, size_t from, text source, size_t name)
+{
+    size_t open = name, now = from;
+    buffer o = { 0 };
+    while (open < source.n && source.at[open] != '(')
+        open++;
+    while (now < b->n && b->at[now] != '(')
+        now++;
+    const size_t before = column_of(source, open) + 1;
+    const size_t after = column_of(text_in(b), now) + 1;
+    for (size_t i = from; i < b->n;) {
+        size_t n = 0;
+        put_char(&o, b->at[i]);
+        if (b->at[i++] != '\n')
+            continue;
+        while (i + n < b->n && b->at[i + n] == ' ')
+            n++;
+        if (n != before)
+            continue;
+        for (size_t k = 0; k < after; k++)
+            put_char(&o, ' ');
+        i += n;
+    }
+    b->n = from;
+    put_text(b, text_in(&o));
+}
+
 void write_signature(buffer *b, function *f)
 {
+    const size_t from = b->n;
     const span all = span_of(f->decl);
     const text t = file_at(all.file)->text;
     const size_t name = f->decl->loc.expanded.at;
@@ -309,6 +346,7 @@ void write_signature(buffer *b, function *f)
         at = s.end;
     }
     put_text(b, slice((span){ all.file, at, end }));
+    realign(b, from, t, name);
 }
 
 // A function that a macro defines.
@@ -340,51 +378,55 @@ static bool written_here(const function *f)
 
 /* --- lines of 80 columns -------------------------------------------------- */
 
-typedef struct cut {
-    size_t at;                  // behind a comma
+typedef struct brackets {
     int depth;
-    size_t column;              // of what stands in the brackets
-} cut;
+    size_t column[64];          // of what stands in each
+} brackets;
 
-// The comma of least depth before column 80, and the column to go on at.
-static bool best_cut(text l, cut *best)
+// The comma of least depth before column 80, and the brackets that are open
+// there.
+static size_t best_cut(text l, brackets b, brackets *at)
 {
-    size_t open[64] = { 0 };
-    int depth = 0;
-    best->depth = 99;
+    size_t cut = 0;
+    at->depth = 99;
     for (size_t i = 0; i < l.n && i < 80;) {
         const char c = l.at[i];
         if (c == '/' && i + 1 < l.n && (l.at[i + 1] == '/' || l.at[i + 1] == '*'))
             break;
         const size_t next = skip_token(l, i);
-        if ((c == '(' || c == '{') && depth < 63)
-            open[++depth] = next;
-        if ((c == ')' || c == '}') && depth > 0)
-            depth--;
-        if (c == ',' && depth > 0 && depth <= best->depth && next < l.n)
-            *best = (cut){ next, depth, open[depth] };
+        if (strchr("({[", c) != NULL && b.depth < 63)
+            b.column[++b.depth] = next;
+        if (strchr(")}]", c) != NULL && b.depth > 0)
+            b.depth--;
+        if (c == ',' && b.depth > 0 && b.depth <= at->depth && next < l.n
+            && next <= 80) {
+            cut = next;
+            *at = b;
+        }
         i = next;
     }
-    return best->depth < 99;
+    return cut;
 }
 
 static void put_line(buffer *b, text l)
 {
-    cut c;
-    for (int i = 0; i < 40 && l.n > 80 && best_cut(l, &c); i++) {
+    brackets open = { 0 }, at;
+    size_t cut;
+    while (l.n > 80 && (cut = best_cut(l, open, &at)) > 0) {
         buffer rest = { 0 };
-        put_text(b, (text){ l.at, c.at });
+        put_text(b, (text){ l.at, cut });
         put(b, "\n");
-        const size_t next = skip_blank(l, c.at);
-        const size_t column = c.column > 50 ? 50 : c.column;
+        const size_t next = skip_blank(l, cut);
+        const size_t column = at.column[at.depth] > 52 ? 52 : at.column[at.depth];
         for (size_t k = 0; k < column; k++)
             put_char(&rest, ' ');
         put_text(&rest, (text){ l.at + next, l.n - next });
         if (rest.n >= l.n) {
-            put_text(b, (text){ rest.at, rest.n });
+            put_text(b, text_in(&rest));
             return;
         }
         l = text_in(&rest);
+        open = at;
     }
     put_text(b, l);
 }
@@ -593,6 +635,28 @@ static void put_guard(buffer *b)
                                   : '_');
 }
 
+static const char real_kinds[] =
+"\n// `real` is double with ADREV_PORT_PLAIN, ad_fwd with ADREV_PORT_FORWARD, and\n"
+"// ad_rev otherwise.\n"
+"#ifndef real_rec\n"
+"#if defined ADREV_PORT_PLAIN\n"
+"typedef double real;\n"
+"#define real_rec(e) ad_value(e)\n"
+"#define real_acc(s, e) ((void)(*(s) += ad_value(e)))\n"
+"#define real_constant(c) c\n"
+"#elif defined ADREV_PORT_FORWARD\n"
+"typedef ad_fwd real;\n"
+"#define real_rec(e) ad_dual(e)\n"
+"#define real_acc(s, e) ad_acc(s, e)\n"
+"#define real_constant(c) { .v = c }\n"
+"#else\n"
+"typedef ad_rev real;\n"
+"#define real_rec(e) ad_rec(e)\n"
+"#define real_acc(s, e) ad_acc(s, e)\n"
+"#define real_constant(c) { .v = c }\n"
+"#endif\n"
+"#endif\n";
+
 static void put_head(buffer *b)
 {
     putf(b, "/* Made by adrev-port from %s: changes belong there.\n *\n",
@@ -611,6 +675,8 @@ static void put_head(buffer *b)
     put_guard(b);
     put(b, "\n\n");
     put_includes(b);
+    if (strcmp(opt.number, "real") == 0)
+        put(b, real_kinds);
 }
 
 static int by_order(const void *a, const void *b)

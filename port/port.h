@@ -52,7 +52,7 @@ size_t find(text t, const char *s);     // t.n if it is not there
 void put(buffer *b, const char *s);
 void put_text(buffer *b, text t);
 void put_char(buffer *b, char c);
-void putf(buffer *b, const char *form, ...);
+void putf(buffer *b, const char *format, ...);
 text text_in(const buffer *b);
 bool word_char(char c);
 text read_file(const char *path, bool *found);
@@ -230,7 +230,7 @@ typedef struct record {
 } record;
 
 ty *ty_of(text qual, const node *at);   // a fresh tree
-ty *ty_new(ty_kind kind);
+ty *ty_new(ty_kind what);
 ty *ty_number(void);
 num *num_new(void);
 num *num_root(num *n);
@@ -258,8 +258,8 @@ bool types_conflicts(void);             // true: something was refused
 
 /* === messages ============================================================= */
 
-bool refuse(const node *at, const char *proposal, const char *form, ...);
-void note(const node *at, const char *form, ...);
+bool refuse(const node *at, const char *proposal, const char *format, ...);
+void note(const node *at, const char *format, ...);
 extern int refused;
 void refusals_print(void);
 void notes_print(buffer *b, const char *before);

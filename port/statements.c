@@ -94,9 +94,10 @@ static void write_value(buffer *b, node *n, ty *t, bool apart, bool fixed,
     } else if (zero(n) && alone) {
         put(b, "0");
     } else if (fixed) {
-        put(b, "{ .v = ");
+        const bool real = strcmp(opt.number, "real") == 0;
+        put(b, real ? "real_constant(" : "{ .v = ");
         write_as(b, n, F_PLAIN, apart);
-        put(b, " }");
+        put(b, real ? ")" : " }");
     } else {
         write_as(b, n, F_NUMBER, apart);
     }

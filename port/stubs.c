@@ -66,14 +66,14 @@ static void put_call(buffer *b, const function *f)
     put(b, ")");
 }
 
-static int put_numbers(buffer *b, const function *f, const char *form)
+static int put_numbers(buffer *b, const function *f, const char *format)
 {
     int n = 0;
     for (int i = 0; i < f->type->pars; i++)
         if (f->type->par[i]->kind == T_NUM) {
             const text name = parameter_name(f, i);
             put(b, n++ ? ", " : "");
-            putf(b, form, (int)name.n, name.at);
+            putf(b, format, (int)name.n, name.at);
         }
     return n;
 }

@@ -101,22 +101,22 @@ void put_text(buffer *b, text t)
 void put(buffer *b, const char *s) { put_text(b, text_of(s)); }
 void put_char(buffer *b, char c) { put_text(b, (text){ &c, 1 }); }
 
-static void put_list(buffer *b, const char *form, va_list list)
+static void put_list(buffer *b, const char *format, va_list list)
 {
     va_list again;
     va_copy(again, list);
-    const int n = vsnprintf(NULL, 0, form, again);
+    const int n = vsnprintf(NULL, 0, format, again);
     va_end(again);
     b->at = grow(b->at, &b->room, b->n + (size_t)n + 1, 1);
-    vsnprintf(b->at + b->n, (size_t)n + 1, form, list);
+    vsnprintf(b->at + b->n, (size_t)n + 1, format, list);
     b->n += (size_t)n;
 }
 
-void putf(buffer *b, const char *form, ...)
+void putf(buffer *b, const char *format, ...)
 {
     va_list list;
-    va_start(list, form);
-    put_list(b, form, list);
+    va_start(list, format);
+    put_list(b, format, list);
     va_end(list);
 }
 
@@ -205,12 +205,12 @@ static bool told(const message *list, size_t n, const message *m)
     return false;
 }
 
-bool refuse(const node *at, const char *proposal, const char *form, ...)
+bool refuse(const node *at, const char *proposal, const char *format, ...)
 {
     buffer b = { 0 };
     va_list list;
-    va_start(list, form);
-    put_list(&b, form, list);
+    va_start(list, format);
+    put_list(&b, format, list);
     va_end(list);
     message m = message_at(at, b.at);
     m.proposal = proposal;
@@ -221,12 +221,12 @@ bool refuse(const node *at, const char *proposal, const char *form, ...)
     return false;
 }
 
-void note(const node *at, const char *form, ...)
+void note(const node *at, const char *format, ...)
 {
     buffer b = { 0 };
     va_list list;
-    va_start(list, form);
-    put_list(&b, form, list);
+    va_start(list, format);
+    put_list(&b, format, list);
     va_end(list);
     message m = message_at(at, b.at);
     if (told(notes, note_count, &m))

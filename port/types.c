@@ -123,10 +123,10 @@ bool active(const ty *t)
 
 /* --- trees ---------------------------------------------------------------- */
 
-ty *ty_new(ty_kind kind)
+ty *ty_new(ty_kind what)
 {
     ty *t = take(sizeof *t);
-    t->kind = kind;
+    t->kind = what;
     return t;
 }
 
@@ -207,7 +207,7 @@ static void record_link(record *r)
     r->field = take((size_t)(r->decl->kids + 1) * sizeof *r->field);
     for (int i = 0; i < r->decl->kids; i++) {
         node *f = r->decl->kid[i];
-        if (f->kind != FieldDecl)
+        if (f->kind != FieldDecl || (f->bitfield && f->name.n == 0))
             continue;
         f->ty = ty_of(f->type, f);
         r->field[n++] = f->ty;
@@ -602,12 +602,17 @@ void each_number(ty *t, void (*f)(ty *, void *), void *ctx)
     walk_numbers(&w, t);
 }
 
-static void or_active(ty *t, void *any) { *(bool *)any |= active(t); }
+static void or_varied(ty *t, void *any)
+{
+    *(bool *)any |= num_root(t->num)->varied;
+}
 
-static bool any_active(ty *t)
+// Of memory that is used as another type what varies is lost: nothing that
+// follows is known to depend on it. So it need not be useful.
+static bool any_varied(ty *t)
 {
     bool any = false;
-    each_number(t, or_active, &any);
+    each_number(t, or_varied, &any);
     return any;
 }
 
@@ -617,7 +622,7 @@ bool types_conflicts(void)
 {
     for (size_t i = 0; i < conflict_count; i++) {
         const conflict *c = &conflicts[i];
-        if (!any_active(c->a) && !any_active(c->b))
+        if (!any_varied(c->a) && !any_varied(c->b))
             continue;
         if (c->cause != c->at)
             refuse(c->cause, "give the parameter its type",
@@ -724,7 +729,7 @@ static void unions_check(void)
     for (size_t i = 0; i < record_count; i++) {
         record *r = record_of(records[i]);
         ty t = { .kind = T_REC, .record = r };
-        if (r->is_union && r->twin && r->fields > 1 && !all_numbers(&t))
+        if (r->is_union && any_varied(&t) && r->fields > 1 && !all_numbers(&t))
             refuse_union(r);
     }
 }
