@@ -11,7 +11,7 @@ SECONDS = 60
 B      = build
 PREFIX = /usr/local
 
-EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
+EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
 SUITE    = sh tests/run.sh $(JOBS)
 
 help:               ## this list
@@ -41,6 +41,9 @@ $B/implementation.o: examples/implementation.c examples/build.sh \
 
 $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
       $B/implementation.o
+	sh examples/build.sh $@ $(CC) $(STRICT) -O2
+
+$B/%: examples/%.cpp examples/build.sh $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman

@@ -51,7 +51,7 @@ expected() {
 prints() {
     example=$1
     shift
-    expected "$here/$example.c" > want
+    expected "$here/$example".c* > want
     "$build/$example" "$@" > got 2> err && [ -s want ] && cmp -s want got \
         && [ ! -s err ]
 }
@@ -103,8 +103,8 @@ is_chart() {
 
 # --- what they print ---------------------------------------------------------
 
-for source in "$here"/[0-9]*.c; do
-    example=$(basename "$source" .c)
+for source in "$here"/[0-9]*.c "$here"/[0-9]*.cpp; do
+    example=$(basename "${source%.c*}")
     if [ -f "$build/$example.skipped" ]; then
         cat "$build/$example.skipped"
         continue

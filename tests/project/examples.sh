@@ -10,8 +10,8 @@ strict="$strict -Wdouble-promotion -Werror"
 # shellcheck disable=SC2086  # flags are lists
 {
     sh "$build" "$3/implementation.o" $1 $strict $2     # for all of them
-    for source in "$root"/examples/[0-9]*.c; do
-        sh "$build" "$3/$(basename "$source" .c)" $1 $strict $2
+    for source in "$root"/examples/[0-9]*.c "$root"/examples/[0-9]*.cpp; do
+        sh "$build" "$3/$(basename "${source%.c*}")" $1 $strict $2
     done > /dev/null
     mkdir -p "$3/plain"
     cp "$3/implementation.o" "$3/plain"
