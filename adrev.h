@@ -7364,7 +7364,7 @@ ADX_API const char *ad_version(void) { return ADREV_VERSION; }
  * inline. They are compiled here only; code/text has them as text.
  *
  *   needs   core/config core/types core/operations
- *   offers  ADX_LONG ADX_BESSELS
+ *   offers  ADX_LONG ADX_LONG_SELDOM ADX_BESSELS
  * ========================================================================== */
 
 /* --- functions as text ------------------------------------------------------
@@ -7453,6 +7453,12 @@ ADX_API const char *ad_version(void) { return ADREV_VERSION; }
         for (i = 7; i >= 0; i--)                                            \
             sum = (sum + (ad_real)bernoulli[i]) * r;                        \
         return adm_log(x) - shift - (1 / (2 * x) + sum + low) - below; )    \
+    ROW( log_add_exp, (ad_real x, ad_real y),                               \
+        return x == y ? x + ADX_K(0.69314718055994530942)                   \
+             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )
+
+// Nearly all of their time is pow's.
+#define ADX_LONG_SELDOM(ROW, PART)                                          \
     PART( cot_dx, (int n, double x),                                        \
         const double pi = 3.14159265358979323846;                           \
         double p[24] = { 0 };                                               \
@@ -7500,10 +7506,7 @@ ADX_API const char *ad_version(void) { return ADREV_VERSION; }
             rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);           \
             tail += bernoulli[j - 1] * rising * pow(z, -(n + i));           \
         }                                                                   \
-        return (ad_real)(-sign * tgamma(n + 1) * (sum + tail)); )           \
-    ROW( log_add_exp, (ad_real x, ad_real y),                               \
-        return x == y ? x + ADX_K(0.69314718055994530942)                   \
-             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )
+        return (ad_real)(-sign * tgamma(n + 1) * (sum + tail)); )
 // clang-format on
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
@@ -7511,6 +7514,9 @@ ADX_API const char *ad_version(void) { return ADREV_VERSION; }
 #define ADX_DEFINE_PART(name, parameters, ...)                              \
     static ad_real adx_##name parameters { __VA_ARGS__ }
 ADX_LONG(ADX_DEFINE, ADX_DEFINE_PART)
+ADX_SELDOM_BEGIN
+ADX_LONG_SELDOM(ADX_DEFINE, ADX_DEFINE_PART)
+ADX_SELDOM_END
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PART
 

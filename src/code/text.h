@@ -222,6 +222,7 @@ typedef struct adx_helper {
     ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 static const adx_helper adx_helpers[] = {
     ADX_LONG(ADX_TEXT, ADX_TEXT)
+    ADX_LONG_SELDOM(ADX_TEXT, ADX_TEXT)
     { "libm_jn", "(int n, double x)",
       "extern double jn(int, double); return (ad_real)jn(n, x);" },
     { "libm_yn", "(int n, double x)",
