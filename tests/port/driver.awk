@@ -83,6 +83,6 @@ function close_all() {
         rows "};\n")
     say("quad.c", "static void (*const port_runs[])(const real *, real *) " \
         "= {\n" quads "};\n#include \"oracle_quad.h\"\n")
-    say("twins.c", "# 1 \"table\"\nvoid (*const TABLE[])(const real *, real *) = {\n" \
-        rows "};\n")
+    say("twins.c", "# 1 \"table\"\n" \
+        "void (*const TABLE[])(const real *, real *) = {\n" rows "};\n")
 }

@@ -49,7 +49,8 @@ shift 3
 root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$root/tests/port
 port=${ADREV_PORT:-$root/build/adrev-port}
-strict="-Wall -Wextra -Werror=incompatible-pointer-types -ffp-contract=off -I$root -I$here"
+strict="-Wall -Wextra -Werror=incompatible-pointer-types -Werror=implicit"
+strict="$strict -ffp-contract=off -I$root -I$here"
 passed=0
 failed=0
 
@@ -327,7 +328,8 @@ if [ -n "$converted" ]; then
         passed=$((passed + ${1:-0}))
         failed=$((failed + ${2:-1}))
     else
-        cat "$out/plain.log" "$out/quad.log" "$out/driver.log" > "$out/errors" 2>&1
+        cat "$out"/driver.log "$out"/quad.log "$out"/plain.log 2>&1 \
+            | grep -i error > "$out/errors"
         wrong all "nothing is judged" "$out/errors"
     fi
 fi
