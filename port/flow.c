@@ -20,6 +20,7 @@
 #include <string.h>
 
 function *flow_in;
+bool flow_reads;
 
 /* --- what is not understood ------------------------------------------------
  * Whatever goes in may come out, anywhere: so it is seen that something varies
@@ -44,12 +45,23 @@ static void entangle_all(const node *n, ty *hub)
     }
 }
 
+// Complex numbers and vectors get what they are made of, and nothing else.
+static bool closed(const node *n)
+{
+    return is(n->kind_name, "ImaginaryLiteral")
+        || find(n->type, "_Complex") < n->type.n
+        || find(n->desugared, "_Complex") < n->desugared.n
+        || starts(n->cast, "Floating")
+        || find(n->type, "vector_size") < n->type.n
+        || find(n->desugared, "vector_size") < n->desugared.n;
+}
+
 // Puts off a node whose parts have been seen; its type, if it has one.
 static ty *odd(node *n, const char *why, const char *proposal)
 {
     ty *hub = ty_number();
     entangle_all(n, hub);
-    put_off(ODD, n, hub, why, proposal);
+    put_off(closed(n) ? ODD_HERE : ODD, n, hub, why, proposal);
     if (n->type.n == 0)
         return hub;
     ty *t = ty_of(n->type, n);
@@ -235,6 +247,8 @@ static ty *see_library(node *call, library l, ty **arg, int n)
         return value;
     case L_PASSIVE:
         for (int i = 0; i < n; i++)
+            put_off(PRINTED, call, arg[i], l.why, "keep it in memory");
+        for (int i = 0; i < n; i++)
             if (arg[i]->kind != T_NUM)
                 put_off(BYTES, call, arg[i], "recorded numbers are used as bytes",
                         "print their values");
@@ -250,10 +264,18 @@ static ty *see_library(node *call, library l, ty **arg, int n)
     }
 }
 
+static bool reads(text name)
+{
+    return find(name, "scanf") < name.n || is(name, "fread")
+        || is(name, "fgets") || is(name, "getline") || is(name, "fgetc")
+        || is(name, "getc") || is(name, "read");
+}
+
 // A function that is not seen must not get anything that varies.
 static ty *see_unseen(node *call, ty *f, ty **arg, int n)
 {
     (void)f;
+    flow_reads |= reads(callee_name(call));
     for (int i = 0; i < n; i++)
         put_off(UNSEEN, call, arg[i], NULL, NULL);
     ty *value = ty_of(call->type, call);
@@ -282,6 +304,31 @@ static void stub_flows(ty *f)
             num_join(f->par[i]->num, f->to->num);
 }
 
+static bool calls_alloc(const node *n)
+{
+    if (n->kind == CallExpr && call_library(n).kind == L_ALLOC)
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (calls_alloc(n->kid[i]))
+            return true;
+    return false;
+}
+
+// A function like malloc: it returns a pointer to void, and gets no address of
+// anything but text.
+static bool gives_memory(const function *f)
+{
+    if (f == NULL || f->body == NULL || f->type->to->kind != T_PTR
+        || f->type->to->to->kind != T_VOID || !calls_alloc(f->body))
+        return false;
+    for (int i = 0; i < f->type->pars; i++) {
+        const ty *p = f->type->par[i];
+        if (p->kind != T_OTHER && (p->kind != T_PTR || p->to->kind != T_OTHER))
+            return false;
+    }
+    return true;
+}
+
 static ty *see_call(node *call)
 {
     const text name = callee_name(call);
@@ -300,6 +347,12 @@ static ty *see_call(node *call)
         return see_unseen(call, f, arg, n);
     if (l.kind != L_NONE)
         return see_library(call, l, arg, n);
+    if (gives_memory(target)) {
+        ty *result = ty_of(call->type, call);
+        put_off(MEMORY, call, result->to, NULL, NULL);
+        put_off(WRAPPED, call, result->to, NULL, NULL);
+        return result;
+    }
     if (target != NULL && target->body != NULL) {
         function *g = instance_of(target);
         call_instance(call->kid[0], g);

@@ -230,6 +230,21 @@ static bool only_null(const later *l)
         && l->in != NULL && !l->in->entry && !origin_of(l->in)->addressed;
 }
 
+// A function that gives memory must not look into it.
+static void wrapped_check(later *l)
+{
+    const function *f = function_named(callee_name(l->at));
+    const ty *t = f->type->to->to;
+    const ty *of = l->type;
+    while (of->kind == T_VOID && of->bound != NULL)
+        of = of->bound;
+    while (t->kind == T_VOID && t->bound != NULL)
+        t = t->bound;
+    if (ty_changed(of) && t->kind != T_VOID)
+        refuse(l->at, "call malloc here", "memory for recorded numbers by a "
+               "function that looks into it");
+}
+
 void laters_check(void)
 {
     for (size_t i = 0; i < later_count; i++)
@@ -237,7 +252,16 @@ void laters_check(void)
             memory_check(&laters[i]);
     for (size_t i = 0; i < later_count; i++) {
         later *l = &laters[i];
-        if (l->kind == KEPT)
+        if (l->kind == PRINTED) {
+            if (flow_reads && holds(l->type, or_varied))
+                refuse(l->at, l->proposal, "%s: numbers are written, and numbers "
+                       "are read, perhaps the same ones", l->why);
+        } else if (l->kind == ODD_HERE) {
+            if (holds(l->type, or_varied))
+                refuse(l->at, l->proposal, "%s", l->why);
+        } else if (l->kind == WRAPPED)
+            wrapped_check(l);
+        else if (l->kind == KEPT)
             kept_check(l);
         else if (l->kind == SIZE)
             size_check(l);
@@ -259,34 +283,88 @@ void laters_check(void)
 
 /* --- global data ---------------------------------------------------------- */
 
-// The variable behind a place that is written.
-static node *written(node *n)
+// Whether data that n names, or an address that it is, may be written from
+// there: by an assignment, or because the address goes where it is not followed.
+static bool may_write(const node *n, int depth);
+
+static bool holds_pointer(const node *n)
 {
-    for (;;) {
-        n = base_node(n);
-        if ((n->kind == MemberExpr && !n->arrow)
-            || n->kind == ArraySubscriptExpr)
-            n = n->kid[0];
-        else
-            break;
+    const text t = n->desugared.n ? n->desugared : n->type;
+    return find(t, "*") < t.n;
+}
+
+static node *parameter_of(const function *f, int at)
+{
+    for (int i = 0; i < f->decl->kids; i++)
+        if (f->decl->kid[i]->kind == ParmVarDecl && at-- == 0)
+            return f->decl->kid[i];
+    return NULL;
+}
+
+static bool any_write(const node *n, const node *d, int depth)
+{
+    if (n->kind == DeclRefExpr && n->ref == d->id && may_write(n, depth))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (any_write(n->kid[i], d, depth))
+            return true;
+    return false;
+}
+
+static bool call_writes(const node *call, const node *argument, int depth)
+{
+    const text name = callee_name(call);
+    const function *f = name.n ? function_named(name) : NULL;
+    int at = 0;
+    while (call->kid[at] != argument)
+        at++;
+    if (at == 0)
+        return false;
+    if (f == NULL || depth > 6)
+        return true;
+    const node *p = parameter_of(f, at - 1);
+    if (f->body != NULL && p != NULL)
+        return any_write(f->body, p, depth + 1);
+    return p == NULL || !starts(p->type, "const ");
+}
+
+static bool may_write(const node *n, int depth)
+{
+    for (const node *p = n->parent; ; n = p, p = p->parent) {
+        const text o = p->opcode;
+        if (p->kind == ImplicitCastExpr && is(p->cast, "LValueToRValue")
+            && !holds_pointer(p))
+            return false;               // a value is read
+        if (p->kind == ImplicitCastExpr || p->kind == CStyleCastExpr
+            || p->kind == ParenExpr || p->kind == MemberExpr
+            || (p->kind == ArraySubscriptExpr && n == p->kid[0]))
+            continue;
+        if (p->kind == UnaryExprOrTypeTraitExpr)
+            return false;
+        if (p->kind == UnaryOperator && is(o, "!"))
+            return false;
+        if (p->kind == UnaryOperator && (is(o, "*") || is(o, "&")))
+            continue;
+        if (p->kind == UnaryOperator && holds_pointer(p)
+            && (is(o, "++") || is(o, "--")) && n->kind == DeclRefExpr
+            && node_by_id(n->ref) && node_by_id(n->ref)->kind == ParmVarDecl)
+            continue;
+        if (p->kind == BinaryOperator && (is(o, "+") || is(o, "-"))
+            && holds_pointer(p))
+            continue;
+        if (p->kind == BinaryOperator && !is(o, "=") && !is(o, ","))
+            return false;
+        if (p->kind == CallExpr)
+            return call_writes(p, n, depth);
+        return true;
     }
-    return n->kind == DeclRefExpr ? declared(n) : NULL;
 }
 
 static void mark_writes(node *n)
 {
-    node *d = NULL;
-    if (n->kind == CompoundAssignOperator
-        || (n->kind == BinaryOperator && is(n->opcode, "="))
-        || (n->kind == UnaryOperator
-            && (is(n->opcode, "++") || is(n->opcode, "--")
-                || is(n->opcode, "&"))))
-        d = written(n->kid[0]);
-    if (n->kind == ImplicitCastExpr && is(n->cast, "ArrayToPointerDecay")
-        && n->parent->kind != ArraySubscriptExpr
-        && find(n->type, "const") == n->type.n)
-        d = written(n->kid[0]);
-    if (d != NULL && d->kind == VarDecl)
+    node *d = n->kind == DeclRefExpr && is(n->ref_kind, "VarDecl")
+        ? declared(n) : NULL;
+    if (d != NULL && d->parent == tree && !d->outer_write && may_write(n, 0))
         d->outer_write = 1;
     for (int i = 0; i < n->kids; i++)
         mark_writes(n->kid[i]);

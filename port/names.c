@@ -111,6 +111,7 @@ void flow_read(void)
     records_link();
 }
 
+node *variable_named(text name) { return name_find(name)->decl; }
 function *function_named(text name) { return name_find(name)->function; }
 
 function *function_of(node *decl)

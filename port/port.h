@@ -322,6 +322,7 @@ void function_add(function *f);
 function *function_of(node *decl);
 node *declared(node *n);                // the one that stands for all of a name
 node *body_of(node *decl);
+node *variable_named(text name);
 function *function_named(text name);
 function *function_written(function *f);        // of merged ones the first
 
@@ -369,6 +370,9 @@ void merge_instances(void);
 
 typedef enum later_kind {
     ODD,                // the function must have nothing recorded
+    PRINTED,            // where numbers are read, too: they may come back
+    ODD_HERE,           // type: nothing that varies may get there
+    WRAPPED,            // memory by a function of the program
     KEPT,               // static data: it must be written before it is read
     SIZE,               // a sizeof: of what is known
     UNSEEN,             // of a call: nothing that varies may get there
@@ -382,6 +386,7 @@ void put_off(later_kind what, node *at, ty *type, const char *why,
              const char *proposal);
 void laters_check(void);
 void globals_check(void);
+extern bool flow_reads;                 // numbers are read from a file
 
 /* === writing ============================================================== */
 
