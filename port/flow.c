@@ -891,6 +891,8 @@ static void seed_outputs(function *f)
             input |= same(opt.with[k].name, p->name);
         if (input || (p->ty->kind == T_PTR && listed_output(p->name)))
             each_number(p->ty, set_useful, NULL);
+        if (opt.ofs && p->ty->kind == T_PTR && listed_output(p->name))
+            each_number(p->ty, set_varied, NULL);
     }
 }
 

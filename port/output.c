@@ -866,8 +866,9 @@ static void write_pieces(void)
     for (int i = 0; i < tree->kids; i++) {
         node *d = tree->kid[i];
         if (d->kind == FunctionDecl && d->function != NULL
-            && d->function->decl == d && written_here(d->function)) {
-            add_piece(function_piece(d->function, 2 * i + 1));
+            && d->function->decl == d && d->function->reached) {
+            if (written_here(d->function))
+                add_piece(function_piece(d->function, 2 * i + 1));
             for (function *g = functions; g != NULL; g = g->next)
                 if (g->origin == d->function && written_here(g))
                     add_piece(function_piece(g, 2 * i + 1));
