@@ -682,7 +682,7 @@ void twin_name(buffer *b, const node *d)
     put_text(b, d->name);
     if (d->renamed)
         put(b, opt.suffix);
-    if (d->kind == FunctionDecl && d->function != NULL
+    if (d->kind == FunctionDecl && d->renamed && d->function != NULL
         && function_written(d->function)->number)
         putf(b, "%d", function_written(d->function)->number);
 }

@@ -19,188 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-function *functions;
-static function **function_end = &functions;
-static function *current;
-
-/* --- names ---------------------------------------------------------------- */
-
-// File-scope declarations by name: the one that defines comes first.
-typedef struct name_entry {
-    text name;
-    node *decl;
-    function *function;
-} name_entry;
-
-static name_entry *names;
-static size_t name_room, name_count;
-
-static name_entry *name_find(text name)
-{
-    unsigned h = 5381;
-    for (size_t i = 0; i < name.n; i++)
-        h = h * 33 ^ (unsigned char)name.at[i];
-    size_t i = h & (name_room - 1);
-    while (names[i].name.at != NULL && !same(names[i].name, name))
-        i = (i + 1) & (name_room - 1);
-    return &names[i];
-}
-
-static node *body_of(node *decl)
-{
-    for (int i = 0; i < decl->kids; i++)
-        if (decl->kid[i]->kind == CompoundStmt)
-            return decl->kid[i];
-    return NULL;
-}
-
-static void note_function(node *decl)
-{
-    name_entry *e = name_find(decl->name);
-    if (e->name.at == NULL) {
-        e->name = decl->name;
-        name_count++;
-    }
-    if (e->function == NULL) {
-        e->function = take(sizeof *e->function);
-        e->function->name = decl->name;
-        e->function->decl = decl;
-        *function_end = e->function;
-        function_end = &e->function->next;
-    }
-    decl->function = e->function;
-    if (body_of(decl) != NULL) {
-        e->function->decl = decl;
-        e->function->body = body_of(decl);
-    }
-}
-
-static void note_variable(node *decl)
-{
-    name_entry *e = name_find(decl->name);
-    e->name = decl->name;
-    if (e->decl == NULL || is(e->decl->storage, "extern") || decl->init)
-        e->decl = decl;
-}
-
-static void note_title(node *n, node *in)
-{
-    node *r = in->ref ? node_by_id(in->ref) : NULL;
-    if (r != NULL && r->kind == RecordDecl && r->complete && r->name.n == 0
-        && in->parent->parent == n)
-        record_entitle(r, n->name);
-    for (int i = 0; i < in->kids; i++)
-        note_title(n, in->kid[i]);
-}
-
-static void note_inner(node *n)
-{
-    if (n->kind == RecordDecl)
-        record_of(n);
-    if (n->kind == TypedefDecl) {
-        typedef_note(n);
-        note_title(n, n);
-    }
-    for (int i = 0; i < n->kids; i++)
-        note_inner(n->kid[i]);
-}
-
-void flow_read(void)
-{
-    for (name_room = 64; name_room < 4u * (size_t)tree->kids;)
-        name_room *= 2;
-    names = take(name_room * sizeof *names);
-    for (int i = 0; i < tree->kids; i++) {
-        node *n = tree->kid[i];
-        if (n->kind == FunctionDecl)
-            note_function(n);
-        else if (n->kind == VarDecl)
-            note_variable(n);
-        note_inner(n);
-    }
-    records_link();
-}
-
-function *function_named(text name) { return name_find(name)->function; }
-
-function *function_of(node *decl)
-{
-    if (decl->function == NULL && decl->kind == FunctionDecl)
-        decl->function = function_named(decl->name);
-    if (decl->function == NULL)
-        note_function(decl);
-    return decl->function;
-}
-
-// The declaration that stands for all of a name.
-static node *declared(node *n)
-{
-    node *d = n->decl ? n->decl : node_by_id(n->ref);
-    if (d != NULL && d->kind == VarDecl && d->parent == tree)
-        d = name_find(d->name)->decl;
-    if (n->kind == DeclRefExpr && is(n->ref_kind, "FunctionDecl")
-        && function_named(n->ref_name) != NULL)
-        d = function_named(n->ref_name)->decl;
-    return n->decl = d;
-}
-
-node *base_node(node *n)
-{
-    while (n->kids > 0 && (n->kind == ParenExpr || n->kind == ImplicitCastExpr
-                           || n->kind == CStyleCastExpr
-                           || n->kind == ConstantExpr))
-        n = n->kid[0];
-    return n;
-}
-
-text callee_name(const node *call)
-{
-    const node *f = base_node(call->kid[0]);
-    const bool named = f->kind == DeclRefExpr && is(f->ref_kind, "FunctionDecl");
-    return named ? f->ref_name : (text){ "", 0 };
-}
-
-library call_library(const node *call)
-{
-    const text name = callee_name(call);
-    const function *f = name.n ? function_named(name) : NULL;
-    if (f != NULL && f->body != NULL && !starts(name, "__tg_"))
-        return (library){ .kind = L_NONE };
-    return library_named(name);
-}
-
-bool is_number(const node *n) { return n->ty != NULL && n->ty->kind == T_NUM; }
-
-/* --- put off -------------------------------------------------------------- */
-
-typedef enum later_kind {
-    ODD,                // the function must have nothing recorded
-    KEPT,               // static data: it must be written before it is read
-    SIZE,               // a sizeof: of what is known
-    UNSEEN,             // of a call: nothing that varies may get there
-    POINTER,            // type: a function must be known behind it
-    BYTES,              // type: nothing recorded may be in it
-    MEMORY,             // of a call: how many bytes, of what
-    SORTED
-} later_kind;
-
-typedef struct later {
-    later_kind kind;
-    node *at;
-    ty *type;
-    function *in;
-    const char *why, *proposal;
-} later;
-
-static later *laters;
-static size_t later_room, later_count;
-
-static void put_off(later_kind what, node *at, ty *type, const char *why,
-                    const char *proposal)
-{
-    laters = grow(laters, &later_room, later_count + 1, sizeof *laters);
-    laters[later_count++] = (later){ what, at, type, current, why, proposal };
-}
+function *flow_in;
+bool flow_reads;
 
 /* --- what is not understood ------------------------------------------------
  * Whatever goes in may come out, anywhere: so it is seen that something varies
@@ -225,12 +45,23 @@ static void entangle_all(const node *n, ty *hub)
     }
 }
 
+// Complex numbers and vectors get what they are made of, and nothing else.
+static bool closed(const node *n)
+{
+    return is(n->kind_name, "ImaginaryLiteral")
+        || find(n->type, "_Complex") < n->type.n
+        || find(n->desugared, "_Complex") < n->desugared.n
+        || starts(n->cast, "Floating")
+        || find(n->type, "vector_size") < n->type.n
+        || find(n->desugared, "vector_size") < n->desugared.n;
+}
+
 // Puts off a node whose parts have been seen; its type, if it has one.
 static ty *odd(node *n, const char *why, const char *proposal)
 {
     ty *hub = ty_number();
     entangle_all(n, hub);
-    put_off(ODD, n, hub, why, proposal);
+    put_off(closed(n) ? ODD_HERE : ODD, n, hub, why, proposal);
     if (n->type.n == 0)
         return hub;
     ty *t = ty_of(n->type, n);
@@ -335,7 +166,7 @@ static void see_variable(node *d)
 
 /* --- calls ---------------------------------------------------------------- */
 
-static void reach(function *f)
+void reach(function *f)
 {
     if (f->type == NULL) {
         int n = 0;
@@ -416,6 +247,8 @@ static ty *see_library(node *call, library l, ty **arg, int n)
         return value;
     case L_PASSIVE:
         for (int i = 0; i < n; i++)
+            put_off(PRINTED, call, arg[i], l.why, "keep it in memory");
+        for (int i = 0; i < n; i++)
             if (arg[i]->kind != T_NUM)
                 put_off(BYTES, call, arg[i], "recorded numbers are used as bytes",
                         "print their values");
@@ -431,10 +264,18 @@ static ty *see_library(node *call, library l, ty **arg, int n)
     }
 }
 
+static bool reads(text name)
+{
+    return find(name, "scanf") < name.n || is(name, "fread")
+        || is(name, "fgets") || is(name, "getline") || is(name, "fgetc")
+        || is(name, "getc") || is(name, "read");
+}
+
 // A function that is not seen must not get anything that varies.
 static ty *see_unseen(node *call, ty *f, ty **arg, int n)
 {
     (void)f;
+    flow_reads |= reads(callee_name(call));
     for (int i = 0; i < n; i++)
         put_off(UNSEEN, call, arg[i], NULL, NULL);
     ty *value = ty_of(call->type, call);
@@ -463,132 +304,29 @@ static void stub_flows(ty *f)
             num_join(f->par[i]->num, f->to->num);
 }
 
-/* --- instances -------------------------------------------------------------
- * A function that gets addresses of numbers is looked at anew for each call, so
- * that data in one call do not become recorded because of another call. What
- * turns out to be the same is merged in the end.                             */
-
-enum { MOST_INSTANCES = 400, MOST_COPIED = 400000 };
-
-static int instance_count;
-static long copied_nodes;
-
-static bool leads_to_number(const ty *t)
+static bool calls_alloc(const node *n)
 {
-    if (t->kind != T_PTR && t->kind != T_ARR)
-        return false;
-    while (t->kind == T_PTR || t->kind == T_ARR)
-        t = t->to;
-    return t->kind == T_NUM;
-}
-
-static bool has_static(const node *n)
-{
-    if (n->kind == VarDecl && is(n->storage, "static")
-        && find(n->type, "const") == n->type.n)
+    if (n->kind == CallExpr && call_library(n).kind == L_ALLOC)
         return true;
     for (int i = 0; i < n->kids; i++)
-        if (has_static(n->kid[i]))
+        if (calls_alloc(n->kid[i]))
             return true;
     return false;
 }
 
-static long size_of(const node *n)
+// A function like malloc: it returns a pointer to void, and gets no address of
+// anything but text.
+static bool gives_memory(const function *f)
 {
-    long size = 1;
-    for (int i = 0; i < n->kids; i++)
-        size += size_of(n->kid[i]);
-    return size;
-}
-
-static bool instantiable(const function *f)
-{
-    bool any = false;
-    for (int i = 0; i < f->type->pars; i++)
-        any |= leads_to_number(f->type->par[i]);
-    return any && !f->entry && !f->addressed && !has_static(f->body)
-        && instance_count < MOST_INSTANCES;
-}
-
-static function *origin_of(function *f) { return f->origin ? f->origin : f; }
-
-static function *instance_of(function *f)
-{
-    for (function *g = current; g != NULL; g = g->caller)
-        if (origin_of(g) == f)
-            return g;               // recursion
-    if (!f->called) {
-        f->called = true;
-        f->caller = current;
-        return f;
-    }
-    if (!instantiable(f) || (copied_nodes += size_of(f->decl)) > MOST_COPIED)
-        return f;
-    function *g = take(sizeof *g);
-    instance_count++;
-    g->name = f->name;
-    g->decl = tree_copy(f->decl);
-    g->decl->visited = 0;
-    g->decl->function = g;
-    g->body = body_of(g->decl);
-    g->origin = f;
-    g->caller = current;
-    g->number = ++f->instances + 1;
-    *function_end = g;
-    function_end = &g->next;
-    reach(g);
-    return g;
-}
-
-// The call is one of this instance.
-static void call_instance(node *callee, function *f)
-{
-    for (node *n = callee; ; n = n->kid[0]) {
-        n->ty = f->type;
-        if (n->kind == DeclRefExpr) {
-            n->decl = f->decl;
-            return;
-        }
-    }
-}
-
-static bool same_activity(const node *a, const node *b)
-{
-    if (active(a->ty) != active(b->ty) || ty_changed(a->ty) != ty_changed(b->ty)
-        || a->kids != b->kids)
+    if (f == NULL || f->body == NULL || f->type->to->kind != T_PTR
+        || f->type->to->to->kind != T_VOID || !calls_alloc(f->body))
         return false;
-    if (a->kind == DeclRefExpr && a->decl != b->decl && a->decl && b->decl
-        && a->decl->function && b->decl->function
-        && function_written(a->decl->function)
-           != function_written(b->decl->function))
-        return false;
-    for (int i = 0; i < a->kids; i++)
-        if (!same_activity(a->kid[i], b->kid[i]))
+    for (int i = 0; i < f->type->pars; i++) {
+        const ty *p = f->type->par[i];
+        if (p->kind != T_OTHER && (p->kind != T_PTR || p->to->kind != T_OTHER))
             return false;
-    return true;
-}
-
-function *function_written(function *f)
-{
-    while (f->merged != NULL)
-        f = f->merged;
-    return f;
-}
-
-// Until nothing changes: instances that call merged ones may be the same then.
-static void merge_instances(void)
-{
-    for (bool again = true; again;) {
-        again = false;
-        for (function *g = functions; g != NULL; g = g->next)
-            for (function *f = functions; g->origin && !g->merged && f != g;
-                 f = f->next)
-                if (origin_of(f) == g->origin && !f->merged
-                    && same_activity(f->decl, g->decl)) {
-                    g->merged = f;
-                    again = true;
-                }
     }
+    return true;
 }
 
 static ty *see_call(node *call)
@@ -609,6 +347,12 @@ static ty *see_call(node *call)
         return see_unseen(call, f, arg, n);
     if (l.kind != L_NONE)
         return see_library(call, l, arg, n);
+    if (gives_memory(target)) {
+        ty *result = ty_of(call->type, call);
+        put_off(MEMORY, call, result->to, NULL, NULL);
+        put_off(WRAPPED, call, result->to, NULL, NULL);
+        return result;
+    }
     if (target != NULL && target->body != NULL) {
         function *g = instance_of(target);
         call_instance(call->kid[0], g);
@@ -1011,9 +755,9 @@ static void see_stmt(node *n)
         see_stmt(n->kid[4]);
         return;
     case ReturnStmt:
-        n->ty = current->type->to;
+        n->ty = flow_in->type->to;
         if (n->kids)
-            assign(current->type->to, see(n->kid[0]), n);
+            assign(flow_in->type->to, see(n->kid[0]), n);
         return;
     case CompoundStmt:
     case CaseStmt:
@@ -1044,9 +788,9 @@ static bool see_functions(void)
         f->decl->visited = any = true;
         if (f->entry)
             f->called = true;
-        current = f;
+        flow_in = f;
         see_stmt(f->body);
-        current = NULL;
+        flow_in = NULL;
     }
     return any;
 }
@@ -1147,233 +891,8 @@ static void seed_outputs(function *f)
             input |= same(opt.with[k].name, p->name);
         if (input || (p->ty->kind == T_PTR && listed_output(p->name)))
             each_number(p->ty, set_useful, NULL);
-    }
-}
-
-/* --- what was put off ----------------------------------------------------- */
-
-static void or_active(ty *t, void *any) { *(bool *)any |= active(t); }
-static void or_varied(ty *t, void *any) { *(bool *)any |= num_root(t->num)->varied; }
-
-static bool holds(ty *t, void (*f)(ty *, void *))
-{
-    bool any = false;
-    each_number(t, f, &any);
-    return any;
-}
-
-static node *sizeof_in(node *n)
-{
-    if (n->kind == UnaryExprOrTypeTraitExpr)
-        return n;
-    for (int i = 0; i < n->kids; i++) {
-        node *s = sizeof_in(n->kid[i]);
-        if (s != NULL)
-            return s;
-    }
-    return NULL;
-}
-
-static bool zero_literal(node *n)
-{
-    n = base_node(n);
-    return n->kind == IntegerLiteral && is(n->value, "0");
-}
-
-// The plain type in `sizeof (double)` is that of the memory.
-static void sizes_named(node *n, ty *of)
-{
-    if (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n) {
-        ty *t = ty_of(n->arg_type, n), *base = ty_base(t);
-        ty *number = of;
-        while (number->kind == T_PTR || number->kind == T_ARR)
-            number = number->to;
-        while (base->kind == T_PTR || base->kind == T_ARR)
-            base = base->to;
-        n->arg = t;
-        if (base->kind == T_NUM && number->kind == T_NUM)
-            base->num = number->num;
-    }
-    for (int i = 0; i < n->kids; i++)
-        sizes_named(n->kid[i], of);
-}
-
-static void sizes_known(node *n)
-{
-    if (n->kind == UnaryExprOrTypeTraitExpr)
-        n->sized = 1;
-    for (int i = 0; i < n->kids; i++)
-        sizes_known(n->kid[i]);
-}
-
-static ty *size_type(node *n)
-{
-    if (n->arg_type.n == 0)
-        return n->kids ? n->kid[0]->ty : NULL;
-    if (n->arg == NULL)
-        n->arg = ty_of(n->arg_type, n);
-    return n->arg;
-}
-
-static node *quotient(node *n)
-{
-    node *p = n->parent;
-    while (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
-        p = p->parent;
-    return p->kind == BinaryOperator && is(p->opcode, "/") ? p : NULL;
-}
-
-// The number of elements: sizeof a / sizeof (double).
-static bool quotient_known(node *q)
-{
-    node *a = base_node(q->kid[0]), *b = base_node(q->kid[1]);
-    if (a->kind != UnaryExprOrTypeTraitExpr
-        || b->kind != UnaryExprOrTypeTraitExpr)
-        return false;
-    ty *t = size_type(a), *u = size_type(b);
-    if (t == NULL || u == NULL)
-        return false;
-    if (ty_changed(t) && b->arg_type.n)
-        sizes_named(b, t);
-    return ty_changed(t) == ty_changed(size_type(b));
-}
-
-// The size of what is recorded is another one: it must not be a mere number.
-static void size_check(later *l)
-{
-    node *q = quotient(l->at);
-    ty *t = size_type(l->at);
-    if (l->at->sized || l->in == NULL || !l->in->changed || t == NULL)
-        return;
-    while (t->kind == T_ARR)
-        t = t->to;
-    if (!ty_changed(t) && !(l->at->arg_type.n && t->kind == T_NUM))
-        return;
-    if (q == NULL || !quotient_known(q))
-        refuse(l->at, "use it in the call of malloc or memcpy itself, or count "
-               "elements", "the size of numbers, some of which are recorded");
-}
-
-static void memory_check(later *l)
-{
-    const library lib = call_library(l->at);
-    ty *of = l->type;
-    bool sized = false;
-
-    while (of->kind == T_VOID && of->bound != NULL)
-        of = of->bound;
-    for (int i = 1; i < l->at->kids; i++)
-        sizes_known(l->at->kid[i]);
-    if (!ty_changed(of))
-        return;
-    for (int i = 1; i < l->at->kids; i++) {
-        sized |= sizeof_in(l->at->kid[i]) != NULL;
-        sizes_named(l->at->kid[i], of);
-    }
-    if (lib.kind == L_SET && !zero_literal(l->at->kid[2]))
-        refuse(l->at, "set the numbers in a loop",
-               "recorded numbers are filled with bytes (aliasing)");
-    if (!sized)
-        refuse(l->at, "write the size with sizeof, in the call itself",
-               "memory for recorded numbers has a size in bytes");
-}
-
-static const char *stub_proposal(text name)
-{
-    buffer b = { 0 };
-    putf(&b, "give its source too, or write a derivative for it: --stubs FILE "
-         "writes a stub %.*s%s", (int)name.n, name.at, opt.suffix);
-    return b.at;
-}
-
-static void unseen_check(later *l)
-{
-    const text name = callee_name(l->at);
-    if (!holds(l->type, or_varied))
-        return;
-    if (l->why != NULL) {
-        refuse(l->at, l->proposal, "%s: no derivative comes through it",
-               l->why);
-        return;
-    }
-    const function *f = name.n ? function_named(name) : NULL;
-    if (f != NULL)
-        f = f->body ? NULL : f;
-    if (f != NULL) {
-        ((function *)f)->stub = true;
-        refuse(l->at, stub_proposal(name), "the source of %.*s is not seen",
-               (int)name.n, name.at);
-    } else {
-        refuse(l->at, "pass these numbers as parameters",
-               "recorded numbers where their type is not known");
-    }
-}
-
-static node *first_name(node *n, const node *d)
-{
-    if (n->kind == DeclRefExpr && n->decl == d)
-        return n;
-    for (int i = 0; i < n->kids; i++) {
-        node *found = first_name(n->kid[i], d);
-        if (found != NULL)
-            return found;
-    }
-    return NULL;
-}
-
-// Numbers that are kept from call to call are of an earlier recording then.
-static void kept_check(later *l)
-{
-    node *n = l->in ? first_name(l->in->body, l->at) : NULL;
-    if (n == NULL || !ty_changed(l->at->ty) || l->at->ty->kind == T_PTR)
-        return;
-    const node *p = n->parent;
-    while (p->kind == ArraySubscriptExpr || p->kind == MemberExpr
-           || (p->kind == ImplicitCastExpr && !is(p->cast, "LValueToRValue")))
-        p = p->parent;
-    if (p->kind == ImplicitCastExpr)
-        refuse(n, "make it a parameter", "recorded numbers that are kept from "
-               "one call to the next");
-    else
-        note(l->at, "static data keeps numbers of the last recording");
-}
-
-// A parameter of a function whose calls are all seen, and which gets no
-// function: it is NULL.
-static bool only_null(const later *l)
-{
-    const node *n = base_node(l->at->kid[0]);
-    if (n->kind == UnaryOperator && is(n->opcode, "*"))
-        n = base_node(n->kid[0]);
-    return n->kind == DeclRefExpr && n->decl != NULL
-        && n->decl->kind == ParmVarDecl && !ty_root(l->type)->open
-        && l->in != NULL && !l->in->entry && !origin_of(l->in)->addressed;
-}
-
-static void laters_check(void)
-{
-    for (size_t i = 0; i < later_count; i++)
-        if (laters[i].kind == MEMORY)
-            memory_check(&laters[i]);
-    for (size_t i = 0; i < later_count; i++) {
-        later *l = &laters[i];
-        if (l->kind == KEPT)
-            kept_check(l);
-        else if (l->kind == SIZE)
-            size_check(l);
-        else if (l->kind == UNSEEN)
-            unseen_check(l);
-        else if ((l->kind == BYTES || l->kind == SORTED)
-                 && holds(l->type, l->kind == BYTES ? or_varied : or_active))
-            refuse(l->at, l->proposal, "%s", l->why);
-        else if (l->kind == POINTER && !ty_root(l->type)->known
-                 && !only_null(l)
-                 && (ty_changed(l->type) || l->in->changed))
-            refuse(l->at, l->proposal, "%s", l->why);
-        else if (l->kind == ODD && l->in != NULL
-                 && (l->in->changed
-                     || (l->type != NULL && holds(l->type, or_varied))))
-            refuse(l->at, l->proposal, "%s", l->why);
+        if (opt.ofs && p->ty->kind == T_PTR && listed_output(p->name))
+            each_number(p->ty, set_varied, NULL);
     }
 }
 
@@ -1402,9 +921,6 @@ static void odd_numbers(node *n)
     for (int i = 0; i < n->kids; i++)
         odd_numbers(n->kid[i]);
 }
-
-// Data of other files, and data that functions write which are not converted.
-static void globals_check(void);
 
 static bool names_are_right(void)
 {
@@ -1448,66 +964,3 @@ bool flow_run(void)
     return true;
 }
 
-/* --- global data ---------------------------------------------------------- */
-
-// The variable behind a place that is written.
-static node *written(node *n)
-{
-    for (;;) {
-        n = base_node(n);
-        if ((n->kind == MemberExpr && !n->arrow)
-            || n->kind == ArraySubscriptExpr)
-            n = n->kid[0];
-        else
-            break;
-    }
-    return n->kind == DeclRefExpr ? declared(n) : NULL;
-}
-
-static void mark_writes(node *n)
-{
-    node *d = NULL;
-    if (n->kind == CompoundAssignOperator
-        || (n->kind == BinaryOperator && is(n->opcode, "="))
-        || (n->kind == UnaryOperator
-            && (is(n->opcode, "++") || is(n->opcode, "--")
-                || is(n->opcode, "&"))))
-        d = written(n->kid[0]);
-    if (n->kind == ImplicitCastExpr && is(n->cast, "ArrayToPointerDecay")
-        && n->parent->kind != ArraySubscriptExpr
-        && find(n->type, "const") == n->type.n)
-        d = written(n->kid[0]);
-    if (d != NULL && d->kind == VarDecl)
-        d->outer_write = 1;
-    for (int i = 0; i < n->kids; i++)
-        mark_writes(n->kid[i]);
-}
-
-static void global_check(node *d)
-{
-    const bool local = is(d->storage, "static");
-    const bool constant = starts(d->type, "const ")
-        || find(d->type, " const") < d->type.n;
-
-    if (!local && ty_changed(d->ty))
-        refuse(d, "make it static, or a parameter",
-               "recorded numbers in global data that other files see");
-    if (!local && ty_changed(d->ty) && d->use != NULL)
-        refuse(d->use, "make it static, or a parameter",
-               "recorded numbers in global data that other files see: %.*s",
-               (int)d->name.n, d->name.at);
-    else if (!constant && d->outer_write && (local || ty_changed(d->ty)))
-        refuse(d->use ? d->use : d, "convert that function, too: --function",
-               "global data that a function writes which is not converted: "
-               "%.*s", (int)d->name.n, d->name.at);
-}
-
-static void globals_check(void)
-{
-    for (function *f = functions; f != NULL; f = f->next)
-        if (f->body != NULL && !f->reached)
-            mark_writes(f->body);
-    for (int i = 0; i < tree->kids; i++)
-        if (tree->kid[i]->kind == VarDecl && tree->kid[i]->visited)
-            global_check(tree->kid[i]);
-}

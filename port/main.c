@@ -183,6 +183,88 @@ static text clang(const char *what, int *status)
     return output_of(b.at, status);
 }
 
+/* --- compile_commands.json ------------------------------------------------ */
+
+// The text of a member of the object that t begins with.
+static text member_of(text t, const char *name)
+{
+    const size_t at = find(t, name);
+    if (at == t.n)
+        return (text){ "", 0 };
+    size_t i = at + strlen(name);
+    while (i < t.n && t.at[i] != '"')
+        i++;
+    const size_t from = ++i;
+    while (i < t.n && t.at[i] != '"')
+        i += t.at[i] == '\\' ? 2 : 1;
+    return (text){ t.at + from, i - from };
+}
+
+static bool ends(text t, text end)
+{
+    return t.n >= end.n && memcmp(t.at + t.n - end.n, end.at, end.n) == 0
+        && (t.n == end.n || t.at[t.n - end.n - 1] == '/' || end.at[0] == '/');
+}
+
+static bool wanted_flag(text w)
+{
+    return starts(w, "-I") || starts(w, "-D") || starts(w, "-U")
+        || starts(w, "-std=") || starts(w, "-isystem") || starts(w, "-include");
+}
+
+// Words of a command that say how the file is read. -I of a relative folder is
+// one of `directory`.
+static void flags_of(text command, text directory)
+{
+    const char **list = take(256 * sizeof *list);
+    int n = 0;
+    bool next = false;
+
+    for (size_t i = 0; i < command.n && n + opt.flag_count < 250;) {
+        while (i < command.n && command.at[i] == ' ')
+            i++;
+        const size_t from = i;
+        while (i < command.n && command.at[i] != ' ')
+            i += command.at[i] == '\\' ? 2 : 1;
+        const text w = { command.at + from, i - from };
+        buffer flag = { 0 };
+        if (starts(w, "-I") && w.n > 2 && w.at[2] != '/')
+            putf(&flag, "-I%.*s/%.*s", (int)directory.n, directory.at,
+                 (int)(w.n - 2), w.at + 2);
+        else
+            put_text(&flag, w);
+        if (next || wanted_flag(w))
+            list[n++] = flag.at;
+        next = !next && (is(w, "-I") || is(w, "-D") || is(w, "-isystem")
+                         || is(w, "-include"));
+    }
+    for (int i = 0; i < opt.flag_count; i++)
+        list[n++] = opt.flags[i];
+    opt.flags = list;
+    opt.flag_count = n;
+}
+
+static bool read_commands(void)
+{
+    bool found;
+    text t = read_file(opt.commands, &found);
+    while (found && t.n > 0) {
+        const size_t open = find(t, "{");
+        t = (text){ t.at + open, t.n - open };
+        const size_t close = find(t, "}");
+        const text object = { t.at, close };
+        if (close < t.n && ends(member_of(object, "\"file\":"), text_of(opt.file))) {
+            flags_of(member_of(object, "\"command\":"),
+                     member_of(object, "\"directory\":"));
+            return true;
+        }
+        t = (text){ t.at + close, t.n - close };
+        if (t.n)
+            t = (text){ t.at + 1, t.n - 1 };
+    }
+    return false;
+}
+
 static bool readable(const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -212,6 +294,8 @@ int main(int argc, char **argv)
     if (!readable(opt.file))
         return wrong("no such file", opt.file);
     set_number();
+    if (opt.commands != NULL && !read_commands())
+        return wrong("the file is not in it", opt.commands);
     if (opt.stubs != NULL)
         opt.stub_text = read_file(opt.stubs, &found);
     const text json = clang("-fsyntax-only -Xclang -ast-dump=json", &status);

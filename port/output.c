@@ -385,7 +385,7 @@ typedef struct brackets {
 
 // The comma of least depth before column 80, and the brackets that are open
 // there.
-static size_t best_cut(text l, brackets b, brackets *at)
+static size_t best_cut(text l, brackets b, size_t least, brackets *at)
 {
     size_t cut = 0;
     at->depth = 99;
@@ -399,7 +399,7 @@ static size_t best_cut(text l, brackets b, brackets *at)
         if (strchr(")}]", c) != NULL && b.depth > 0)
             b.depth--;
         if (c == ',' && b.depth > 0 && b.depth <= at->depth && next < l.n
-            && next <= 80) {
+            && next <= 80 && next >= least) {
             cut = next;
             *at = b;
         }
@@ -412,7 +412,8 @@ static void put_line(buffer *b, text l)
 {
     brackets open = { 0 }, at;
     size_t cut;
-    while (l.n > 80 && (cut = best_cut(l, open, &at)) > 0) {
+    while (l.n > 80 && ((cut = best_cut(l, open, 40, &at)) > 0
+                        || (cut = best_cut(l, open, 0, &at)) > 0)) {
         buffer rest = { 0 };
         put_text(b, (text){ l.at, cut });
         put(b, "\n");
@@ -852,13 +853,22 @@ static void add_wrappers(buffer *b)
     }
 }
 
+// Data that are defined further down.
+static bool declared_first(const node *d)
+{
+    const node *c = variable_named(d->name);
+    return c != NULL && c != d && c->visited && c->renamed
+        && d->begin.expanded.file == main_file && !is(d->storage, "extern");
+}
+
 static void write_pieces(void)
 {
     for (int i = 0; i < tree->kids; i++) {
         node *d = tree->kid[i];
         if (d->kind == FunctionDecl && d->function != NULL
-            && d->function->decl == d && written_here(d->function)) {
-            add_piece(function_piece(d->function, 2 * i + 1));
+            && d->function->decl == d && d->function->reached) {
+            if (written_here(d->function))
+                add_piece(function_piece(d->function, 2 * i + 1));
             for (function *g = functions; g != NULL; g = g->next)
                 if (g->origin == d->function && written_here(g))
                     add_piece(function_piece(g, 2 * i + 1));
@@ -867,6 +877,12 @@ static void write_pieces(void)
             write_variable(&p.text, d);
             if (p.text.n)
                 comment_above(&p.above, d);
+            add_piece(p);
+        } else if (d->kind == VarDecl && declared_first(d)) {
+            piece p = { .order = 2 * i + 1 };
+            d->ty = variable_named(d->name)->ty;
+            d->renamed = 1;
+            write_variable(&p.text, d);
             add_piece(p);
         }
     }

@@ -9,7 +9,10 @@
  *   source       files, places, macros
  *   types        types of C, with an activity for each number in them
  *   library      functions of the C library that it knows
+ *   names        declarations by their names
  *   flow         what flows where; which numbers are active
+ *   instances    functions that are looked at anew for each call
+ *   later        what is decided when it is known what is active
  *   expressions  writes expressions
  *   statements   writes statements and declarations
  *   output       the file that is written
@@ -315,7 +318,11 @@ typedef struct function {
 } function;
 
 extern function *functions;
+void function_add(function *f);
 function *function_of(node *decl);
+node *declared(node *n);                // the one that stands for all of a name
+node *body_of(node *decl);
+node *variable_named(text name);
 function *function_named(text name);
 function *function_written(function *f);        // of merged ones the first
 
@@ -353,6 +360,33 @@ text callee_name(const node *call);
 library call_library(const node *call);
 bool is_number(const node *n);          // its type is a number
 void twin_name(buffer *b, const node *decl);
+
+extern function *flow_in;               // that is looked at
+void reach(function *f);
+function *origin_of(function *f);
+function *instance_of(function *f);
+void call_instance(node *callee, function *f);
+void merge_instances(void);
+
+typedef enum later_kind {
+    ODD,                // the function must have nothing recorded
+    PRINTED,            // where numbers are read, too: they may come back
+    ODD_HERE,           // type: nothing that varies may get there
+    WRAPPED,            // memory by a function of the program
+    KEPT,               // static data: it must be written before it is read
+    SIZE,               // a sizeof: of what is known
+    UNSEEN,             // of a call: nothing that varies may get there
+    POINTER,            // type: a function must be known behind it
+    BYTES,              // type: nothing recorded may be in it
+    MEMORY,             // of a call: how many bytes, of what
+    SORTED
+} later_kind;
+
+void put_off(later_kind what, node *at, ty *type, const char *why,
+             const char *proposal);
+void laters_check(void);
+void globals_check(void);
+extern bool flow_reads;                 // numbers are read from a file
 
 /* === writing ============================================================== */
 

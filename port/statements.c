@@ -23,19 +23,42 @@ static bool names_record(text word, const ty *base)
 // A macro that stands for the type.
 static bool number_macro(text w, const ty *base)
 {
-    const macro *m = macro_named(w);
-    if (m == NULL || m->call)
+    text t = w;
+    for (int i = 0; i < 8; i++) {
+        const macro *m = macro_named(t);
+        if (m == NULL || m->call)
+            break;
+        t = m->body;
+        while (t.n && t.at[0] == ' ')
+            t.at++, t.n--;
+    }
+    if (t.at == w.at)
         return false;
-    text t = m->body;
-    while (t.n && t.at[0] == ' ')
-        t.at++, t.n--;
     return is(t, "double") || is(t, "float")
         || (base->alias != NULL && same(t, base->alias->name));
+}
+
+// Where no word is known to be the type: only storage and qualifiers stay.
+static void words_anew(buffer *b, size_t from, text t)
+{
+    static const char *const kept[] = { "static", "extern", "register", "const",
+                                        "volatile", "inline" };
+    b->n = from;
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
+        const size_t next = skip_token(t, i);
+        const text w = { t.at + i, next - i };
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+            if (is(w, kept[k]))
+                putf(b, "%s ", kept[k]);
+        i = next;
+    }
+    putf(b, "%s ", opt.number);
 }
 
 // The specifiers of a declaration, for what is recorded.
 void write_type_words(buffer *b, text t, const ty *base)
 {
+    const size_t from = b->n;
     bool done = false;
 
     for (size_t i = 0; i < t.n;) {
@@ -65,11 +88,8 @@ void write_type_words(buffer *b, text t, const ty *base)
             put_text(b, w);
         }
     }
-    if (!done && ty_changed(base) && base->kind == T_NUM) {
-        while (b->n && b->at[b->n - 1] == ' ')
-            b->n--;
-        putf(b, " /* %s */", opt.number);       // does not compile: not silent
-    }
+    if (!done && ty_changed(base) && base->kind == T_NUM)
+        words_anew(b, from, t);
 }
 
 /* --- initialisers --------------------------------------------------------- */
@@ -330,7 +350,7 @@ void write_group(buffer *b, node **decl, int n, bool apart, span all)
 {
     const node *first = decl[0];
 
-    if (apart || first->begin.macro || first->loc.macro) {
+    if (apart || in_macro(first) || first->loc.macro) {
         for (int i = 0; i < n; i++) {
             put(b, i ? "; " : "");
             declare_apart(b, decl[i]);
