@@ -26,13 +26,15 @@
  * Operators build an expression; ad_rec records the whole expression as one
  * statement on the tape of the calling thread. Plain C numbers are constants,
  * and so is what is computed from constants alone: they have no derivative.
- * The same operators on ad_fwd are forward mode, which needs no tape.
+ * The same operators on ad_fwd are forward mode, which needs no tape. In C++ one
+ * writes ad_rev y = x * sin(x); (docs/cpp.md).
  *
  * Not included: complex numbers, GPU.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
  *   core/config         switches; what compilers spell differently
+ *   cpp/members         C++: constructors and conversions of numbers
  *   core/types          numbers, statuses, statistics; conventions
  *   core/operations     the operator table: values, partials, kinks
  *   core/api            the interface: every public function
@@ -41,6 +43,8 @@
  *   number/operators    operators on expressions
  *   number/called       operators as function calls, without fusing
  *   number/fronts       what users write: ad_mul, ad_rec
+ *   cpp/operators       C++: operators on numbers and expressions
+ *   cpp/library         C++: functions of <cmath>, numeric_limits
  *   tape/layout         entries, blocks, jobs and failures of a tape
  *   tape/memory         blocks that are added, or fixed memory
  *   tape/workspace      memory that is kept from one evaluation to the next
@@ -190,7 +194,7 @@
 
 /* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. core/ and number/ keep to what C11 and C++17 both have.       */
+ * differently. core/ and number/ keep to what C11 and C++11 both have.       */
 
 #include <math.h>
 #include <stdbool.h>
@@ -331,6 +335,194 @@ ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
 ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
+/* === cpp/members ============================================================
+ * What numbers and expressions have in C++ besides their fields: constructors
+ * and explicit conversions. All of them stay trivial and of the layout that
+ * they have in C, so a number crosses the border as it is, may lie in a union
+ * or in calloc's memory, and is not set where it is declared without a value.
+ *
+ * An expression holds numbers and ids, never references. So one that is kept
+ * (auto e = x * y) is as good later as it was at first.
+ *
+ *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
+ *           ADX_NO_PLACE ADX_MEMBER
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+#include <limits>
+
+namespace adrev {
+
+template <bool yes> struct adx_if { };
+template <> struct adx_if<true> { typedef int type; };
+
+// Plain numbers: the arithmetic types, and enumerations that become integers by
+// themselves.
+template <class Any> struct adx_arithmetic
+{
+    static constexpr bool yes = false;
+    static constexpr bool whole = false;
+};
+#define ADX_DEFINE(type, is_whole)                                          \
+    template <> struct adx_arithmetic<type>                                 \
+    {                                                                       \
+        static constexpr bool yes = true;                                   \
+        static constexpr bool whole = is_whole;                             \
+    };
+ADX_DEFINE(float, 0) ADX_DEFINE(double, 0) ADX_DEFINE(long double, 0)
+ADX_DEFINE(bool, 1) ADX_DEFINE(char, 1) ADX_DEFINE(signed char, 1)
+ADX_DEFINE(unsigned char, 1) ADX_DEFINE(short, 1)
+ADX_DEFINE(unsigned short, 1) ADX_DEFINE(int, 1) ADX_DEFINE(unsigned, 1)
+ADX_DEFINE(long, 1) ADX_DEFINE(unsigned long, 1) ADX_DEFINE(long long, 1)
+ADX_DEFINE(unsigned long long, 1)
+#undef ADX_DEFINE
+
+template <class Any> Any adx_any();
+struct adx_no { char no[2]; };
+char adx_counts(long double);
+adx_no adx_counts(...);
+
+template <class Any, bool is_enum> struct adx_plain_kind
+{
+    static constexpr bool yes = adx_arithmetic<Any>::yes;
+};
+template <class Any> struct adx_plain_kind<Any, true>
+{
+    static constexpr bool yes = sizeof(adx_counts(adx_any<Any>())) == 1;
+};
+template <class Any> struct adx_plain_type
+    : adx_plain_kind<Any, __is_enum(Any)> { };
+
+// How many operands something is (number/expression), an expression of forward
+// numbers being 16. `ours` is 0 for plain numbers, and what is none is -1.
+template <class Any> struct adx_sort
+{
+    static constexpr int width = adx_plain_type<Any>::yes ? 0 : -1;
+    static constexpr bool ours = false;
+    static constexpr bool expr = false;
+};
+template <class Any> struct adx_sort<const Any> : adx_sort<Any> { };
+#define ADX_DUAL_WIDTH 16
+#define ADX_OPERAND_TYPE(name, n, is_expr)                                  \
+    struct name;                                                            \
+    template <> struct adx_sort<name>                                       \
+    {                                                                       \
+        static constexpr int width = n;                                     \
+        static constexpr bool ours = true;                                  \
+        static constexpr bool expr = is_expr;                               \
+    };
+
+template <class Any> using adx_if_plain =
+    typename adx_if<adx_plain_type<Any>::yes>::type;
+template <class Any> using adx_if_whole =
+    typename adx_if<adx_arithmetic<Any>::whole>::type;
+
+// An expression that becomes an ad_rev or an ad_fwd; one that has room in an
+// expression of another width.
+template <class Any> using adx_if_recorded =
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width != ADX_DUAL_WIDTH>::type;
+template <class Any> using adx_if_forward =
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width % ADX_DUAL_WIDTH == 0>::type;
+template <class Wide, class Any> using adx_if_narrower =
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width < adx_sort<Wide>::width
+                    && (adx_sort<Wide>::width < ADX_DUAL_WIDTH
+                        || adx_sort<Any>::width == 0)>::type;
+
+// What becomes a number of this type, and how one becomes an integer: from,
+// whole, widen (cpp/operators).
+template <class Number, unsigned how> struct adx_convert;
+
+} // namespace adrev
+
+// A file's switches. What the compiler makes of a template may not be shared
+// with files that were compiled with others.
+#define ADX_SWITCHES                                                        \
+    (ADREV_FUSE | (ADREV_TRACE != 0) << 8 | (ADREV_DEBUG != 0) << 9         \
+     | (ADREV_COUNT != 0) << 10)
+
+// With ADREV_DEBUG an expression is recorded with the place where it becomes a
+// number.
+#if ADREV_DEBUG
+#define ADX_CALLER                                                          \
+    , const char *adx_at_file = __builtin_FILE(), int adx_at_line = __builtin_LINE()
+#define ADX_CALLER_IS  , const char *adx_at_file, int adx_at_line
+#define ADX_PASS_PLACE , adx_at_file, adx_at_line
+#define ADX_NO_PLACE   , nullptr, 0
+#else
+#define ADX_CALLER
+#define ADX_CALLER_IS
+#define ADX_PASS_PLACE
+#define ADX_NO_PLACE
+#endif
+
+#if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__
+#define ADX_MEMBER inline __attribute__((always_inline))
+#else
+#define ADX_MEMBER inline
+#endif
+
+// The whole part, and whether it is not 0: what a cast to an integer is, and an
+// `if`. There is no conversion to a floating type, which would lose the
+// derivative: ad_value says so.
+#define ADX_CASTS(name)                                                     \
+    template <class Whole, unsigned how = ADX_SWITCHES,                     \
+              adrev::adx_if_whole<Whole> = 0>                               \
+    ADX_MEMBER explicit operator Whole() const                              \
+    {                                                                       \
+        return adx_convert<name, how>::whole(*this,                         \
+                                             static_cast<Whole *>(nullptr)); \
+    }
+
+#define ADX_REV_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
+    template <class Plain, adx_if_plain<Plain> = 0>                         \
+    constexpr name(Plain x) noexcept                                        \
+        : v(static_cast<real>(x)), seq(0), job(0) { }                       \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_recorded<Expr> = 0>                                    \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
+    {                                                                       \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
+    }                                                                       \
+    ADX_CASTS(name)
+
+#define ADX_FWD_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
+    constexpr name(real v_, real d_) noexcept : v(v_), d(d_) { }            \
+    template <class Plain, adx_if_plain<Plain> = 0>                         \
+    constexpr name(Plain x) noexcept : v(static_cast<real>(x)), d(0) { }    \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_forward<Expr> = 0>                                     \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
+    {                                                                       \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
+    }                                                                       \
+    ADX_CASTS(name)
+
+// A plain number, or an expression with fewer operands, becomes one with more
+// where both are results of a ?:.
+#define ADX_EXPR_MEMBERS(name)                                              \
+    name() = default;                                                       \
+    template <class Plain, unsigned how = ADX_SWITCHES,                     \
+              adx_if_plain<Plain> = 0>                                      \
+    ADX_MEMBER name(Plain x)                                                \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(x);                           \
+    }                                                                       \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_narrower<name, Expr> = 0>                              \
+    ADX_MEMBER name(const Expr &e)                                          \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(e);                           \
+    }                                                                       \
+    ADX_CASTS(name)
+
+#endif // __cplusplus
+
 /* === core/types =============================================================
  * Conventions: arrays are dense. A Jacobian is m x n, row by row:
  * J[i*n + j] = dy[i]/dx[j]. Tangents (forward) start at the inputs, adjoints
@@ -342,7 +534,7 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * twice in one statement, its partials are added when that is recorded; if it
  * occurs in two statements, what they contribute is added in the sweep.)
  *
- *   needs   core/config
+ *   needs   core/config cpp/members
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
  *           ADX_RECORDED ADX_DUAL
  * ========================================================================== */
@@ -368,21 +560,43 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do.
+// the names say what to do. In C++ numbers and expressions have constructors
+// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
+// which C++ looks for what is done with them. Their layout is the same.
+#ifdef __cplusplus
+#define ADX_TAG(name, tag) name
+namespace adrev {
+ADX_OPERAND_TYPE(ad_rev, 1, false)
+ADX_OPERAND_TYPE(ad_fwd, ADX_DUAL_WIDTH, false)
+#else
+#define ADX_TAG(name, tag) tag
+#define ADX_REV_MEMBERS(name, real)
+#define ADX_FWD_MEMBERS(name, real)
+#define ADX_EXPR_MEMBERS(name)
+#endif
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
-typedef struct ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value {
+typedef struct ADX_TAG(ad_rev,
+                       ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value) {
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
+    ADX_REV_MEMBERS(ad_rev, ad_real)
 } ad_rev;
 
 // A number with its tangent: forward mode, without a tape.
 typedef struct ad_fwd {
     ad_real v;          // value
     ad_real d;          // derivative along the chosen direction
+    ADX_FWD_MEMBERS(ad_fwd, ad_real)
 } ad_fwd;
+
+#ifdef __cplusplus
+}
+using adrev::ad_rev;
+using adrev::ad_fwd;
+#endif
 
 // One operand of a statement: 12 bytes with double, 8 with float. All that the
 // packing does is to halve the alignment of a double.
@@ -409,37 +623,68 @@ typedef struct adx_head {
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
 
+#ifdef __cplusplus
+namespace adrev {
+#if ADX_FUSES
+ADX_OPERAND_TYPE(ad_expr_0, 0, true) ADX_OPERAND_TYPE(ad_expr_1, 1, true)
+ADX_OPERAND_TYPE(ad_expr_2, 2, true) ADX_OPERAND_TYPE(ad_expr_3, 3, true)
+ADX_OPERAND_TYPE(ad_expr_4, 4, true) ADX_OPERAND_TYPE(ad_expr_5, 5, true)
+ADX_OPERAND_TYPE(ad_expr_6, 6, true) ADX_OPERAND_TYPE(ad_expr_7, 7, true)
+ADX_OPERAND_TYPE(ad_expr_8, 8, true) ADX_OPERAND_TYPE(ad_expr_9, 9, true)
+ADX_OPERAND_TYPE(ad_expr_10, 10, true) ADX_OPERAND_TYPE(ad_expr_11, 11, true)
+ADX_OPERAND_TYPE(ad_expr_12, 12, true)
+ADX_OPERAND_TYPE(ad_expr_dual, ADX_DUAL_WIDTH, true)
+#else
+ADX_OPERAND_TYPE(adx_number, 0, true)       // of either kind
+#endif
+#endif
 #if ADX_FUSES
 // Expressions with N slots, for recorded numbers. They live in registers.
 #define ADX_WIDTHS(ROW)                                                     \
     ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
     ROW(11) ROW(12)
 #define ADX_DEFINE(N)                                                       \
-    typedef struct ad_expr_##N##_use_ad_rec_to_record_it {                  \
+    typedef struct ADX_TAG(ad_expr_##N,                                     \
+                           ad_expr_##N##_use_ad_rec_to_record_it) {         \
         adx_head head;                                                      \
         adx_slot slot[N];                                                   \
+        ADX_EXPR_MEMBERS(ad_expr_##N)                                       \
     } ad_expr_##N;
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-typedef struct ad_expr_of_constants {
+typedef struct ADX_TAG(ad_expr_0, ad_expr_of_constants) {
     adx_head head;
+    ADX_EXPR_MEMBERS(ad_expr_0)
 } ad_expr_0;
 
-typedef struct ad_expr_of_ad_fwd_use_ad_dual {
+typedef struct ADX_TAG(ad_expr_dual, ad_expr_of_ad_fwd_use_ad_dual) {
     adx_head head;
     ad_real d;
+    ADX_EXPR_MEMBERS(ad_expr_dual)
 } ad_expr_dual;
 #endif
 
 // Where operators are called (ADX_FUSES is 0): a number of any kind, or the
 // result of an operation, which is recorded already.
-typedef struct ad_expr_use_ad_rec_to_record_it {
+typedef struct ADX_TAG(adx_number, ad_expr_use_ad_rec_to_record_it) {
     ad_real v;
     ad_real d;                      // of ad_fwd
     uint64_t id;                    // of ad_rev
     unsigned kind;                  // 0: a constant
+    ADX_EXPR_MEMBERS(adx_number)
 } adx_number;
+#ifdef __cplusplus
+}
+using adrev::adx_number;
+#if ADX_FUSES
+using adrev::ad_expr_0;
+using adrev::ad_expr_dual;
+#define ADX_DEFINE(N) using adrev::ad_expr_##N;
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#endif
+#endif
 #define ADX_RECORDED 1u
 #define ADX_DUAL     2u
 
@@ -453,7 +698,7 @@ typedef struct ad_tape ad_tape;
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
     ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
     ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
-    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values, or a number is too large" ) \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
@@ -467,8 +712,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
+    ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -2132,7 +2377,7 @@ ADX_INLINE int adx_exponent_of(ad_real v)
  * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
  * fold them and clang 14 would keep the expression in memory.
  *
- *   needs   number/recording
+ *   needs   cpp/members number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
  *           ADX_WIDTH ADX_EXPRS adx_slots_of ADX_NEW adx_leaf adx_own
  *           ADX_OVERLOAD adx_own_* adx_made ADX_TAKE ADX_TAKE_1 ADX_TAKE_2
@@ -2193,14 +2438,11 @@ ADX_INLINE int adx_exponent_of(ad_real v)
 template <unsigned n> struct adx_of_width { typedef ad_expr_dual type; };
 template <> struct adx_of_width<0> { typedef ad_expr_0 type; };
 #define ADX_DEFINE(N)                                                       \
-    template <> struct adx_of_width<N> { typedef ad_expr_##N type; };       \
-    char (&adx_measure(const ad_expr_##N &))[(N) + 1];
+    template <> struct adx_of_width<N> { typedef ad_expr_##N type; };
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
-char (&adx_measure(const ad_expr_0 &))[1];
-char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
 #define ADX_OF_WIDTH(n) typename adx_of_width<(n)>::type
-#define ADX_WIDTH(x)    (sizeof(adx_measure(x)) - 1)
+#define ADX_WIDTH(x)    unsigned(adrev::adx_sort<decltype(x)>::width)
 #else
 #define ADX_LET __auto_type
 #define ADX_NAME(what, n) adx_##what##_##n
@@ -2333,17 +2575,34 @@ ADX_INLINE ad_expr_dual adx_from_fwd(ad_fwd x)
 }
 
 #ifdef __cplusplus
-#define ADX_DEFINE(N)                                                       \
-    ADX_INLINE ad_expr_##N adx_own(const ad_expr_##N &e) { return e; }
-ADX_WIDTHS(ADX_DEFINE)
-ADX_DEFINE(0)
-ADX_DEFINE(dual)
-#undef ADX_DEFINE
-ADX_INLINE ad_expr_1 adx_own(ad_rev x) { return adx_leaf(x); }
-ADX_INLINE ad_expr_dual adx_own(ad_fwd x) { return adx_from_fwd(x); }
-template <class Number> ADX_INLINE ad_expr_0 adx_own(Number v)
+// One template: of many functions the compiler would try each, with all that an
+// operand may be converted to.
+template <class Any> struct adx_owner
 {
-    return adx_constant((ad_real)v);
+    typedef ad_expr_0 type;
+    static ADX_MEMBER type own(Any v)
+    {
+        return adx_constant(static_cast<ad_real>(v));
+    }
+};
+#define ADX_DEFINE(operand, expr, owned)                                    \
+    template <> struct adx_owner<operand>                                   \
+    {                                                                       \
+        typedef expr type;                                                  \
+        static ADX_MEMBER type own(const operand &e) { return owned(e); }   \
+    };
+#define ADX_DEFINE_EXPR(N) ADX_DEFINE(ad_expr_##N, ad_expr_##N, )
+ADX_WIDTHS(ADX_DEFINE_EXPR)
+ADX_DEFINE_EXPR(0)
+ADX_DEFINE_EXPR(dual)
+ADX_DEFINE(ad_rev, ad_expr_1, adx_leaf)
+ADX_DEFINE(ad_fwd, ad_expr_dual, adx_from_fwd)
+#undef ADX_DEFINE_EXPR
+#undef ADX_DEFINE
+template <class Any>
+ADX_INLINE typename adx_owner<Any>::type adx_own(const Any &x)
+{
+    return adx_owner<Any>::own(x);
 }
 #elif defined __clang__
 #define ADX_OVERLOAD ADX_INLINE ADX_CHECKED __attribute__((overloadable))
@@ -2571,10 +2830,11 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
  * and appended. Then the ways out of a recording: ad_value, ad_detach, ad_dual,
  * ad_rec.
  *
+ *
  *   needs   number/recording number/expression
- *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
- *           ADX_MAKE_STEP ADX_MAKE_TEST ADX_TAKE_MODF ADX_TAKE_FREXP
- *           ADX_AND_WHOLE ADX_AND_EXPONENT
+ *   offers  ADX_SPLIT_X ADX_SPLIT_Y ADX_LEFT ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3
+ *           ADX_TAKE_CHOICE ADX_MAKE_CHOICE ADX_MAKE_STEP ADX_MAKE_TEST
+ *           ADX_TAKE_MODF ADX_TAKE_FREXP ADX_AND_WHOLE ADX_AND_EXPONENT
  * ========================================================================== */
 
 /* --- operators ----------------------------------------------------------- */
@@ -3046,6 +3306,10 @@ ADX_INLINE ad_real adx_plain(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real adx_plain(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_rev adx_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd adx_detach(ad_fwd x) { return adx_detach_fwd(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_plain(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_detach(Plain x) { return static_cast<ad_real>(x); }
 template <class Any> ADX_INLINE ad_real ad_value(const Any &x)
 {
     return adx_plain(x);
@@ -3236,6 +3500,10 @@ typedef adx_number ad_expr;
 ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_real ad_value(adx_number e) { return adx_plain_expr(e); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_value(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_detach(Plain x) { return static_cast<ad_real>(x); }
 ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
 ADX_INLINE adx_number ad_detach(adx_number e) { return adx_detach_expr(e); }
@@ -3453,6 +3721,549 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 #undef ADX_LIBM1
 #undef ADX_LIBM2
 
+/* === cpp/operators ==========================================================
+ * Operators of C++ on numbers and expressions: x * y is ad_mul(x, y), of the
+ * same type. An expression is recorded, as one statement, where it becomes an
+ * ad_rev, and evaluated where it becomes an ad_fwd: by an initialisation, an
+ * assignment, an argument or a return.
+ *
+ * These are templates for operands of any two types of which one is ours. Which
+ * type they return is computed from the numbers of operands, as in
+ * number/operators, and what they do is written there. Operands are passed by
+ * value, as the macros take them: then they are read in the same order, and gcc
+ * 12 keeps forward numbers in registers (with references a loop of them takes
+ * 2.6 times as long).
+ *
+ *   needs   cpp/members number/recording number/expression number/operators
+ *           number/fronts
+ *   offers  adx_give adx_result_2 adx_result_3
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+// A macro that stands in a function of this file knows no place in the user's.
+#pragma push_macro("ADX_NOTE_PLACE")
+#undef ADX_NOTE_PLACE
+#if ADREV_DEBUG
+#define ADX_NOTE_PLACE adx_here(adx_at_file, adx_at_line);
+#else
+#define ADX_NOTE_PLACE
+#endif
+#if !ADX_FUSES
+#pragma push_macro("ADX_OPERAND")
+#undef ADX_OPERAND
+#define ADX_OPERAND ::adx_own
+#endif
+
+namespace adrev {
+
+/* --- from an expression to a number --------------------------------------- */
+
+#if ADREV_DEBUG && !ADX_FUSES
+#define ADX_HERE adx_here(adx_at_file, adx_at_line);
+#else
+#define ADX_HERE
+#endif
+#define ADX_DEFINE_FROM(number, record)                                     \
+    template <class Expr>                                                   \
+    static ADX_MEMBER number from(const Expr &e ADX_CALLER_IS)              \
+    {                                                                       \
+        ADX_HERE                                                            \
+        return record(e);                                                   \
+    }
+#define ADX_DEFINE_WHOLE(number)                                            \
+    static ADX_MEMBER bool whole(const number &x, bool *)                   \
+    {                                                                       \
+        ADX_UNPLACED                                                        \
+        return ad_ne(x, 0);                                                 \
+    }                                                                       \
+    template <class Whole>                                                  \
+    static ADX_MEMBER Whole whole(const number &x, Whole *)                 \
+    {                                                                       \
+        return static_cast<Whole>(ad_value(x));                             \
+    }
+#if ADREV_DEBUG && ADX_FUSES
+#define ADX_UNPLACED                                                        \
+    const char *adx_at_file = nullptr;                                      \
+    int adx_at_line = 0;
+#else
+#define ADX_UNPLACED
+#endif
+#define ADX_DEFINE(number, record)                                          \
+    template <> struct adx_convert<number, ADX_SWITCHES>                    \
+    {                                                                       \
+        ADX_DEFINE_FROM(number, record)                                     \
+        ADX_DEFINE_WHOLE(number)                                            \
+    };
+ADX_DEFINE(ad_rev, ad_rec)
+ADX_DEFINE(ad_fwd, ad_dual)
+#undef ADX_DEFINE
+#undef ADX_HERE
+
+/* --- types of results ----------------------------------------------------- */
+
+#if ADX_FUSES
+
+static_assert(int(ADX_FORWARD) == ADX_DUAL_WIDTH, "of forward numbers");
+
+// Those of an operation on operands with so many slots.
+template <unsigned nx> struct adx_slots_1
+{
+    typedef typename adx_of_width<nx>::type type;
+    typedef typename adx_of_width<nx / ADX_FORWARD * ADX_FORWARD>::type step;
+};
+template <unsigned nx, unsigned ny> struct adx_slots_2
+{
+    typedef typename adx_of_width<ADX_LEFT(nx, ADX_SPLIT_X(nx, ny))
+                                  + ADX_LEFT(ny, ADX_SPLIT_Y(nx, ny))>::type
+        type;
+};
+template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
+{
+    static constexpr bool wide = nx + ny + nz > ADREV_FUSE && nx < ADX_FORWARD
+                              && ny < ADX_FORWARD && nz < ADX_FORWARD;
+    typedef typename adx_of_width<ADX_LEFT(nx, wide && nx > 1)
+                                  + ADX_LEFT(ny, wide && ny > 1)
+                                  + ADX_LEFT(nz, wide && nz > 1)>::type type;
+};
+
+template <class Result, class Expr>
+ADX_INLINE Result adx_give(const Expr &e) { return e; }
+
+// A constant, or an expression with fewer operands: the other slots are those of
+// constants. Under a trace hook the first one is the expression's only one.
+#define ADX_EMPTY(i)                                                        \
+    r.slot[i].d = (i) < n ? s[i].d : (i) == 0;                              \
+    r.slot[i].id = (i) < n ? s[i].id : 0;
+#define ADX_DEFINE(N)                                                       \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
+    {                                                                       \
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            auto e = adx_own(x);                                            \
+            const unsigned n = ADX_WIDTH(e);                                \
+            const adx_slot *s = adx_slots_of(&e.head);                      \
+            r.head = e.head;                                                \
+            r.head.leaf = 0;                                                \
+            ADX_SLOTS_##N(ADX_EMPTY)                                        \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_EMPTY
+#define ADX_DEFINE(N, rest)                                                 \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
+    {                                                                       \
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            r.head = adx_own(x).head;                                       \
+            rest                                                            \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
+ADX_DEFINE(0, )
+ADX_DEFINE(dual, r.d = 0;)
+#undef ADX_DEFINE
+
+#else // ADX_FUSES
+
+// Every operation is recorded already: it returns a number. What a macro
+// returns may be a number of either kind.
+template <unsigned kinds> struct adx_of_kinds;      // bits: 1 rev, 2 fwd, 4 any
+template <> struct adx_of_kinds<0> { typedef adx_number type; };
+template <> struct adx_of_kinds<1> { typedef ad_rev type; };
+template <> struct adx_of_kinds<2> { typedef ad_fwd type; };
+template <unsigned nx> struct adx_slots_1
+{
+    static constexpr unsigned kinds = nx % ADX_DUAL_WIDTH != 0 ? 1
+                                    : nx != 0 ? 2 : 0;
+    typedef typename adx_of_kinds<kinds>::type type;
+    typedef adx_number step;
+};
+template <unsigned nx, unsigned ny> struct adx_slots_2
+{
+    static constexpr unsigned kinds = adx_slots_1<nx>::kinds
+                                    | adx_slots_1<ny>::kinds;
+    static_assert(kinds != 3, "an ad_fwd and an ad_rev in one expression: take "
+                  "ad_value of one of them");
+    typedef typename adx_of_kinds<kinds % 3>::type type;
+};
+template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
+    : adx_slots_2<(nx | ny) % (2 * ADX_DUAL_WIDTH), nz> { };
+
+template <> struct adx_convert<adx_number, ADX_SWITCHES>
+{
+    static ADX_MEMBER adx_number from(const adx_number &e,
+                                      const char * = nullptr, int = 0)
+    {
+        return e;
+    }
+    template <class Any> static ADX_MEMBER adx_number widen(Any x)
+    {
+        return ::adx_own(x);
+    }
+    ADX_DEFINE_WHOLE(adx_number)
+};
+template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
+{
+    return adx_convert<Result, ADX_SWITCHES>::from(e ADX_NO_PLACE);
+}
+
+#endif // ADX_FUSES
+
+// From here on the place is not known.
+#if ADREV_DEBUG
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#endif
+#undef ADX_UNPLACED
+#undef ADX_DEFINE_WHOLE
+#undef ADX_DEFINE_FROM
+
+// No type, and so no operator, unless all are operands and one of them is ours.
+template <class X, bool = adx_sort<X>::ours> struct adx_result_1 { };
+template <class X> struct adx_result_1<X, true>
+    : adx_slots_1<adx_sort<X>::width> { };
+
+template <class X, class Y,
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0>
+struct adx_result_2 { };
+template <class X, class Y> struct adx_result_2<X, Y, true>
+    : adx_slots_2<adx_sort<X>::width, adx_sort<Y>::width> { };
+
+template <class X, class Y, class Z,
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours || adx_sort<Z>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0
+              && adx_sort<Z>::width >= 0>
+struct adx_result_3 { };
+template <class X, class Y, class Z> struct adx_result_3<X, Y, Z, true>
+    : adx_slots_3<adx_sort<X>::width, adx_sort<Y>::width, adx_sort<Z>::width>
+{ };
+
+// Those of a comparison, and of an assignment to a number.
+template <class X, class Y> using adx_if_compared =
+    typename adx_if<sizeof(typename adx_result_2<X, Y>::type) != 0>::type;
+template <class X> using adx_if_ours =
+    typename adx_if<adx_sort<X>::ours>::type;
+template <class S> using adx_if_number =
+    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr>::type;
+template <class S> using adx_if_expr =
+    typename adx_if<adx_sort<S>::expr>::type;
+
+/* --- operators ------------------------------------------------------------ */
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class X, class Y> ADX_INLINE ADX_CHECKED                      \
+    typename adx_result_2<X, Y>::type operator symbol(X x, Y y)             \
+    {                                                                       \
+        typedef typename adx_result_2<X, Y>::type result;                   \
+        return adx_give<result>(ad_##name(x, y));                           \
+    }
+ADX_DEFINE(+, add)
+ADX_DEFINE(-, sub)
+ADX_DEFINE(*, mul)
+ADX_DEFINE(/, div)
+#undef ADX_DEFINE
+
+template <class X> ADX_INLINE ADX_CHECKED
+typename adx_result_1<X>::type operator-(X x)
+{
+    return adx_give<typename adx_result_1<X>::type>(ad_neg(x));
+}
+
+template <class X, adx_if_ours<X> = 0> ADX_INLINE ADX_CHECKED
+X operator+(X x) { return x; }
+
+#define ADX_DEFINE(name, symbol)                                            \
+    template <class X, class Y, adx_if_compared<X, Y> = 0>                  \
+    ADX_INLINE ADX_CHECKED bool operator symbol(X x, Y y)                   \
+    {                                                                       \
+        return ad_##name(x, y);                                             \
+    }
+ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+template <class X, adx_if_ours<X> = 0> ADX_INLINE ADX_CHECKED
+bool operator!(X x) { return ad_eq(x, 0); }
+
+// What auto has declared is an expression, of one width for ever.
+#define ADX_DEFINE(symbol)                                                  \
+    template <class S, class Y, adx_if_expr<S> = 0>                         \
+    ADX_INLINE S &operator symbol(S &s, const Y &)                          \
+    {                                                                       \
+        static_assert(sizeof(S) == 0, "auto made this an expression: write "\
+                      "ad_rev, or ad_fwd, where it is declared");           \
+        return s;                                                           \
+    }
+ADX_DEFINE(+=)
+ADX_DEFINE(-=)
+ADX_DEFINE(*=)
+ADX_DEFINE(/=)
+#undef ADX_DEFINE
+
+template <class S, class Y, adx_if_number<S> = 0, adx_if_compared<S, Y> = 0>
+ADX_INLINE S &operator+=(S &s, Y y)
+{
+    ad_acc(&s, y);
+    return s;
+}
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class S, class Y, adx_if_number<S> = 0,                       \
+              adx_if_compared<S, Y> = 0>                                    \
+    ADX_INLINE S &operator symbol(S &s, Y y)                                \
+    {                                                                       \
+        return s = S(ad_##name(s, y) ADX_NO_PLACE);                         \
+    }
+ADX_DEFINE(-=, sub)
+ADX_DEFINE(*=, mul)
+ADX_DEFINE(/=, div)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(symbol)                                                  \
+    template <class S, adx_if_number<S> = 0>                                \
+    ADX_INLINE S &operator symbol##symbol(S &s) { return s symbol##= 1; }   \
+    template <class S, adx_if_number<S> = 0>                                \
+    ADX_INLINE S operator symbol##symbol(S &s, int)                         \
+    {                                                                       \
+        const S before = s;                                                 \
+        s symbol##= 1;                                                      \
+        return before;                                                      \
+    }
+ADX_DEFINE(+)
+ADX_DEFINE(-)
+#undef ADX_DEFINE
+
+// To any stream that prints a double.
+template <class Stream, class X, adx_if_ours<X> = 0>
+ADX_INLINE auto operator<<(Stream &stream, const X &x)
+    -> decltype(stream << ad_value(x))
+{
+    return stream << ad_value(x);
+}
+
+} // namespace adrev
+
+#if !ADX_FUSES
+#pragma pop_macro("ADX_OPERAND")
+#endif
+#pragma pop_macro("ADX_NOTE_PLACE")
+
+#endif // __cplusplus
+
+/* === cpp/library ============================================================
+ * The functions of <cmath>, found by the types of their arguments: write
+ * sin(x), or `using std::sin; sin(x)` where x may be a double, too. They are
+ * made from the operator table, without the rows that are not in <cmath>
+ * (ad_sqr, ad_clamp, ad_jn ...): those would get in the way of functions of the
+ * same name in the user's program. And numeric_limits.
+ *
+ * Of <cmath> there is no nextafter, nexttoward, remquo, nor a special function of
+ * C++17. ilogb, logb and the roundings to integers are those of ad_value.
+ *
+ *   needs   cpp/members number/recording number/expression number/operators
+ *           number/fronts cpp/operators
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+#pragma push_macro("ADX_NOTE_PLACE")
+#undef ADX_NOTE_PLACE
+#if ADREV_DEBUG
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#else
+#define ADX_NOTE_PLACE
+#endif
+#if !ADX_FUSES
+#pragma push_macro("ADX_OPERAND")
+#undef ADX_OPERAND
+#define ADX_OPERAND ::adx_own
+#endif
+
+namespace adrev {
+
+// Parentheses keep a macro of that name away. ADX_OMIT: no function.
+#define ADX_OMIT(name, row)
+#define ADX_CMATH_1(name, row)                                              \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::type (name)(X x)                              \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::type>(ad_##row(x));       \
+    }
+#define ADX_CMATH_2(name, row)                                              \
+    template <class X, class Y> ADX_INLINE ADX_CHECKED                      \
+    typename adx_result_2<X, Y>::type (name)(X x, Y y)                      \
+    {                                                                       \
+        typedef typename adx_result_2<X, Y>::type result;                   \
+        return adx_give<result>(ad_##row(x, y));                            \
+    }
+#define ADX_CMATH_3(name, row)                                              \
+    template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED             \
+    typename adx_result_3<X, Y, Z>::type (name)(X x, Y y, Z z)                     \
+    {                                                                       \
+        typedef typename adx_result_3<X, Y, Z>::type result;                \
+        return adx_give<result>(ad_##row(x, y, z));                         \
+    }
+#define ADX_CMATH_int(name, row)                                            \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::type (name)(X x, int k)                       \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::type>(ad_##row(x, k));    \
+    }
+#define ADX_CMATH_STEP(name, row)                                           \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::step (name)(X x)                              \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::step>(ad_##row(x));       \
+    }
+
+// What a row makes, unless it is named here.
+#define ADX_ROW_add      ~, ADX_OMIT
+#define ADX_ROW_sub      ~, ADX_OMIT
+#define ADX_ROW_mul      ~, ADX_OMIT
+#define ADX_ROW_div      ~, ADX_OMIT
+#define ADX_ROW_neg      ~, ADX_OMIT
+#define ADX_ROW_sqr      ~, ADX_OMIT
+#define ADX_ROW_clamp    ~, ADX_OMIT
+#define ADX_ROW_select   ~, ADX_OMIT
+#define ADX_ROW_powi     ~, ADX_OMIT
+#define ADX_ROW_relu     ~, ADX_OMIT
+#define ADX_ROW_sigmoid  ~, ADX_OMIT
+#define ADX_ROW_softplus ~, ADX_OMIT
+#define ADX_ROW_sign     ~, ADX_OMIT
+#define ADX_ROW_frac     ~, ADX_OMIT
+#define ADX_ROW_exp10    ~, ADX_OMIT
+#define ADX_ROW_digamma  ~, ADX_OMIT
+#define ADX_ROW_jn       ~, ADX_OMIT
+#define ADX_ROW_yn       ~, ADX_OMIT
+#define ADX_ROW_polygamma   ~, ADX_OMIT
+#define ADX_ROW_log_add_exp ~, ADX_OMIT
+#define ADX_ROW_ldexp    ~, ADX_CMATH_int
+#define ADX_SECOND_(first, second, ...) second
+#define ADX_SECOND(...)                 ADX_SECOND_(__VA_ARGS__)
+#define ADX_DEFINE(name, n, ...)                                            \
+    ADX_SECOND(ADX_ROW_##name, ADX_CMATH_##n, ~)(name, name)
+#define ADX_DEFINE_STEP(name, ...)                                          \
+    ADX_SECOND(ADX_ROW_##name, ADX_CMATH_STEP, ~)(name, name)
+ADREV_OPS(ADX_DEFINE)
+ADREV_STEPS(ADX_DEFINE_STEP)
+#undef ADX_DEFINE
+#undef ADX_DEFINE_STEP
+
+// Other names of the same.
+ADX_CMATH_1(fabs, abs)
+ADX_CMATH_2(fmin, min)
+ADX_CMATH_2(fmax, max)
+ADX_CMATH_int(scalbn, ldexp)
+
+template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED
+auto (hypot)(X x, Y y, Z z) -> decltype(
+    hypot(adx_any<typename adx_result_2<X, Y>::type>(), z))
+{
+    return hypot(hypot(x, y), z);
+}
+
+// x = fraction * 2^k, and x = fraction + whole; k and whole are constants.
+template <class X> ADX_INLINE
+typename adx_result_1<X>::type (frexp)(X x, int *k)
+{
+    return adx_give<typename adx_result_1<X>::type>(ad_frexp(x, k));
+}
+template <class X, class Whole> ADX_INLINE
+typename adx_result_1<X>::type (modf)(X x, Whole *whole)
+{
+    ad_real part = 0;
+    typename adx_result_1<X>::type rest =
+        adx_give<typename adx_result_1<X>::type>(ad_modf(x, &part));
+    *whole = part;
+    return rest;
+}
+
+// Integers, and what kind of number it is. These are comparisons, so a recorded
+// function notices when they come out differently.
+#define ADX_DEFINE(type, name)                                              \
+    template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
+    type (name)(X x) { return ::name(ad_value(x)); }
+ADX_DEFINE(int, ilogb)
+ADX_DEFINE(ad_real, logb)
+ADX_DEFINE(long, lrint)
+ADX_DEFINE(long, lround)
+ADX_DEFINE(long long, llrint)
+ADX_DEFINE(long long, llround)
+#undef ADX_DEFINE
+#define ADX_DEFINE(name, test)                                              \
+    template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
+    bool (name)(X x) { return test; }
+ADX_DEFINE(isnan, ad_ne(x, x))
+ADX_DEFINE(isinf, ad_gt(ad_abs(x), std::numeric_limits<ad_real>::max()))
+ADX_DEFINE(isfinite, ad_le(ad_abs(x), std::numeric_limits<ad_real>::max()))
+ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
+#undef ADX_DEFINE
+
+#undef ADX_OMIT
+#undef ADX_CMATH_1
+#undef ADX_CMATH_2
+#undef ADX_CMATH_3
+#undef ADX_CMATH_int
+#undef ADX_CMATH_STEP
+#undef ADX_ROW_add
+#undef ADX_ROW_sub
+#undef ADX_ROW_mul
+#undef ADX_ROW_div
+#undef ADX_ROW_neg
+#undef ADX_ROW_sqr
+#undef ADX_ROW_clamp
+#undef ADX_ROW_select
+#undef ADX_ROW_powi
+#undef ADX_ROW_relu
+#undef ADX_ROW_sigmoid
+#undef ADX_ROW_softplus
+#undef ADX_ROW_sign
+#undef ADX_ROW_frac
+#undef ADX_ROW_exp10
+#undef ADX_ROW_digamma
+#undef ADX_ROW_jn
+#undef ADX_ROW_yn
+#undef ADX_ROW_polygamma
+#undef ADX_ROW_log_add_exp
+#undef ADX_ROW_ldexp
+#undef ADX_SECOND_
+#undef ADX_SECOND
+
+// The limits of ad_real, as constants of type Number.
+template <class Number> struct adx_limits : std::numeric_limits<ad_real>
+{
+    typedef std::numeric_limits<ad_real> real;
+#define ADX_DEFINE(name)                                                    \
+    static constexpr Number (name)() noexcept { return Number((real::name)()); }
+    ADX_DEFINE(min) ADX_DEFINE(max) ADX_DEFINE(lowest) ADX_DEFINE(epsilon)
+    ADX_DEFINE(round_error) ADX_DEFINE(infinity) ADX_DEFINE(quiet_NaN)
+    ADX_DEFINE(signaling_NaN) ADX_DEFINE(denorm_min)
+#undef ADX_DEFINE
+};
+
+} // namespace adrev
+
+namespace std {
+template <> class numeric_limits<adrev::ad_rev>
+    : public adrev::adx_limits<adrev::ad_rev> { };
+template <> class numeric_limits<adrev::ad_fwd>
+    : public adrev::adx_limits<adrev::ad_fwd> { };
+}
+
+#if !ADX_FUSES
+#pragma pop_macro("ADX_OPERAND")
+#endif
+#pragma pop_macro("ADX_NOTE_PLACE")
+
+#endif // __cplusplus
+
 #endif // ADREV_H
 
 #ifdef ADREV_IMPLEMENTATION
@@ -3480,9 +4291,9 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
- *           adx_bottom adx_top adx_gap adx_round_up ADX_JOB_BATCH
- *           ADX_JOB_BEYOND adx_next_job adx_take_jobs adx_new_job
- *           adx_fail_because adx_fail adx_failed
+ *           adx_bottom adx_top adx_open_bottom adx_gap adx_round_up
+ *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
+ *           adx_new_job adx_fail_because adx_fail adx_failed
  * ========================================================================== */
 
 #include <stdarg.h>
@@ -3544,7 +4355,7 @@ typedef struct adx_rule {
 } adx_rule;
 
 struct adx_extended {
-    _Alignas(ad_real) const adx_rule *rule;         // numbers may follow it
+    _Alignas(8) const adx_rule *rule;   // numbers may stand behind it
     adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
@@ -3682,14 +4493,20 @@ ADX_THREAD ad_count_both ad_counts;
 
 static adx_context *adx_live(const ad_tape *t) { return t->live; }
 
-static adx_operand *adx_bottom(const adx_block *b)
+static const adx_operand *adx_bottom(const adx_block *b)
 {
-    return (adx_operand *)(b + 1);
+    return (const adx_operand *)(b + 1);
 }
 
-static uint16_t *adx_top(const adx_block *b)
+static const uint16_t *adx_top(const adx_block *b)
 {
-    return (uint16_t *)((char *)(b + 1) + b->bytes);
+    return (const uint16_t *)((const char *)(b + 1) + b->bytes);
+}
+
+// The bottom of a block that is written.
+static adx_operand *adx_open_bottom(adx_block *b)
+{
+    return (adx_operand *)(b + 1);
 }
 
 static size_t adx_gap(const adx_context *c)
@@ -3843,7 +4660,7 @@ static size_t adx_need_of(const ad_tape *t, const adx_context *c,
                           size_t operands, size_t values)
 {
     size_t data = operands * sizeof(adx_operand);
-    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
+    size_t bottom = (size_t)((const char *)c->op - (const char *)t) + data;
     return (operands == 0 ? 0 : sizeof(uint16_t) + data)
          + adx_round_up(bottom) - bottom
          + (values + c->seq + 1 + t->scratch) * sizeof(ad_real);
@@ -3903,8 +4720,8 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
-    c->op = adx_bottom(b);
-    c->head = adx_top(b);
+    c->op = adx_open_bottom(b);
+    c->head = (uint16_t *)((char *)(b + 1) + b->bytes);
     t->start = b == t->first ? c->head : t->start;
 }
 
@@ -4275,7 +5092,8 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
         adx_block *next = t->block->next;
         if (next == NULL || next->bytes < need)
             next = ahead.added = adx_add_block(t, all);
-        first = next == NULL || next->bytes < all ? NULL : adx_bottom(next);
+        first = next == NULL || next->bytes < all ? NULL
+              : adx_open_bottom(next);
     }
     if (first != NULL) {
         ahead.payload = adx_payload(first);
@@ -9225,6 +10043,12 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
+// What the rule saves.
+static char *adx_saved_room(adx_external *s)
+{
+    return (char *)s + (sizeof *s + 15) / 16 * 16;
+}
+
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
 // then the list of ids. It also makes sure that a sweep has scratch room for
 // one direction of the operands and results. NULL: nothing is recorded.
@@ -9245,8 +10069,9 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
         return NULL;
     }
     s->ids = *ids;
-    s->saved = (char *)s + (sizeof *s + 15) / 16 * 16;
-    adx_write_list(x, &s->ids, (uint32_t *)(void *)((char *)s->saved + saved));
+    char *room = adx_saved_room(s);
+    s->saved = room;
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)(room + saved));
     return s;
 }
 
@@ -9308,7 +10133,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     if (s != NULL) {
         s->rule = rule;
         if (bytes > 0)
-            memcpy((char *)s->saved, saved, bytes);
+            memcpy(adx_saved_room(s), saved, bytes);
         adx_tell_external(s, &from, bytes, &kept);
     }
     for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)

@@ -98,7 +98,7 @@
 
 /* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. core/ and number/ keep to what C11 and C++17 both have.       */
+ * differently. core/ and number/ keep to what C11 and C++11 both have.       */
 
 #include <math.h>
 #include <stdbool.h>

@@ -167,6 +167,10 @@ typedef adx_number ad_expr;
 ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_real ad_value(adx_number e) { return adx_plain_expr(e); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_value(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_detach(Plain x) { return static_cast<ad_real>(x); }
 ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
 ADX_INLINE adx_number ad_detach(adx_number e) { return adx_detach_expr(e); }

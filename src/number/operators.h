@@ -5,10 +5,11 @@
  * and appended. Then the ways out of a recording: ad_value, ad_detach, ad_dual,
  * ad_rec.
  *
+ *
  *   needs   number/recording number/expression
- *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
- *           ADX_MAKE_STEP ADX_MAKE_TEST ADX_TAKE_MODF ADX_TAKE_FREXP
- *           ADX_AND_WHOLE ADX_AND_EXPONENT
+ *   offers  ADX_SPLIT_X ADX_SPLIT_Y ADX_LEFT ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3
+ *           ADX_TAKE_CHOICE ADX_MAKE_CHOICE ADX_MAKE_STEP ADX_MAKE_TEST
+ *           ADX_TAKE_MODF ADX_TAKE_FREXP ADX_AND_WHOLE ADX_AND_EXPONENT
  * ========================================================================== */
 
 /* --- operators ----------------------------------------------------------- */
@@ -480,6 +481,10 @@ ADX_INLINE ad_real adx_plain(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real adx_plain(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_rev adx_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd adx_detach(ad_fwd x) { return adx_detach_fwd(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_plain(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_detach(Plain x) { return static_cast<ad_real>(x); }
 template <class Any> ADX_INLINE ad_real ad_value(const Any &x)
 {
     return adx_plain(x);

@@ -86,11 +86,14 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  * thread uses t. What is given is copied. A name is given once more to change
  * it: t is then not bound any more.
  *
- *   returns      ADREV_OK; ADREV_ESHAPE: t or an array is NULL, the text has no
- *                such name, or a number is impossible; ADREV_ENOMEM. On failure
- *                t stays as it was                                          */
+ *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
+ *                stands for something else: a size is no map, a formula without
+ *                `out` has no layout; ADREV_ELIMIT: a number is too large;
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
+ *                a size that has not been given; ADREV_ENOMEM. On failure t
+ *                stays as it was                                            */
 
-// The size `name` is n. An n above 2^31 - 1 is impossible.
+// The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 
 // The entries of a relation, in any order: entry e is (column[0][e],
@@ -98,6 +101,7 @@ ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 // entries lie in the ranges of the relation, and that none comes twice, is
 // checked by ad_tensor_bind.
 //
+//   entries      in    at most 2^31 - 1
 //   column       in    as many arrays [entries] as the relation has columns
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries,
@@ -105,15 +109,17 @@ ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
 
 // A relation of two columns as compressed rows: the entries of row i are
 // (i, column[e]) for start[i] <= e < start[i + 1]. The size of the rows must
-// have been given.
+// have been given; if it changes, ad_tensor_bind asks for them again.
 //
-//   start  [rows + 1]     in    start[0] is 0
+//   start  [rows + 1]     in    start[0] is 0, and none is less than the one
+//                               before: else ADREV_ESHAPE
 //   column [start[rows]]  in
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given. That they lie in the range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
+// range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -141,10 +147,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
- * array of one. Instead of v or w, or of one of their arrays, NULL stands for
- * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
- * that it is not wanted; it is then not computed. Results overlap no argument
- * and no other result. Any number of threads may evaluate t once it is bound.
+ * array of one. An input that nothing needs may be NULL. Instead of v or w, or
+ * of one of their arrays, NULL stands for zeros. Instead of y, dy, dx, g or hv,
+ * or of one of their arrays, NULL says that it is not wanted; it is then not
+ * computed. Results overlap no argument and no other result. Any number of
+ * threads may evaluate t once it is bound.
  * Memory for what is between inputs and results is kept for the next
  * evaluation, for some eight threads, until something is bound anew or t is
  * freed.

@@ -4,10 +4,10 @@
  * C text of a term's loops, as tensor/nests has them.
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/parts tensor/run tensor/emission
- *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           ADX_DOING_FORGET adx_looping adx_say_part_check adx_say_bounds
- *           adx_say_level_unread adx_say_level
+ *           tensor/parts tensor/storage tensor/emission
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
+ *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
+ *           adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -18,7 +18,6 @@ ADX_SELDOM_BEGIN
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN,            // of a most: -infinity
     ADX_DOING_FORGET            // what is picked from is not yet picked
 } adx_doing;
 

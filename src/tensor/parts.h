@@ -426,6 +426,9 @@ static bool adx_same_sets(const adx_set *a, const adx_set *b)
 {
     if (a->vars != b->vars || a->rows != b->rows)
         return false;
+    for (uint32_t v = 0; v < a->vars; v++)
+        if (a->low[v] != b->low[v] || a->high[v] != b->high[v])
+            return false;
     for (uint32_t r = 0; r < a->rows; r++)
         if (a->row[r].kind != b->row[r].kind || a->row[r].at != b->row[r].at
             || a->row[r].table != b->row[r].table

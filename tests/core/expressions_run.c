@@ -590,8 +590,9 @@ static void make_point(expr_at *at, bool hostile)
         at->n[i] = hostile && below(3) == 0 ? pool[below(5)] : below(7) - 3;
 }
 
-// Of all bits of all values and gradients: NaN as one.
+// Of all bits of all values and gradients: NaN as one. And what is on the tape.
 static uint64_t all_bits = 14695981039346656037u;
+static size_t all_operands;
 
 static void add_bits(ad_real v)
 {
@@ -658,6 +659,7 @@ static void run_point(const expr_case *c, const expr_at *at)
     check_again("in fixed memory", &other, &fused);
 
     add_bits(fused.v);
+    all_operands += fused.stats.operands;
     for (int i = 0; i < X; i++)
         add_bits(fused.g[i]);
     if (show) {
@@ -697,7 +699,8 @@ int main(int argc, char **argv)
         CHECK(used[i] > 0, "%s is in no expression", rows[i].name);
     printf("decided: %ld zero, %ld finite, %ld infinite or NaN; %ld not; "
            "%.2Lf ulps\n", zeros, finite, infinite, undecided, worst);
-    printf("bits: %016llx\n", (unsigned long long)all_bits);
+    printf("bits: %016llx, %zu operands\n", (unsigned long long)all_bits,
+           all_operands);
     ad_tape_free(tape);
     return check_done("expressions");
 }

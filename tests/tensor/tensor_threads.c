@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas threads
-// flags: -DADX_PART_LEAST=1 -DADX_GATHER_MOST=5 -pthread
+// flags: -DADX_PART_LEAST=1 -DADX_GATHER_MOST=5 -DADX_STORED_LEAST=2 -pthread
 /* tensor_threads.c - tensor programs in parts: on pools of 1, 2 and 8 threads,
  * and by executors that run the parts backwards, or in an order of their own.
  * All results must have the bits of one thread without a pool.
@@ -237,6 +237,10 @@ static const special special_list[] = {
       " out g[i<n,k] = exp(sum(a: dst[a]==i) h[src[a],k]);"
       " out p[i<n] = sum(a: dst[a]==i) h[src[a],0]^2;",
       { { "e", 300 }, { "n", 50 }, { "d", 5 } }, false, true, false },
+    { "halves of a map", "map src[e]->n, dst[e]->n; in h[e];"
+      " out y[i<n] = sum(a in 0:150: dst[a]==i) h[a]"
+      " + sum(a in 150:300: dst[a]==i) h[a];",
+      { { "e", 300 }, { "n", 50 } }, false, true, false },
     { "shifted by a map", "map src[e]->n, dst[e]->n; in h[0:n+m], c[m];"
       " out y[k<e] = sum(i<m) h[src[k]+i]*c[i];"
       " out z[i<m] = sum(k<e) h[dst[k]+i]^2;",
