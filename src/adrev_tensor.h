@@ -58,6 +58,7 @@
  *   tensor/sets          sets of integer points
  *   tensor/nests         loops over the points of a set
  *   tensor/binding       sizes, relations, maps and layouts
+ *   tensor/ranges        ranges of indices where sizes are open
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
@@ -115,6 +116,7 @@
 #include "tensor/sets.h"
 #include "tensor/nests.h"
 #include "tensor/binding.h"
+#include "tensor/ranges.h"
 #include "tensor/syntax.h"
 #include "tensor/print.h"
 #include "tensor/programs.h"

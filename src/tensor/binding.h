@@ -7,6 +7,7 @@
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
  *           tensor/arena tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
+ *           adx_open_sizes
  *           adx_tensor_code ADX_TENSOR_SPARES adx_size_form adx_dim_range
  *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
  * ========================================================================== */
@@ -49,6 +50,16 @@ typedef struct adx_tensor_code {
                                             // with others; 0: none
 } adx_tensor_code;
 
+// Sizes that are variables of sets, from their least to the given number: where
+// C code has them as arguments.
+typedef struct adx_open_sizes {
+    uint32_t n;
+    uint32_t *var;              // [sizes of the tree] 1 + the variable; 0: none
+    uint32_t *size;             // [n] of the tree
+    int64_t *least;             // [n]
+    const char *why;            // something cannot be decided for all of them
+} adx_open_sizes;
+
 #define ADX_TENSOR_SPARES 8     // threads whose memory is kept, at most
 
 struct ad_tensor {
@@ -62,6 +73,7 @@ struct ad_tensor {
     adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
     adx_spare numbers[ADX_TENSOR_SPARES];
     uint64_t binding;           // times that this has become NULL
+    adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
 /* --- forms in sizes ------------------------------------------------------ */

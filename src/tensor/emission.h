@@ -7,7 +7,7 @@
  * same.
  *
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
- * a number.
+ * a number. n_ is the size n of the text, where it is open: an argument.
  *
  *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/programs
  *           tensor/sharing tensor/pointwise tensor/fusion
@@ -56,12 +56,16 @@ typedef struct adx_local_number {
 // those that are computed with it has at most twice ADX_LOOKUPS_ALL.
 #define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
+// Functions for bounds, in the file.
+enum { ADX_CALLS_MOST = 1, ADX_CALLS_LEAST = 2, ADX_CALLS_FLOOR = 4 };
+
 typedef struct adx_emission {
     adx_text text;
     adx_arena *a;
     const adx_fusion *f;
     adx_table_list *tables;
     bool *read, *written;       // [values] by this step
+    bool *size;                 // [open sizes] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
     bool *flag;                 // [values] of a block: it asks whether they
@@ -69,7 +73,8 @@ typedef struct adx_emission {
     bool in_run;                // of a block: the outermost loop is there
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
-    bool bounds;                // functions for bounds are called, by any step
+    unsigned bounds;            // of ADX_CALLS_... those that are called, by any
+                                // step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
@@ -129,6 +134,24 @@ static void adx_close_to(adx_emission *e, uint32_t open)
     }
 }
 
+// "n_": the size n, as an argument. No other name of the text ends like this.
+static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
+{
+    const adx_spot name = of->tree.size[of->open->size[open]];
+    adx_put_text(t, of->tree.text + name.at, name.length);
+    adx_say(t, "_");
+}
+
+static void adx_say_variable(adx_emission *e, uint32_t var)
+{
+    if (var >= adx_open_of(e->f->t)) {
+        adx_say(&e->text, "x%lu", (unsigned long)var);
+        return;
+    }
+    e->size[var] = true;
+    adx_say_size(&e->text, e->f->t, var);
+}
+
 // One term of a form, "+ 3*x1".
 static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
 {
@@ -138,7 +161,7 @@ static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
     adx_say(&e->text, any ? k < 0 ? " - " : " + " : k < 0 ? "-" : "");
     if (size > 1)
         adx_say(&e->text, "%llu*", (unsigned long long)size);
-    adx_say(&e->text, "x%lu", (unsigned long)var);
+    adx_say_variable(e, var);
     return true;
 }
 
@@ -150,7 +173,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables of loops, and of numbers that tables give.
+// Forms of so many variables, open sizes and those of loops, and of numbers that
+// tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -231,7 +255,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
         for (uint32_t j = 0; j < e->width; j++)
             place[j] = adx_whole_add(e->a, place[j], v->stride[d],
                                      index[(size_t)d * e->width + j]);
-        place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
+        adx_add_least(e->a, place, -v->stride[d], v, d, adx_open_of(e->f->t));
     }
     if (write && e->into_sums == value) {
         place[0] += v->first;

@@ -25,6 +25,8 @@ typedef struct adx_lowering {
     uint32_t *value_of;         // of the tree's arrays
     unsigned again;             // products that are made a second time
     bool overflows;             // a condition has too many parts
+    uint32_t size_rows;         // rows of open sizes, if these are to be said:
+                                // the first one; or 0
 } adx_lowering;
 
 static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
@@ -66,8 +68,21 @@ static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
     return false;
 }
 
+#define ADX_WALK_MOST 1e8
+
+// Whether all that a nest may have to walk through, to find no point, is too
+// much.
+static bool adx_is_long_walk(const adx_nest *nest)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < nest->levels; i++)
+        if (nest->level[i].kind == ADX_LEVEL_RANGE)
+            n *= (double)(nest->level[i].high - nest->level[i].low + 1);
+    return n > ADX_WALK_MOST;
+}
+
 // A point of a set at which a row is below, or above, a bound. NULL: there is
-// none, or no memory.
+// none, or no memory; or, of open sizes, it would take too long to find out.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
                                  bool above)
 {
@@ -86,6 +101,10 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
     if (w.x == NULL || nest == NULL)
         return NULL;
+    if (s->open > 0 && !nest->empty && adx_is_long_walk(nest)) {
+        adx_arena_fail(s->arena, ADREV_ELIMIT);
+        return NULL;
+    }
     adx_walk_nest(nest, w.x, adx_take_witness, &w);
     if (!w.found)
         return NULL;
@@ -112,6 +131,13 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
 {
     const adx_tree *tree = &k->t->tree;
     bool any = false;
+    for (uint32_t i = 0; k->size_rows != 0 && i < k->t->open->n; i++) {
+        adx_say_string(s, any ? ", " : " at ");
+        any = true;
+        adx_say_spot(s, tree, tree->size[k->t->open->size[i]]);
+        adx_say_string(s, "=");
+        adx_say_signed(s, value[k->size_rows + i]);
+    }
     for (uint32_t i = 1; i < tree->index_count; i++)
         if (k->row_of[i] != ADX_NOT_YET) {
             adx_say_string(s, any ? ", " : " at ");
@@ -140,6 +166,28 @@ static void adx_outside(adx_lowering *k, const adx_tensor_node *n,
     adx_say_string(&s, "]");
     adx_say_indices(k, &s, value);
     adx_misfit(k, n->spot.at, "%s", text);
+}
+
+// Checks that row r, which says how far index reads are inside, is never
+// negative, whatever the open sizes are.
+static void adx_check_inside(adx_lowering *k, const adx_set *s,
+                             const adx_tensor_node *n, const uint32_t rows[],
+                             uint32_t r)
+{
+    adx_set *c = adx_copy_set(s);
+    if (c == NULL)
+        return;
+    k->size_rows = c->rows;
+    for (uint32_t v = 0; v < c->open; v++) {
+        uint32_t size = adx_new_row(c, ADX_ROW_FORM);
+        if (size == UINT32_MAX)
+            return;
+        adx_form_of(c, size)[1 + v] = 1;
+    }
+    const int64_t *value = adx_find_outside(c, r, 0, false);
+    if (value != NULL)
+        adx_outside(k, n, rows, value);
+    k->size_rows = 0;
 }
 
 /* --- forms --------------------------------------------------------------- */
@@ -207,7 +255,10 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
         uint32_t row = m->kind == ADX_OF_INDEX ? k->row_of[m->of]
                      : m->kind == ADX_OF_MAP ? adx_lower_map(k, s, m, f->at)
                      : UINT32_MAX;
-        if (m->kind == ADX_OF_SIZE)
+        if (m->kind == ADX_OF_SIZE && s->open > 0
+            && k->t->open->var[m->of] != 0)
+            adx_form_of(s, to)[k->t->open->var[m->of]] += m->k;
+        else if (m->kind == ADX_OF_SIZE)
             adx_form_of(s, to)[0] = adx_whole_add(s->arena,
                 adx_form_of(s, to)[0], m->k, k->t->given.size[m->of]);
         else if (row != UINT32_MAX)
@@ -218,6 +269,20 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
 
 /* --- indices ------------------------------------------------------------- */
 
+// The first and the last number of an index, as forms in open sizes.
+static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
+                              int64_t *end[2])
+{
+    for (int i = 0; i < 2; i++) {
+        end[i] = ADX_GET(&k->t->arena, 1 + adx_open_of(k->t), int64_t);
+        if (end[i] != NULL
+            && !adx_form_in_sizes(k->t, i == 0 ? x->from : x->to, end[i]))
+            adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
+    }
+    if (adx_lowered(k))
+        end[1][0]--;
+}
+
 // Indices become variables, and rows one behind the other; the first of them.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
@@ -226,12 +291,11 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
     uint32_t rows = s->rows;
     for (uint32_t i = 0; i < count; i++) {
         const adx_tensor_index *x = &k->t->tree.index[first + i];
-        int64_t from = 0;
-        int64_t to = 0;
-        if (!adx_size_form(k->t, x->from, &from)
-            || !adx_size_form(k->t, x->to, &to))
-            adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
-        uint32_t v = adx_new_var(s, from, to - 1);
+        int64_t *end[2];
+        adx_ends_of_index(k, x, end);
+        uint32_t v = !adx_lowered(k) ? UINT32_MAX
+            : adx_new_var(s, adx_open_extreme(k->t, end[0], false),
+                          adx_open_extreme(k->t, end[1], true));
         if (v != UINT32_MAX)
             s->called[v] = first + i;
     }
@@ -241,6 +305,12 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
             break;
         adx_form_of(s, r)[1 + vars + i] = 1;
         k->row_of[first + i] = r;
+    }
+    for (uint32_t i = 0; i < count && s->open > 0 && adx_lowered(k); i++) {
+        int64_t *end[2];
+        adx_ends_of_index(k, &k->t->tree.index[first + i], end);
+        if (adx_lowered(k))
+            adx_bound_var(s, vars + i, end[0], end[1]);
     }
     return rows;
 }

@@ -8,6 +8,9 @@
  * last variable has its value. Rows that Fourier and Motzkin add narrow the
  * ranges of the variables before.
  *
+ * Open sizes are the first levels. Who walks a nest meets all of their numbers;
+ * code asks there for what must be true of the sizes.
+ *
  *   needs   tensor/arena tensor/sets
  *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
  *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
@@ -88,6 +91,7 @@ typedef struct adx_nest_level {
 typedef struct adx_nest {
     adx_nest_level *level;
     uint32_t levels;
+    uint32_t open;              // the first ones are those of open sizes
     uint32_t vars;
     bool empty;
 } adx_nest;
@@ -251,6 +255,8 @@ static void adx_narrow_ranges(adx_ordering *k)
             const int64_t *form = adx_form_of(s, i);
             if (adx_extreme(s, form, false) >= 0)
                 s->row[i].kind = ADX_ROW_GONE;
+            else if (s->open > 0 && adx_extreme(s, form, true) < 0)
+                k->nest->empty = true;
         }
     }
 }
@@ -357,6 +363,11 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
     memset(k.when, 0xff, set->vars * sizeof *k.when);   // ADX_NOT_YET
     k.nest->vars = set->vars;
     k.nest->empty = set->empty;
+    k.nest->open = set->open;
+    for (uint32_t v = 0; v < set->open; v++, k.nest->levels++) {
+        const adx_next_level size = { v, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
+        adx_begin_level(&k, &k.nest->level[v], &size);
+    }
     for (;;) {
         const adx_next_level next = adx_next_var(&k, inner);
         if (next.var == UINT32_MAX)

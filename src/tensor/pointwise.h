@@ -318,7 +318,7 @@ static bool adx_has_sums(const adx_tensor_value *v)
 static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->nest;
-    const adx_nest_level *last = nest->levels == 0 ? NULL
+    const adx_nest_level *last = nest->levels == nest->open ? NULL
                                : &nest->level[nest->levels - 1];
     return last != NULL && last->kind == ADX_LEVEL_RANGE && last->checks == 0
         && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
@@ -388,7 +388,7 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
     adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise),
                       1 + v->dims + ADX_LOOKUPS_MOST, 0 };
     bool sum = v->kind == ADX_VALUE_SUM;
-    if (k.to == NULL || v->size == 0 || adx_has_sums(v)
+    if (k.to == NULL || v->size == 0 || adx_has_sums(v) || (v->terms > 0 && v->term->set->open > 0)
         || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
             && v->kind != ADX_VALUE_SECOND))
         return NULL;

@@ -74,6 +74,9 @@ typedef struct adx_tensor_value {
     int64_t *extent;
     ptrdiff_t *stride;
     uint64_t size;              // numbers
+    adx_ranges range;           // of indices, where sizes are open: then low is
+                                // the least index, extent the largest number
+                                // of them
     uint64_t span;              // of memory
     ptrdiff_t first;            // from the lowest place to the least indices
     adx_tensor_term *term;
@@ -142,6 +145,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     v->low = ADX_GET(a, dims, int64_t);
     v->extent = ADX_GET(a, dims, int64_t);
     v->stride = ADX_GET(a, dims, ptrdiff_t);
+    adx_make_ranges(t, dims, &v->range);
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
@@ -230,6 +234,16 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
+// to += k * the least index d.
+static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
+                          const adx_tensor_value *v, uint32_t d, uint32_t open)
+{
+    if (v->range.from == NULL)
+        to[0] = adx_whole_add(a, to[0], k, v->low[d]);
+    else
+        adx_add_open(a, to, k, v->range.from + (size_t)d * (1 + open), open);
+}
+
 // The form of a number's place: by strides in memory, or else among `size`.
 static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
                            uint32_t row, bool memory, int64_t form[])
@@ -239,7 +253,7 @@ static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
     for (uint32_t i = v->dims; i-- > 0;) {
         int64_t by = memory ? v->stride[i] : step;
         adx_add_multiple(s, form, by, adx_form_of(s, row + i));
-        form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
+        adx_add_least(s->arena, form, -by, v, i, s->open);
         step *= v->extent[i];
     }
 }
@@ -284,7 +298,7 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 // Whether one term writes all numbers: without the variables that are summed
 // its set is a box, as large as the value.
-static bool adx_term_is_full(const adx_tensor_value *v,
+static bool adx_term_is_full(ad_tensor *t, const adx_tensor_value *v,
                              const adx_tensor_term *term)
 {
     adx_set *s = adx_copy_set(term->set);
@@ -295,15 +309,16 @@ static bool adx_term_is_full(const adx_tensor_value *v,
         return false;
     for (uint32_t i = 0; i < v->dims; i++) {
         const int64_t *form = adx_form_of(s, term->out + i);
-        uint32_t count;
         uint32_t var = 0;
-        adx_divisor_of(s, form, &count, &var);
+        uint32_t count = adx_vars_of(s, form, &var);
         if (count > 1 || (count == 1 && !adx_is_unit(form[1 + var])))
             return false;
         if (count == 1)
             keep[var] = true;
     }
-    return adx_project(s, keep) && adx_box_points(s) == v->size;
+    return adx_project(s, keep)
+        && (t->open == NULL ? adx_box_points(s) == v->size
+            : adx_covers_ranges(t, s, term->out, v->dims, &v->range));
 }
 
 // Whether all numbers are written, as far as that is easily seen.
@@ -314,7 +329,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->known = true;
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
-            v->full = adx_term_is_full(v, &v->term[i]);
+            v->full = adx_term_is_full(t, v, &v->term[i]);
     }
     return v->full;
 }
@@ -341,6 +356,11 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
     if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
+    if (t->open != NULL) {
+        adx_undecided(t, "which numbers of an array are 0 for want of being "
+                         "written depends on sizes that are arguments");
+        return false;
+    }
     adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
@@ -349,6 +369,7 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
 }
 
 // A set whose conditions are added to another: variable v of it becomes var[v].
+// Open sizes are the same in both.
 typedef struct adx_joining {
     adx_set *to;
     const adx_set *from;
@@ -399,7 +420,12 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
     if (j.var == NULL)
         return false;
     for (uint32_t v = 0; v < from->vars; v++)
-        if (!from->gone[v]) {
+        if (v < from->open) {
+            j.var[v] = v;
+            s->low[v] = from->low[v] > s->low[v] ? from->low[v] : s->low[v];
+            s->high[v] = from->high[v] < s->high[v] ? from->high[v]
+                                                    : s->high[v];
+        } else if (!from->gone[v]) {
             j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
             if (j.var[v] == UINT32_MAX)
                 return false;

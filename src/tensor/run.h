@@ -83,7 +83,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
     uint32_t best = UINT32_MAX;
     int most = -1;
-    for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
+    for (uint32_t v = s->open; form != NULL && v < s->vars; v++) {
         int score = adx_score_inner(t, term, value, v, form, &stride[v]);
         if (s->gone[v] || s->high[v] - s->low[v] < 3 || adx_is_argument(s, v))
             continue;
@@ -108,13 +108,14 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (stride == NULL)
         return NULL;
     uint32_t best = adx_choose_inner(t, term, value, stride);
-    l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
+    if (t->open == NULL)
+        l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
     if (l->nest == NULL)
         return NULL;
-    uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
+    uint32_t inner = l->nest->levels == l->nest->open ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
     bool ok = adx_make_stream(t, s, out, inner, &l->out);
@@ -128,7 +129,7 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     const adx_sparse_form *const read[] = {
         &l->factor[0].place, &l->factor[1].place, &l->factor[2].place
     };
-    if (ok && l->matrices == NULL && !picks)
+    if (ok && l->matrices == NULL && !picks && t->open == NULL)
         l->gathers = adx_make_gathers(s, l->nest, &l->out.place, read,
                                       term->factors);
     l->points = adx_box_points(s);
@@ -206,7 +207,8 @@ static void adx_prepare_program(ad_tensor *t)
         }
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
-        adx_prepare_cut(t, v);
+        if (t->open == NULL)
+            adx_prepare_cut(t, v);
         v->once = v->terms == 1 && v->term[0].most == 0
                && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
     }

@@ -97,7 +97,8 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     for (uint32_t d = 0; d < most->dims; d++) {
         for (uint32_t j = 0; j < e->width; j++)
             place[j] += most->stride[d] * index[(size_t)d * e->width + j];
-        place[0] -= most->stride[d] * most->low[d];
+        adx_add_least(e->a, place, -most->stride[d], most, d,
+                      adx_open_of(e->f->t));
     }
     e->picks = true;
     adx_say_indent(e);
@@ -210,15 +211,38 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
+// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value.
+static void adx_say_open_index_loop(adx_emission *e, const adx_tensor_value *v,
+                                    uint32_t d)
+{
+    uint32_t open = adx_open_of(e->f->t);
+    unsigned long x = open + d;
+    int64_t *form = ADX_GET(e->a, e->width, int64_t);
+    if (form == NULL)
+        return;
+    adx_say_indent(e);
+    adx_say(&e->text, "for (long x%lu = ", x);
+    adx_add_least(e->a, form, 1, v, d, open);
+    adx_say_affine(e, form);
+    adx_say(&e->text, "; x%lu <= ", x);
+    memset(form, 0, e->width * sizeof *form);
+    adx_add_open(e->a, form, 1, v->range.last + (size_t)d * (1 + open), open);
+    adx_say_affine(e, form);
+    adx_say(&e->text, "; x%lu++) {\n", x);
+    e->open++;
+}
+
 // A loop over index d of a value.
 static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     unsigned long x = d;
-    index[(size_t)d * e->width + 1 + d] = 1;
+    index[(size_t)d * e->width + 1 + adx_open_of(e->f->t) + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
+    else if (v->range.last != NULL)
+        adx_say_open_index_loop(e, v, d);
     else
         ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
                  (long long)v->low[d], x,
@@ -245,7 +269,10 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
         adx_say_run_index(e, k.nest->level[0].var);
     }
     for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
-        adx_say_level(&k, &k.nest->level[l]);
+        if (l < k.nest->open)
+            adx_say_size_level(&k, &k.nest->level[l]);
+        else
+            adx_say_level(&k, &k.nest->level[l]);
     if (reduces)
         adx_say_reduction(e, &k, &k.nest->level[levels]);
     else {
@@ -309,7 +336,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    adx_begin_variables(e, v->dims);
+    adx_begin_variables(e, adx_open_of(e->f->t) + v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++)
@@ -409,6 +436,7 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
 static void adx_say_step(adx_emission *e, uint32_t value)
 {
     uint32_t values = e->f->t->program->values;
+    memset(e->size, 0, adx_open_of(e->f->t) * sizeof *e->size);
     memset(e->read, 0, values * sizeof *e->read);
     memset(e->written, 0, values * sizeof *e->written);
     memset(e->flag, 0, values * sizeof *e->flag);
