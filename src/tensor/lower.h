@@ -52,35 +52,6 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 
 /* --- reads that are outside ---------------------------------------------- */
 
-typedef struct adx_witness {
-    int64_t *x;
-    bool found;
-} adx_witness;
-
-static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
-                             int64_t count)
-{
-    adx_witness *w = (adx_witness *)user;
-    (void)x;
-    (void)var;
-    (void)count;
-    w->found = true;            // w->x is x
-    return false;
-}
-
-#define ADX_WALK_MOST 1e8
-
-// Whether all that a nest may have to walk through, to find no point, is too
-// much.
-static bool adx_is_long_walk(const adx_nest *nest)
-{
-    double n = 1;
-    for (uint32_t i = 0; i < nest->levels; i++)
-        if (nest->level[i].kind == ADX_LEVEL_RANGE)
-            n *= (double)(nest->level[i].high - nest->level[i].low + 1);
-    return n > ADX_WALK_MOST;
-}
-
 // A point of a set at which a row is below, or above, a bound. NULL: there is
 // none, or no memory; or, of open sizes, it would take too long to find out.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
@@ -101,7 +72,7 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
     if (w.x == NULL || nest == NULL)
         return NULL;
-    if (s->open > 0 && !nest->empty && adx_is_long_walk(nest)) {
+    if (s->open > 0 && adx_is_long_walk(nest)) {
         adx_arena_fail(s->arena, ADREV_ELIMIT);
         return NULL;
     }

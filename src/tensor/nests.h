@@ -233,7 +233,7 @@ static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
-    for (uint32_t l = k->nest->levels; l-- > 1;) {
+    for (uint32_t l = k->nest->levels; l-- > (s->open > 0 ? 0 : 1);) {
         uint32_t v = k->nest->level[l].var;
         uint32_t rows = s->rows;
         adx_combine_all(s, v, rows, ADX_ROWS_MOST);

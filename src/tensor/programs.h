@@ -296,29 +296,41 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 /* --- which numbers are written ------------------------------------------- */
 
-// Whether one term writes all numbers: without the variables that are summed
-// its set is a box, as large as the value.
-static bool adx_term_is_full(ad_tensor *t, const adx_tensor_value *v,
-                             const adx_tensor_term *term)
+// The set of a term without the variables that are summed. NULL: it is not
+// exactly that, or each index is not one variable.
+static adx_set *adx_written_set(const adx_tensor_value *v,
+                                const adx_tensor_term *term)
 {
     adx_set *s = adx_copy_set(term->set);
     if (s == NULL)
-        return false;
+        return NULL;
     bool *keep = ADX_GET(s->arena, s->width + 64, bool);
     if (keep == NULL)
-        return false;
+        return NULL;
     for (uint32_t i = 0; i < v->dims; i++) {
         const int64_t *form = adx_form_of(s, term->out + i);
         uint32_t var = 0;
         uint32_t count = adx_vars_of(s, form, &var);
         if (count > 1 || (count == 1 && !adx_is_unit(form[1 + var])))
-            return false;
+            return NULL;
         if (count == 1)
             keep[var] = true;
     }
-    return adx_project(s, keep)
-        && (t->open == NULL ? adx_box_points(s) == v->size
-            : adx_covers_ranges(t, s, term->out, v->dims, &v->range));
+    return adx_project(s, keep) ? s : NULL;
+}
+
+// Whether one term writes all numbers: without the variables that are summed
+// its set is a box, as large as the value.
+static bool adx_term_is_full(ad_tensor *t, const adx_tensor_value *v,
+                             const adx_tensor_term *term)
+{
+    const adx_set *s = adx_written_set(v, term);
+    if (s == NULL || t->open == NULL)
+        return s != NULL && adx_box_points(s) == v->size;
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed written = { s, term->out, v->dims };
+    const adx_indexed range = { all, 0, v->dims };
+    return all != NULL && adx_contains(&written, &range);
 }
 
 // Whether all numbers are written, as far as that is easily seen.
@@ -356,11 +368,6 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
     if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
-    if (t->open != NULL) {
-        adx_undecided(t, "which numbers of an array are 0 for want of being "
-                         "written depends on sizes that are arguments");
-        return false;
-    }
     adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
@@ -457,6 +464,47 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
     return true;
 }
 
+// The term that writes all numbers of a value that any of its terms writes, and
+// its set without the variables that are summed. NULL: there is none such.
+static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
+                                              const adx_set **set)
+{
+    for (uint32_t i = 0; i < v->terms; i++) {
+        const adx_set *s = adx_written_set(v, &v->term[i]);
+        const adx_indexed in = { s, v->term[i].out, v->dims };
+        bool all = s != NULL;
+        for (uint32_t j = 0; j < v->terms && all; j++) {
+            const adx_indexed at = { v->term[j].set, v->term[j].out, v->dims };
+            all = j == i || adx_contains(&in, &at);
+        }
+        *set = s;
+        if (all)
+            return &v->term[i];
+    }
+    return NULL;
+}
+
+// The same where sizes are open and terms write some of the numbers.
+static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
+{
+    const adx_tensor_value *v = &t->program->value[to.value];
+    const adx_set *written = NULL;
+    const adx_tensor_term *term = adx_widest_term(v, &written);
+    uint32_t rows;
+    uint32_t vars = (*set)->vars;
+    adx_set *joined = term == NULL ? NULL : adx_copy_set(*set);
+    if (joined == NULL
+        || !adx_join_sets(joined, to.row, written, term->out, v->dims, 0, 0,
+                          &rows)
+        || !adx_all_gone(joined, vars)) {
+        adx_undecided(t, "which numbers of an array are 0 for want of being "
+                         "written cannot be told for all sizes at once");
+        return false;
+    }
+    *set = joined;
+    return true;
+}
+
 // Adds that this number of a value is written. False: no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
@@ -481,6 +529,8 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
             return true;
         }
     }
+    if (t->open != NULL)
+        return adx_restrict_open(t, set, to);
     if (!adx_find_support(t, to.value))
         return false;
     if (v->full)

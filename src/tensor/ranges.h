@@ -5,7 +5,7 @@
  * another. Such a form is a list of numbers, [1 + open sizes]: a constant, then
  * the coefficients, as in a set, whose first variables the open sizes are.
  *
- *   needs   tensor/arena tensor/sets tensor/tree tensor/binding
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/tree tensor/binding
  *   offers  adx_open_of adx_is_open_form adx_form_in_sizes adx_open_extreme
  *           adx_begin_set adx_ranges adx_make_ranges adx_range_of_var
  *           adx_bound_var adx_add_open adx_covers_ranges adx_undecided
@@ -153,89 +153,185 @@ static void adx_range_of_var(ad_tensor *t, const adx_ranges *to, uint32_t d,
     }
 }
 
-/* --- sets that have all points of ranges --------------------------------- */
-
-// Whether a row is not negative, wherever indices are in their ranges. index:
-// the rows of the set that are the indices, each with a variable of its own or
-// none.
-static bool adx_holds_in(ad_tensor *t, const adx_set *s, const int64_t form[],
-                         uint32_t row, uint32_t dims, const adx_ranges *in)
+// The set of all indices in ranges; rows from 0 on are the indices.
+static adx_set *adx_set_of_ranges(ad_tensor *t, const adx_ranges *in,
+                                  uint32_t dims)
 {
-    int64_t *least = ADX_GET(s->arena, s->width, int64_t);
-    if (least == NULL)
-        return false;
-    memcpy(least, form, (1 + s->vars) * sizeof *least);
-    for (uint32_t d = 0; d < dims; d++) {
-        const int64_t *index = adx_form_of(s, row + d);
-        uint32_t v = 0;
-        if (adx_vars_of(s, index, &v) == 0)
-            continue;
-        int64_t k = least[1 + v] * index[1 + v];    // of the index
-        const int64_t *end = (k > 0 ? in->from : in->last)
-                           + (size_t)d * (1 + s->open);
-        adx_add_open(s->arena, least, -k, index, s->open);
-        adx_add_open(s->arena, least, k, end, s->open);
-        least[1 + v] = 0;
+    adx_set *s = adx_begin_set(t);
+    size_t n = 1 + adx_open_of(t);
+    for (uint32_t d = 0; s != NULL && d < dims; d++)
+        adx_new_var(s, adx_open_extreme(t, in->from + d * n, false),
+                    adx_open_extreme(t, in->last + d * n, true));
+    for (uint32_t d = 0; s != NULL && d < dims; d++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[n + d] = 1;
     }
-    return adx_open_extreme(t, least, false) >= 0;
+    for (uint32_t d = 0; s != NULL && d < dims; d++)
+        adx_bound_var(s, s->open + d, in->from + d * n, in->last + d * n);
+    if (s != NULL)
+        adx_simplify_set(s);
+    return t->arena.status == ADREV_OK ? s : NULL;
 }
 
-// Whether the bounds of a variable hold there, of a size: for all sizes.
-static bool adx_bounds_hold_in(ad_tensor *t, const adx_set *s, uint32_t var,
-                               uint32_t row, uint32_t dims,
-                               const adx_ranges *in)
+/* --- what is true at all points ------------------------------------------ */
+
+#define ADX_WALK_MOST 1e7
+
+// Whether all that a nest may have to walk through, to find no point, is too
+// much.
+static bool adx_is_long_walk(const adx_nest *nest)
 {
-    int64_t *form = ADX_GET(s->arena, s->width, int64_t);
-    if (form == NULL)
-        return false;
-    form[0] = -s->low[var];
-    form[1 + var] = 1;
-    if (!adx_holds_in(t, s, form, row, dims, in))
-        return false;
-    form[0] = s->high[var];
-    form[1 + var] = -1;
-    return adx_holds_in(t, s, form, row, dims, in);
+    double n = 1;
+    for (uint32_t i = 0; i < nest->levels; i++)
+        if (nest->level[i].kind == ADX_LEVEL_RANGE)
+            n *= (double)(nest->level[i].high - nest->level[i].low + 1);
+    return !nest->empty && n > ADX_WALK_MOST;
 }
 
-// Whether each index is a variable of its own, or the only number of its range.
-static bool adx_are_own_indices(const adx_set *s, uint32_t row, uint32_t dims,
-                                const adx_ranges *in)
+typedef struct adx_witness {
+    int64_t *x;
+    bool found;
+} adx_witness;
+
+static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
 {
+    adx_witness *w = (adx_witness *)user;
+    (void)x;
+    (void)var;
+    (void)count;
+    w->found = true;            // w->x is x
+    return false;
+}
+
+// Whether a form is known to be at least 0 at all points of a set, which is
+// simplified.
+static bool adx_is_never_negative(const adx_set *s, const int64_t form[])
+{
+    if (s->empty || adx_extreme(s, form, false) >= 0)
+        return true;
+    adx_set *c = adx_copy_set(s);
+    uint32_t r = c == NULL ? UINT32_MAX : adx_new_row(c, ADX_ROW_SIGN);
+    if (r == UINT32_MAX)
+        return false;
+    for (uint32_t v = 0; v <= s->vars; v++)
+        adx_form_of(c, r)[v] = -form[v];
+    adx_form_of(c, r)[0]--;
+    adx_simplify_set(c);
+    adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
+    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
+    if (c->empty)
+        return true;
+    if (w.x == NULL || nest == NULL || adx_is_long_walk(nest))
+        return false;
+    adx_walk_nest(nest, w.x, adx_take_witness, &w);
+    return !w.found;
+}
+
+// Whether each index is a variable of its own, or no variable; and there are no
+// other variables.
+static bool adx_are_own_indices(const adx_set *s, uint32_t row, uint32_t dims)
+{
+    uint32_t live = 0;
+    uint32_t own = 0;
+    for (uint32_t v = s->open; v < s->vars; v++)
+        live += !s->gone[v];
     for (uint32_t d = 0; d < dims; d++) {
         const int64_t *form = adx_form_of(s, row + d);
-        size_t at = (size_t)d * (1 + s->open);
-        size_t bytes = (1 + s->open) * sizeof *form;
         uint32_t v = 0;
         uint32_t other = 0;
         uint32_t count = adx_vars_of(s, form, &v);
-        if (count == 0 && (memcmp(form, in->from + at, bytes) != 0
-                           || memcmp(form, in->last + at, bytes) != 0))
+        if (count > 1 || (count == 1 && !adx_is_unit(form[1 + v])))
             return false;
-        if (count > 1 || (count == 1 && form[1 + v] != 1 && form[1 + v] != -1))
-            return false;
-        for (uint32_t i = 0; i < d; i++)
-            if (count == 1
-                && adx_vars_of(s, adx_form_of(s, row + i), &other) == 1
+        for (uint32_t i = 0; i < d && count == 1; i++)
+            if (adx_vars_of(s, adx_form_of(s, row + i), &other) == 1
                 && other == v)
                 return false;
+        own += count;
     }
-    return true;
+    return own == live;
 }
 
-// Whether a set, of which rows are the indices, has all points of the ranges
-// for all sizes. All its variables but the sizes are such indices. (What is
-// true at the ends of ranges is true within; for sizes for which a range is
-// empty, that asks for more than is needed.)
-static bool adx_covers_ranges(ad_tensor *t, const adx_set *s, uint32_t row,
-                              uint32_t dims, const adx_ranges *in)
+// Indices of a set: rows from `row` on.
+typedef struct adx_indexed {
+    const adx_set *set;
+    uint32_t row;
+    uint32_t dims;
+} adx_indexed;
+
+// A form of the variables of `in`, at the indices that `at` has.
+static void adx_form_at_indices(const adx_indexed *in, const int64_t form[],
+                                const adx_indexed *at, int64_t to[])
 {
-    bool ok = !s->empty && adx_are_own_indices(s, row, dims, in);
+    adx_arena *a = at->set->arena;
+    uint32_t open = in->set->open;
+    memset(to, 0, at->set->width * sizeof *to);
+    adx_add_open(a, to, 1, form, open);
+    for (uint32_t d = 0; d < in->dims; d++) {
+        const int64_t *index = adx_form_of(in->set, in->row + d);
+        uint32_t v = 0;
+        if (adx_vars_of(in->set, index, &v) == 0)
+            continue;
+        int64_t k = form[1 + v] * index[1 + v];
+        adx_add_multiple(at->set, to, k, adx_form_of(at->set, at->row + d));
+        adx_add_open(a, to, -k, index, open);
+    }
+}
+
+static bool adx_holds_at(const adx_indexed *in, const int64_t form[],
+                         const adx_indexed *at)
+{
+    int64_t *there = ADX_GET(at->set->arena, at->set->width, int64_t);
+    if (there == NULL)
+        return false;
+    adx_form_at_indices(in, form, at, there);
+    return adx_is_never_negative(at->set, there);
+}
+
+// Whether the bounds of a variable of `in` hold at all points of `at`.
+static bool adx_bounds_hold_at(const adx_indexed *in, uint32_t var,
+                               const adx_indexed *at)
+{
+    int64_t *form = ADX_GET(at->set->arena, in->set->width, int64_t);
+    if (form == NULL)
+        return false;
+    form[0] = -in->set->low[var];
+    form[1 + var] = 1;
+    if (!adx_holds_at(in, form, at))
+        return false;
+    form[0] = in->set->high[var];
+    form[1 + var] = -1;
+    return adx_holds_at(in, form, at);
+}
+
+// Whether an index that is no variable is the same at all points of `at`.
+static bool adx_is_index_there(const adx_indexed *in, uint32_t d,
+                               const adx_indexed *at)
+{
+    const int64_t *one = adx_form_of(in->set, in->row + d);
+    const int64_t *other = adx_form_of(at->set, at->row + d);
+    uint32_t some;
+    return adx_vars_of(in->set, one, &some) > 0
+        || (adx_vars_of(at->set, other, &some) == 0
+            && memcmp(one, other, (1 + in->set->open) * sizeof *one) == 0);
+}
+
+// Whether it is known that one set has all indices of another, for all sizes.
+static bool adx_contains(const adx_indexed *in, const adx_indexed *at)
+{
+    const adx_set *s = in->set;
+    bool ok = !s->empty && adx_are_own_indices(s, in->row, in->dims);
+    if (at->set->empty)
+        return true;
+    for (uint32_t d = 0; d < in->dims && ok; d++)
+        ok = adx_is_index_there(in, d, at);
     for (uint32_t v = 0; v < s->vars && ok; v++)
-        ok = s->gone[v] || adx_bounds_hold_in(t, s, v, row, dims, in);
+        ok = s->gone[v] || adx_bounds_hold_at(in, v, at);
     for (uint32_t r = 0; r < s->rows && ok; r++)
         ok = s->row[r].kind <= ADX_ROW_FORM
           || (s->row[r].kind == ADX_ROW_SIGN
-              && adx_holds_in(t, s, adx_form_of(s, r), row, dims, in));
+              && adx_holds_at(in, adx_form_of(s, r), at));
     return ok;
 }
 
