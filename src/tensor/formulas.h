@@ -248,6 +248,10 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     if (all != NULL)
         *all = adx_is_everywhere_in(k, part.value, reading);
     part.value = adx_complete_value(k->t, part.value);
+    adx_tensor_value *made = adx_tensor_value_at(k->t, part.value);
+    if (adx_lowered(k) && made->kind == ADX_VALUE_MOST
+        && !adx_all_written(k->t, part.value))
+        made->cleared = true;           // of no points: it is read all the same
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
