@@ -247,6 +247,11 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    if (v->kind == ADX_VALUE_SIZE) {
+        adx_say(&e->text, "(%s)", e->text.real);
+        adx_say_variable(e, v->order);
+        return;
+    }
     if (place == NULL || index == NULL)
         return;
     for (uint32_t d = 0; d < v->dims; d++) {

@@ -397,10 +397,38 @@ static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
     return from;
 }
 
+static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
+{
+    return n->kind == ADX_TREE_SIZE && k->t->open != NULL
+        && k->t->open->var[n->of] != 0;
+}
+
+// An open size as a number.
+static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
+{
+    const adx_tensor_program *p = k->t->program;
+    adx_access to = { 0, 0 };
+    uint32_t open = k->t->open->var[n->of] - 1;
+    for (uint32_t i = 1; i < p->values && to.value == 0; i++)
+        if (p->value[i].kind == ADX_VALUE_SIZE && p->value[i].order == open)
+            to.value = i;
+    if (to.value == 0)
+        to.value = adx_new_value(k->t, ADX_VALUE_SIZE, 0);
+    if (to.value != 0) {
+        adx_tensor_value *v = adx_tensor_value_at(k->t, to.value);
+        v->order = open;
+        v->fixed = v->known = v->full = true;
+        adx_lay_out(k->t, v, NULL);
+    }
+    return to;
+}
+
 // A number that is needed everywhere, 0 or not: an argument of a function.
 static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
+    if (adx_is_open_size(k, n))
+        return adx_size_number(k, n);
     if (n->kind == ADX_TREE_READ && !n->guarded
         && (n->count == 0 || k->t->tree.array[n->of].rank == 0
             || k->t->tree.dim[k->t->tree.array[n->of].first].relation == 0))
@@ -424,13 +452,10 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
                             bool below)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
-    if (n->kind == ADX_TREE_SIZE && k->t->open != NULL
-        && k->t->open->var[n->of] != 0)
-        adx_misfit(k, n->spot.at, "'%w' is an argument: it cannot be a number "
-                   "here", n->spot);
+    bool open = adx_is_open_size(k, n);
     ad_real v = n->kind == ADX_TREE_SIZE ? (ad_real)k->t->given.size[n->of]
                                          : n->value;
-    if (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE)
+    if (!open && (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE))
         p->k = below ? p->k / v : p->k * v;
     else if (n->kind == ADX_TREE_NEG) {
         p->k = -p->k;
@@ -465,7 +490,8 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
     const adx_tensor_node *f = adx_node_of(k, node);
     bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
     *sign = 1;
-    return f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
+    return adx_is_open_size(k, f) ? adx_size_number(k, f)
+         : f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
          : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
 }
 

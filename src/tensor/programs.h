@@ -15,7 +15,7 @@
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
+ *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
  *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
  *           adx_marking adx_mark_points adx_all_written adx_join_sets
@@ -52,7 +52,8 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST              // the largest, or least, factor of all points
+    ADX_VALUE_MOST,             // the largest, or least, factor of all points
+    ADX_VALUE_SIZE              // the open size `order` as a number
 } adx_value_kind;
 
 // The derivative of a partial by argument `by`: the partial as terms, and which
@@ -65,7 +66,7 @@ typedef struct adx_tensor_second {
 
 typedef struct adx_tensor_value {
     adx_value_kind kind;
-    uint32_t order;             // of an input, a tangent, a weight
+    uint32_t order;             // of an input, a tangent, a weight, a size
     uint32_t op;
     uint32_t which;
     const adx_tensor_second *second;
