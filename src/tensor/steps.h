@@ -211,38 +211,19 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
-// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value.
-static void adx_say_open_index_loop(adx_emission *e, const adx_tensor_value *v,
-                                    uint32_t d)
-{
-    uint32_t open = adx_open_of(e->f->t);
-    unsigned long x = open + d;
-    int64_t *form = ADX_GET(e->a, e->width, int64_t);
-    if (form == NULL)
-        return;
-    adx_say_indent(e);
-    adx_say(&e->text, "for (long x%lu = ", x);
-    adx_add_least(e->a, form, 1, v, d, open);
-    adx_say_affine(e, form);
-    adx_say(&e->text, "; x%lu <= ", x);
-    memset(form, 0, e->width * sizeof *form);
-    adx_add_open(e->a, form, 1, v->range.last + (size_t)d * (1 + open), open);
-    adx_say_affine(e, form);
-    adx_say(&e->text, "; x%lu++) {\n", x);
-    e->open++;
-}
-
 // A loop over index d of a value.
 static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     unsigned long x = d;
-    index[(size_t)d * e->width + 1 + adx_open_of(e->f->t) + d] = 1;
+    if (v->range.from != NULL) {
+        adx_say_open_index(e, v, d, index);
+        return;
+    }
+    index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
-    else if (v->range.last != NULL)
-        adx_say_open_index_loop(e, v, d);
     else
         ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
                  (long long)v->low[d], x,
