@@ -254,7 +254,10 @@ static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
     for (uint32_t i = v->dims; i-- > 0;) {
         int64_t by = memory ? v->stride[i] : step;
         adx_add_multiple(s, form, by, adx_form_of(s, row + i));
-        adx_add_least(s->arena, form, -by, v, i, s->open);
+        if (memory)
+            adx_add_least(s->arena, form, -by, v, i, s->open);
+        else
+            form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
         step *= v->extent[i];
     }
 }
@@ -364,12 +367,94 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
     return bits;
 }
 
-// Finds out which numbers are written. False: no memory.
+static bool adx_has_sizes(const adx_set *s, uint32_t row)
+{
+    bool any = false;
+    for (uint32_t v = 0; v < s->open; v++)
+        any = any || adx_form_of(s, row)[1 + v] != 0;
+    return any;
+}
+
+// Whether all variables of a row are indices of what is written.
+static bool adx_is_of_indices(const adx_indexed *at, uint32_t row)
+{
+    const adx_set *s = at->set;
+    for (uint32_t v = s->open; v < s->vars; v++) {
+        bool index = adx_form_of(s, row)[1 + v] == 0;
+        for (uint32_t d = 0; d < at->dims && !index; d++) {
+            const int64_t *form = adx_form_of(s, at->row + d);
+            uint32_t some = 0;
+            index = adx_vars_of(s, form, &some) == 1 && some == v
+                 && adx_is_unit(form[1 + v]);
+        }
+        if (!index)
+            return false;
+    }
+    return true;
+}
+
+// The set of a term without what is true of all indices of its value, so that
+// no open size is left. NULL: one is left.
+static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
+                                      const adx_tensor_term *term)
+{
+    adx_set *s = adx_copy_set(term->set);
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed in = { s, term->out, v->dims };
+    const adx_indexed at = { all, 0, v->dims };
+    bool left = s == NULL || all == NULL;
+    for (uint32_t i = 0; !left && i < s->open; i++)
+        left = s->low[i] > t->open->least[i]
+            || s->high[i] < t->given.size[t->open->size[i]];
+    for (uint32_t d = 0; !left && d < v->dims; d++)
+        left = adx_has_sizes(s, term->out + d)
+            || adx_open_extreme(t, v->range.from + (size_t)d * (1 + s->open),
+                                true) != v->low[d];
+    for (uint32_t r = 0; !left && r < s->rows; r++) {
+        adx_set_row *row = &s->row[r];
+        if (row->kind <= ADX_ROW_FORM
+            || (!adx_has_sizes(s, r) && (row->kind != ADX_ROW_VALUE
+                                         || !adx_has_sizes(s, row->at))))
+            continue;
+        left = row->kind != ADX_ROW_SIGN || !adx_is_of_indices(&in, r)
+            || !adx_holds_at(&in, adx_form_of(s, r), &at);
+        row->kind = ADX_ROW_GONE;
+    }
+    for (uint32_t i = 0; !left && i < s->open; i++)
+        s->low[i] = s->high[i];
+    return left ? NULL : s;
+}
+
+// Which numbers are written where sizes are open: of those that there are at
+// given sizes, always the same. NULL: that is not so.
+static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
+    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
+        const adx_set *s = adx_set_without_sizes(t, v, &v->term[i]);
+        int64_t *form = s == NULL ? NULL
+                      : ADX_GET(&t->arena, s->width, int64_t);
+        if (form == NULL)
+            return NULL;
+        adx_place_form(s, v, v->term[i].out, false, form);
+        if (!adx_mark_form(s, form, bits))
+            return NULL;
+    }
+    return bits;
+}
+
+// Finds out which numbers are written. False: no memory, or it depends on open
+// sizes.
 static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
     if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
-    adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
+    adx_bitmap *bits = t->open != NULL
+        ? adx_mark_open(t, &t->program->value[value])
+        : adx_mark_written(&t->arena, &t->program->value[value]);
+    if (bits == NULL && t->open != NULL)
+        adx_undecided(t, "which numbers of an array are 0 for want of being "
+                         "written cannot be told for all sizes at once");
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
     v->full = bits != NULL && bits->set == v->size;
@@ -485,7 +570,8 @@ static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
     return NULL;
 }
 
-// The same where sizes are open and terms write some of the numbers.
+// The same where sizes are open and one term writes what any of them does. False:
+// there is none such.
 static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -497,11 +583,8 @@ static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
     if (joined == NULL
         || !adx_join_sets(joined, to.row, written, term->out, v->dims, 0, 0,
                           &rows)
-        || !adx_all_gone(joined, vars)) {
-        adx_undecided(t, "which numbers of an array are 0 for want of being "
-                         "written cannot be told for all sizes at once");
+        || !adx_all_gone(joined, vars))
         return false;
-    }
     *set = joined;
     return true;
 }
@@ -530,8 +613,8 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
             return true;
         }
     }
-    if (t->open != NULL)
-        return adx_restrict_open(t, set, to);
+    if (t->open != NULL && adx_restrict_open(t, set, to))
+        return true;
     if (!adx_find_support(t, to.value))
         return false;
     if (v->full)
