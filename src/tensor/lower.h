@@ -52,12 +52,55 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 
 /* --- reads that are outside ---------------------------------------------- */
 
+// What the rows of a set are at a point of it. NULL: it has none, or no memory;
+// or, of open sizes, it would take *long to find one.
+static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
+{
+    adx_witness w = { ADX_GET(c->arena, c->vars, int64_t), false };
+    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
+    *takes_long = c->open > 0 && nest != NULL && adx_is_long_walk(nest);
+    if (w.x == NULL || nest == NULL || *takes_long)
+        return NULL;
+    adx_walk_nest(nest, w.x, adx_take_witness, &w);
+    if (!w.found)
+        return NULL;
+    // of variables that were replaced: what the rows of c say of all indices
+    int64_t *value = ADX_GET(c->arena, c->rows, int64_t);
+    for (uint32_t i = 0; value != NULL && i < c->rows; i++) {
+        value[i] = adx_form_of(c, i)[0];
+        for (uint32_t v = 0; v < c->vars; v++)
+            value[i] += adx_form_of(c, i)[1 + v] * (c->gone[v] ? 0 : w.x[v]);
+    }
+    return value;
+}
+
+#define ADX_CORNERS_MOST 4      // open sizes
+
+// A point for sizes that are all at an end of their ranges.
+static int64_t *adx_find_at_corners(const adx_set *s)
+{
+    uint32_t open = s->open < ADX_CORNERS_MOST ? s->open : ADX_CORNERS_MOST;
+    int64_t *value = NULL;
+    for (uint32_t i = 0; i < (uint32_t)1 << open && value == NULL; i++) {
+        adx_set *c = adx_copy_set(s);
+        bool takes_long;
+        for (uint32_t v = 0; c != NULL && v < s->open; v++)
+            adx_fix_var(c, v, i >> v % open & 1 ? s->high[v] : s->low[v]);
+        if (c == NULL)
+            return NULL;
+        adx_simplify_set(c);
+        value = adx_find_point(c, &takes_long);
+    }
+    return value;
+}
+
 // A point of a set at which a row is below, or above, a bound. NULL: there is
-// none, or no memory; or, of open sizes, it would take too long to find out.
+// none, or no memory; or it would take too long to find out for all sizes.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
                                  bool above)
 {
     const int64_t *form = adx_form_of(s, row);
+    bool takes_long;
     if (s->empty || (above ? adx_extreme(s, form, true) < bound
                            : adx_extreme(s, form, false) >= bound))
         return NULL;
@@ -68,23 +111,11 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     adx_add_multiple(c, adx_form_of(c, r), above ? 1 : -1, adx_form_of(c, row));
     adx_form_of(c, r)[0] += above ? -bound : bound - 1;
     adx_simplify_set(c);
-    adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
-    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
-    if (w.x == NULL || nest == NULL)
-        return NULL;
-    if (s->open > 0 && adx_is_long_walk(nest)) {
-        adx_arena_fail(s->arena, ADREV_ELIMIT);
-        return NULL;
-    }
-    adx_walk_nest(nest, w.x, adx_take_witness, &w);
-    if (!w.found)
-        return NULL;
-    // of variables that were replaced: what the rows of c say of all indices
-    int64_t *value = ADX_GET(s->arena, c->rows, int64_t);
-    for (uint32_t i = 0; value != NULL && i < c->rows; i++) {
-        value[i] = adx_form_of(c, i)[0];
-        for (uint32_t v = 0; v < c->vars; v++)
-            value[i] += adx_form_of(c, i)[1 + v] * (c->gone[v] ? 0 : w.x[v]);
+    int64_t *value = adx_find_point(c, &takes_long);
+    if (takes_long) {
+        value = adx_find_at_corners(c);
+        if (value == NULL)
+            adx_arena_fail(s->arena, ADREV_ELIMIT);
     }
     return value;
 }
