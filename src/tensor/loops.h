@@ -190,6 +190,24 @@ static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
 
+// k*x + form of a bound, as one form.
+static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
+                                       uint32_t var)
+{
+    adx_sparse_form to = b->form;
+    to.var = ADX_GET(e->a, to.n + 1, uint32_t);
+    to.k = ADX_GET(e->a, to.n + 1, int64_t);
+    if (to.var == NULL || to.k == NULL)
+        return b->form;
+    for (uint32_t i = 0; i < b->form.n; i++) {
+        to.var[i] = b->form.var[i];
+        to.k[i] = b->form.k[i];
+    }
+    to.var[to.n] = var;
+    to.k[to.n++] = b->k;
+    return to;
+}
+
 // "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
 static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 {
@@ -209,10 +227,9 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
     for (uint32_t i = 0; i < l->bounds; i++) {
         adx_say_indent(e);
         adx_say(&e->text, "if (");
-        adx_say_multiple(e, l->bound[i].k, l->var, false);
-        adx_say(&e->text, " + (");
-        adx_say_sparse(e, &l->bound[i].form);
-        adx_say(&e->text, ") >= 0) {\n");
+        const adx_sparse_form whole = adx_whole_bound(e, &l->bound[i], l->var);
+        adx_say_sparse(e, &whole);
+        adx_say(&e->text, " >= 0) {\n");
         e->open++;
     }
     for (uint32_t i = 0; i < l->checks; i++)
