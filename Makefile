@@ -5,9 +5,11 @@ CC     = gcc
 STRICT = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
          -Wdouble-promotion -Werror
 FAST   = -O3 -march=native
+CFLAGS = -O2
 JOBS   = 2
 SECONDS = 60
 B      = build
+PREFIX = /usr/local
 
 EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
 SUITE    = sh tests/run.sh $(JOBS)
@@ -41,6 +43,12 @@ $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman
+
+install:            ## headers, library, adrev.pc: PREFIX=/usr/local DESTDIR=
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
+
+uninstall:          ## takes that away again
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
 
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
@@ -109,5 +117,6 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples matrix asan tsan stress texts hostile fuzz mutate \
-        chain coverage bench statements rooms headers docs lint clean
+.PHONY: help test check run examples install uninstall matrix asan tsan \
+        stress texts hostile fuzz mutate chain coverage bench statements rooms \
+        headers docs lint clean

@@ -76,8 +76,6 @@ typedef struct ad_c_argument {
     size_t least;           // the largest is what ad_tensor_size said
 } ad_c_argument;
 
-struct ad_tensor_error;
-
 // How the code is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
     const char *name;       // in front of all names; NULL: "f". An identifier
@@ -99,9 +97,9 @@ typedef struct ad_c_options {
                             // written by ad_fn_write_h, so that the compiler
                             // compares the two; NULL: none. With exported only
     // Of ad_tensor_write_c alone:
-    const ad_c_argument *arguments; // up to one whose name is NULL, in the order
-                            // of the functions' arguments; NULL: none
-    struct ad_tensor_error *error;  // out: why it failed; NULL: not wanted
+    const ad_c_argument *arguments; // up to one whose name is NULL; NULL: none
+    char *reason;           // [240] out: why it failed, in words; NULL: not
+                            // wanted
 } ad_c_options;
 
 // The entry points that CasADi's external("f", "./f.so"), acados and others

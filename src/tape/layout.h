@@ -81,7 +81,7 @@ typedef struct adx_rule {
 } adx_rule;
 
 struct adx_extended {
-    const adx_rule *rule;
+    _Alignas(ad_real) const adx_rule *rule;         // numbers may follow it
     adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value

@@ -7,9 +7,9 @@
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
  *           tensor/arena tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
- *           adx_open_sizes
- *           adx_tensor_code ADX_TENSOR_SPARES adx_size_form adx_dim_range
- *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
+ *           adx_tensor_code adx_open_sizes ADX_TENSOR_SPARES adx_size_form
+ *           adx_dim_range adx_begin_given adx_unbind_tensor adx_free_given
+ *           adx_named adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

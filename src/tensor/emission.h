@@ -9,14 +9,17 @@
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number. n_ is the size n of the text, where it is open: an argument.
  *
- *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/programs
- *           tensor/sharing tensor/pointwise tensor/fusion
+ *   needs   code/text tensor/api tensor/tree tensor/arena tensor/sets
+ *           tensor/nests tensor/ranges tensor/programs tensor/sharing
+ *           tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
- *           adx_table_data adx_table_list adx_local_number adx_emission
- *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
- *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
- *           adx_begin_body adx_say_affine adx_say_sparse adx_spot_of
- *           adx_compose adx_indices_at adx_say_place
+ *           adx_table_data adx_table_list adx_local_number ADX_CALLS_MOST
+ *           ADX_CALLS_LEAST ADX_CALLS_FLOOR adx_emission adx_table_number
+ *           adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK ADX_SAY_LINE
+ *           adx_close_to adx_say_size adx_say_variable adx_say_rest
+ *           adx_begin_variables adx_begin_body adx_say_affine adx_say_sparse
+ *           adx_say_counted adx_spot_of adx_compose adx_indices_at
+ *           adx_say_place
  * ========================================================================== */
 
 
@@ -75,6 +78,7 @@ typedef struct adx_emission {
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     unsigned bounds;            // of ADX_CALLS_... those that are called, by any
                                 // step
+    bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
@@ -201,6 +205,24 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
     for (uint32_t i = 0; i < f->n; i++)
         any = adx_say_multiple(e, f->k[i], f->var[i], any);
     adx_say_rest(e, f->c, any);
+}
+
+// gcc unrolls loops of up to 16 turns before it looks for vectors, and then
+// finds none. (cp, bench/: its gradient took 4.3 times as long.)
+#define ADX_ROLLED_LEAST 9
+#define ADX_ROLLED_MOST  16
+
+// "for (long x1 = 0; x1 <= 15; x1++) {"
+static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
+                            int64_t high)
+{
+    if (high - low + 1 >= ADX_ROLLED_LEAST
+        && high - low + 1 <= ADX_ROLLED_MOST) {
+        e->rolled = true;
+        ADX_SAY_LINE(e, "%s_ROLLED", e->text.name);
+    }
+    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                 (long long)low, x, (long long)high, x);
 }
 
 /* --- where numbers are --------------------------------------------------- */

@@ -5,8 +5,8 @@
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/lower tensor/splits
- *           tensor/paths
+ *           tensor/ranges tensor/programs tensor/sharing tensor/lower
+ *           tensor/splits tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */
 

@@ -8,8 +8,8 @@
  * No operation is done twice, and none in another order.
  *
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
- *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/run tensor/pointwise
+ *           tensor/sets tensor/binding tensor/ranges tensor/programs
+ *           tensor/sharing tensor/derive tensor/run tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part

@@ -3,10 +3,11 @@
 /* === tensor/loops ===========================================================
  * C text of a term's loops, as tensor/nests has them.
  *
- *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/run tensor/emission
+ *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/programs tensor/sharing tensor/run tensor/emission
  *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ *           adx_looping adx_say_size_level adx_say_bounds adx_say_level_unread
+ *           adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -270,14 +271,14 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
     bool number;
-    if (k->nest->open > 0 && adx_count_ends(k, l, false, &number) == 1
+    if (l->bounds > 0 && k->nest->open > 0
+        && adx_count_ends(k, l, false, &number) == 1
         && adx_count_ends(k, l, true, &number) == 1) {
         adx_say_open_range(k, l);
         return;
     }
     if (l->bounds == 0 && l != k->cut) {
-        ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                 (long long)l->low, x, (long long)l->high, x);
+        adx_say_counted(k->e, x, l->low, l->high);
         return;
     }
     adx_say_scope(k->e);

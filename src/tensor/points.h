@@ -7,12 +7,12 @@
  * it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
- *           tensor/emission
+ *           tensor/ranges tensor/programs tensor/sharing tensor/pointwise
+ *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_row_at adx_is_run_index adx_say_run_index
- *           adx_say_pointwise
+ *           adx_say_open_index adx_say_pointwise
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -569,9 +569,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         if (adx_is_run_index(e, value, order[i]))
             adx_say_run_index(e, order[i]);
         else
-            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                         (long long)region->low[x], x,
-                         (long long)region->high[x], x);
+            adx_say_counted(e, x, region->low[x], region->high[x]);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);

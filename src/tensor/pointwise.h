@@ -8,7 +8,8 @@
  * the core, where all boxes overlap, no condition is left. Where sizes are open,
  * all pieces add everywhere: the boxes are those of the largest sizes.
  *
- *   needs   tensor/arena tensor/sets tensor/nests tensor/programs tensor/parts
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/ranges
+ *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
  *           adx_free_points adx_has_sums adx_reduces adx_find_pieces

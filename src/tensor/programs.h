@@ -13,13 +13,14 @@
  * with a 0 that is there for this reason.
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/ranges
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
- *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_marking adx_mark_points adx_all_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           adx_finish_value adx_new_tensor_term adx_add_factor adx_add_least
+ *           adx_place_form adx_marking adx_mark_points adx_all_written
+ *           adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -4,12 +4,12 @@
  * Binding, evaluations and counts: the interface.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
- *           tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/ranges
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run
- *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
- *           adx_evaluate_tensor adx_points_of_term adx_count_written
- *           adx_count_value adx_need_part adx_numbers_around
+ *   offers  adx_each_place adx_bind_program adx_tensor_arrays
+ *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
+ *           adx_count_written adx_count_value adx_need_part adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -5,10 +5,13 @@
  * another. Such a form is a list of numbers, [1 + open sizes]: a constant, then
  * the coefficients, as in a set, whose first variables the open sizes are.
  *
- *   needs   tensor/arena tensor/sets tensor/nests tensor/tree tensor/binding
- *   offers  adx_open_of adx_is_open_form adx_form_in_sizes adx_open_extreme
- *           adx_begin_set adx_ranges adx_make_ranges adx_range_of_var
- *           adx_bound_var adx_add_open adx_covers_ranges adx_undecided
+ *   needs   tensor/api tensor/tree tensor/arena tensor/sets tensor/nests
+ *           tensor/binding
+ *   offers  adx_open_of adx_undecided adx_is_open_form adx_form_in_sizes
+ *           adx_open_extreme adx_add_open adx_begin_set adx_ranges
+ *           adx_make_ranges adx_bound_var adx_range_of_var adx_set_of_ranges
+ *           adx_is_long_walk adx_witness adx_take_witness adx_indexed
+ *           adx_holds_at adx_contains
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -22,9 +22,9 @@
  *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
- *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_is_definition adx_find_given ADX_ROWS_MOST adx_combine_all
- *           adx_project
+ *           adx_divisor_of adx_vars_of adx_fix_var adx_simplify_set
+ *           adx_box_points adx_is_definition adx_find_given ADX_ROWS_MOST
+ *           adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -7,7 +7,7 @@
  * have too many parts.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/lower
+ *           tensor/ranges tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
  *           adx_where_by_bits adx_set_where
  * ========================================================================== */

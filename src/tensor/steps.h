@@ -4,9 +4,10 @@
  * C text of a step: what is done at the points of loops, sums of parts, and the
  * steps of a block together.
  *
- *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/programs
- *           tensor/sharing tensor/parts tensor/run tensor/pointwise
- *           tensor/blocks tensor/emission tensor/points tensor/loops
+ *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/ranges
+ *           tensor/programs tensor/sharing tensor/parts tensor/run
+ *           tensor/pointwise tensor/blocks tensor/emission tensor/points
+ *           tensor/loops
  *   offers  adx_say_step
  * ========================================================================== */
 
@@ -216,7 +217,6 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    unsigned long x = d;
     if (v->range.from != NULL) {
         adx_say_open_index(e, v, d, index);
         return;
@@ -225,9 +225,7 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
     else
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
+        adx_say_counted(e, d, v->low[d], v->low[d] + v->extent[d] - 1);
 }
 
 /* --- loops of a value ---------------------------------------------------- */

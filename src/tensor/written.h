@@ -5,9 +5,10 @@
  * one that calls them.
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
- *           tensor/arena tensor/binding tensor/print tensor/programs
- *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
- *           tensor/emission tensor/steps
+ *           tensor/messages tensor/arena tensor/binding tensor/ranges
+ *           tensor/print tensor/programs tensor/sharing tensor/derive
+ *           tensor/queries tensor/fusion tensor/blocks tensor/emission
+ *           tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
  *           adx_host_of adx_begin_file adx_file_status adx_end_file
  *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
@@ -44,6 +45,7 @@ typedef struct adx_tensor_file {
     uint32_t steps;
     bool helper[ADX_HELPER_COUNT];
     unsigned bounds;            // ADX_CALLS_...
+    bool rolled;                // what stands before the steps
     adx_fusion part[ADX_TENSOR_PARTS];
     adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
     adx_bytes functions;        // text of the steps
@@ -231,6 +233,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
             adx_fail_file(k, ADREV_EEXTERNAL);
     }
     k->bounds |= e.bounds;
+    k->rolled = k->rolled || e.rolled;
 }
 
 // The value with which a value is computed; 0: alone.
@@ -284,6 +287,14 @@ static void adx_say_bound_functions(adx_text *t, unsigned calls)
     if (calls & ADX_CALLS_FLOOR)
         adx_say(t, "static inline long %s_floor(long a, long b)\n"
                 "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+}
+
+// Before loops that gcc must not unroll (tensor/emission).
+static void adx_say_rolled(adx_text *t)
+{
+    adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
+            "#define %s_ROLLED _Pragma(\"GCC unroll 1\")\n#else\n"
+            "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
 // A table as a constant array, ten numbers in a line.
@@ -382,6 +393,8 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
     if (o->header != NULL)
         adx_say(t, "#include \"%s\"\n", o->header);
     adx_say(t, "#include <math.h>\n\n");
+    if (k->rolled)
+        adx_say_rolled(t);
     adx_say_size_limits(k, t);
     adx_say_bound_functions(t, k->bounds);
     adx_say_helpers(t, k->helper);
@@ -981,8 +994,8 @@ ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                : adx_write_open(t, o, write, user, bytes, &error);
     if (status != ADREV_OK && error.text[0] == '\0')
         adx_explain_status(&error, status);
-    if (status != ADREV_OK && o->error != NULL)
-        *o->error = error;
+    if (status != ADREV_OK && o->reason != NULL)
+        memcpy(o->reason, error.text, sizeof error.text);
     return status;
 }
 

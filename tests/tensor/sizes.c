@@ -212,7 +212,7 @@ static ad_status write_one(subject *s, ad_tensor *t, FILE *to,
     char name[16];
     ad_c_argument a[OPEN + 1] = { { NULL, 0 } };
     ad_c_options o = { .name = name, .single = single, .exported = true,
-                       .arguments = a, .error = e };
+                       .arguments = a, .reason = e->text };
     snprintf(name, sizeof name, "f%d", s->number);
     for (int i = 0; i < s->open; i++)
         a[i] = (ad_c_argument){ s->size[i].name, s->size[i].least };
