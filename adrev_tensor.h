@@ -16208,7 +16208,8 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
     bool number;
-    if (k->nest->open > 0 && adx_count_ends(k, l, false, &number) == 1
+    if (l->bounds > 0 && k->nest->open > 0
+        && adx_count_ends(k, l, false, &number) == 1
         && adx_count_ends(k, l, true, &number) == 1) {
         adx_say_open_range(k, l);
         return;
