@@ -154,6 +154,7 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * the same bits as without one. Sums that go through the entries of a relation,
  * or the values of a map, in another order than their results do so only where
  * a pool is in use in ad_tensor_bind, too: the text then has lists of points.
+ * So does machine code; use the pool while it is made (ad_tensor_compile), too.
  *
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
@@ -260,8 +261,9 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 // From now on t is evaluated by machine code, until something is bound anew.
 // The results have the same bits. Where an array of v or w is NULL, and what
 // has no C text (the derivatives of lgamma and tgamma), loops go on to
-// evaluate. The code is kept in the cache of ad_fn_compile, whose comment says
-// how, by the same options.
+// evaluate. The code runs on the pool of its thread, as loops do; where one is
+// in use here, more of it can. It is kept in the cache of ad_fn_compile, whose
+// comment says how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all

@@ -10,16 +10,16 @@
  * a number. n_ is the size n of the text, where it is open: an argument.
  *
  *   needs   code/text tensor/api tensor/tree tensor/arena tensor/sets
- *           tensor/nests tensor/ranges tensor/programs tensor/sharing
- *           tensor/pointwise tensor/fusion
+ *           tensor/nests tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
  *           adx_table_data adx_table_list adx_local_number ADX_CALLS_MOST
  *           ADX_CALLS_LEAST ADX_CALLS_FLOOR adx_emission adx_table_number
  *           adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK ADX_SAY_LINE
  *           adx_close_to adx_say_size adx_say_variable adx_say_rest
- *           adx_begin_variables adx_begin_body adx_say_affine adx_say_sparse
- *           adx_say_counted adx_spot_of adx_compose adx_indices_at
- *           adx_say_place
+ *           adx_begin_variables adx_is_cut adx_begin_body adx_say_affine
+ *           adx_say_sparse adx_say_counted adx_spot_of adx_compose
+ *           adx_indices_at adx_say_place
  * ========================================================================== */
 
 
@@ -74,6 +74,8 @@ typedef struct adx_emission {
     bool *flag;                 // [values] of a block: it asks whether they
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
+    const adx_step_cut *cut;    // of the step; NULL: all of it is done
+    bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     unsigned bounds;            // of ADX_CALLS_... those that are called, by any
@@ -185,6 +187,12 @@ static void adx_begin_variables(adx_emission *e, uint32_t loops)
     e->variables = loops;
 }
 
+// The range of a part, "lo" and "hi", is of this.
+static bool adx_is_cut(const adx_emission *e, adx_step_way way, uint32_t dim)
+{
+    return e->cut != NULL && e->cut->way == way && e->cut->dim == dim;
+}
+
 static void adx_begin_body(adx_emission *e, uint32_t loops)
 {
     e->local = NULL;
@@ -263,6 +271,16 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
+// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+static void adx_say_first_run(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t d = e->f->thin[value] - 1;
+    if (e->f->thin[value] != 0 && adx_is_cut(e, ADX_STEP_RUNS, UINT32_MAX))
+        adx_say(&e->text, " + (%lld)*(lo - (%lld))", (long long)v->stride[d],
+                (long long)v->low[d]);
+}
+
 // "b7[512*x0 + x1]"
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
@@ -294,6 +312,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
     *(write ? &e->written[value] : &e->read[value]) = true;
     adx_say_index(&e->text, "b", value, "[");
     adx_say_affine(e, place);
+    adx_say_first_run(e, value);
     adx_say(&e->text, "]");
 }
 

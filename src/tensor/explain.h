@@ -352,7 +352,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 static void adx_find_own(const adx_explainer *e, const adx_tensor_term *term,
                          uint32_t dims)
 {
-    const adx_set *s = term->set;
+    const adx_set *s = term->loop->of;
     memset(e->own, 0, s->vars * sizeof *e->own);
     for (uint32_t i = 0; i < dims; i++)
         for (uint32_t v = 0; v < s->vars; v++)
@@ -486,7 +486,7 @@ static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
 static bool adx_is_solved(const adx_tensor_value *v,
                           const adx_tensor_term *term)
 {
-    const adx_set *s = term->set;
+    const adx_set *s = term->loop->of;
     for (uint32_t u = 0; u < s->vars; u++) {
         bool used = false;
         bool alone = false;
@@ -520,7 +520,7 @@ static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
     adx_explainer h = *e;
     h.to.write = adx_hash_spelt;
     h.to.user = &hash;
-    h.set = term->set;
+    h.set = term->loop->of;
     adx_find_own(&h, term, adx_value_spelt(e, value)->dims);
     if (behind)
         adx_spell_set(&h, true, "    for ");
@@ -559,7 +559,7 @@ static void adx_spell_formula(adx_explainer *e, uint32_t value)
         const adx_tensor_term *term = &v->term[j];
         const adx_access out = { value, term->out };
         bool minus = term->k < 0;
-        e->set = term->set;
+        e->set = term->loop->of;
         adx_find_own(e, term, v->dims);
         adx_spell(e, j == 0 ? "" : "     ");
         if (j == 0 || !one) {
@@ -588,7 +588,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
     *low = INT64_MAX;
     *high = INT64_MIN;
     for (uint32_t j = 0; j < v->terms; j++) {
-        const adx_set *s = v->term[j].set;
+        const adx_set *s = v->term[j].loop->of;
         const int64_t *form = adx_form_of(s, v->term[j].out + dim);
         int64_t least = adx_extreme(s, form, false);
         int64_t most = adx_extreme(s, form, true);
@@ -818,8 +818,8 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
 
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
-    const adx_nest *nest = term->loop->nest;
-    e->set = term->set;
+    const adx_nest *nest = term->loop->found_by;
+    e->set = term->loop->of;
     adx_spell(e, "      ");
     for (uint32_t i = 0; i < nest->levels; i++) {
         adx_spell(e, i == 0 ? "loops over " : "; ");
@@ -827,7 +827,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     }
     adx_spell(e, nest->levels > 0 ? ": " : "");
     adx_spell_count(e, adx_points_of_term(term, e->x), "point");
-    adx_spell(e, "\n");
+    adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
 // "as 3 products of matrices, [i,l] times [l,j]".
@@ -839,7 +839,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
         return;
     for (uint32_t i = 0; i < m->loops; i++)
         products *= (uint64_t)m->loop[i].n;
-    e->set = term->set;
+    e->set = term->loop->of;
     adx_spell(e, "      as ");
     adx_spell_count(e, products, "product");
     for (int i = 0; i < 2; i++) {

@@ -5,7 +5,7 @@
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/ranges tensor/programs tensor/sharing tensor/lower
+ *           tensor/open tensor/programs tensor/sharing tensor/lower
  *           tensor/splits tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */

@@ -9,7 +9,7 @@
  * Reads are proved to be inside here, for the sizes that are given.
  *
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
- *           tensor/nests tensor/ranges
+ *           tensor/nests tensor/open
  *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
  *           adx_say_signed adx_outside adx_check_inside adx_lower_form
  *           adx_bind_indices adx_forget_indices

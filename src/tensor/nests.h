@@ -12,11 +12,11 @@
  * code asks there for what must be true of the sizes.
  *
  *   needs   tensor/arena tensor/sets
- *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
- *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
- *           adx_nest_level adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit
- *           adx_make_nest adx_point_fn adx_nest_walk adx_walk_from
- *           adx_walk_nest
+ *   offers  adx_sparse_form adx_sparse_at adx_form_has adx_make_sparse_form
+ *           ADX_LEVEL_RANGE ADX_LEVEL_SOLVED ADX_LEVEL_VALUE
+ *           ADX_LEVEL_ARGUMENTS adx_set_check adx_nest_level adx_nest
+ *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
+ *           adx_nest_walk adx_walk_from adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]
@@ -33,6 +33,14 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
     for (uint32_t i = 0; i < f->n; i++)
         sum += f->k[i] * x[f->var[i]];
     return sum;
+}
+
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
 }
 
 // The form without variable v, UINT32_MAX: with all. False: no memory.

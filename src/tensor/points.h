@@ -7,8 +7,8 @@
  * it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/ranges tensor/programs tensor/sharing tensor/pointwise
- *           tensor/fusion tensor/emission
+ *           tensor/binding tensor/open tensor/programs tensor/sharing
+ *           tensor/pointwise tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_row_at adx_is_run_index adx_say_run_index
@@ -544,6 +544,27 @@ static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
     e->open++;
 }
 
+// The loop over an index from low to high, or what a part has of it.
+static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
+                               int64_t high)
+{
+    unsigned long x = d;
+    bool cut = adx_is_cut(e, ADX_STEP_INDEX, d);
+    bool all = cut && low == e->cut->from && high == e->cut->to - 1;
+    if (cut && !all) {
+        ADX_SAY_BLOCK(e);
+        ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
+                     " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
+                     (long long)low, x, e->text.name, (long long)high);
+        e->bounds |= ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
+        ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
+                     x, x, x, x);
+    } else if (cut)
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
+    else
+        adx_say_counted(e, x, low, high);
+}
+
 // Loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
@@ -563,13 +584,17 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         }
         if (region->low[x] == region->high[x]) {
             index[x * e->width] = region->low[x];
+            if (adx_is_cut(e, ADX_STEP_INDEX, order[i]))
+                ADX_SAY_OPEN(e, "if (lo <= %lld && hi > %lld)",
+                             (long long)region->low[x],
+                             (long long)region->low[x]);
             continue;
         }
         index[x * e->width + 1 + x] = 1;
         if (adx_is_run_index(e, value, order[i]))
             adx_say_run_index(e, order[i]);
         else
-            adx_say_counted(e, x, region->low[x], region->high[x]);
+            adx_say_index_from(e, order[i], region->low[x], region->high[x]);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);

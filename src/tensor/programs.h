@@ -13,14 +13,14 @@
  * with a 0 that is there for this reason.
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/ranges
+ *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
  *           adx_finish_value adx_new_tensor_term adx_add_factor adx_add_least
- *           adx_place_form adx_marking adx_mark_points adx_all_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_place_form adx_marking adx_mark_points adx_mark_form
+ *           adx_all_written adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -119,6 +119,8 @@ struct adx_tensor_program {
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
     const struct adx_part_list *lists;
+    struct adx_entry_list *entries;     // tensor/entries
+    uint64_t entry_numbers;     // in their columns
     uint32_t parts;             // most parts of a value
     uint32_t bounds;            // most bounds of a level
     uint64_t sums;              // numbers of sums of parts: of one part, and
@@ -282,7 +284,7 @@ static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
     for (int64_t i = 0; i < count; i++, at += step)
         if (at >= 0 && (uint64_t)at < m->bits->n)
             adx_set_bit(m->bits, (uint64_t)at);
-    return true;
+    return m->bits->set < m->bits->n;
 }
 
 // Marks what a form is at all points of a set. False: no memory.
@@ -625,6 +627,7 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
         return false;
     s->row[r].bits = v->support;
     adx_place_form(s, v, to.row, false, adx_form_of(s, r));
+    adx_simplify_set(s);        // the number may be the same at all points
     return true;
 }
 

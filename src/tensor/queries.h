@@ -3,10 +3,10 @@
 /* === tensor/queries =========================================================
  * Binding, evaluations and counts: the interface.
  *
- *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
- *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/ranges
- *           tensor/programs tensor/sharing tensor/lower tensor/formulas
- *           tensor/derive tensor/parts tensor/run
+ *   needs   tape/memory tape/workspace loop/step tensor/api tensor/tree
+ *           tensor/messages tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/open tensor/programs tensor/sharing
+ *           tensor/lower tensor/formulas tensor/derive tensor/parts tensor/run
  *   offers  adx_each_place adx_bind_program adx_tensor_arrays
  *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
  *           adx_count_written adx_count_value adx_need_part adx_numbers_around
@@ -507,9 +507,7 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table,
-                             (const unsigned char *)e->needed,
-                             (unsigned char *)e->picked, e->sums);
+            adx_run_step(e, part, v);
         else
             adx_run_value(e, v);
     }
@@ -546,15 +544,6 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     e->needed = (bool *)adx_next_piece(at, &n, p->values, sizeof *e->needed);
     e->picked = (bool *)adx_next_piece(at, &n, p->picks, sizeof *e->picked);
     return n;
-}
-
-// What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
-// the system gives and takes back its 260 MB each time.)
-static size_t adx_spare_of_thread(void)
-{
-    char here;
-    return (size_t)((uintptr_t)&here >> 20) % ADX_TENSOR_SPARES;
 }
 
 // False: no memory.

@@ -1,341 +1,144 @@
 #pragma once
 
 /* === tensor/ranges ==========================================================
- * Ranges of indices where sizes are open: from one form in these sizes to
- * another. Such a form is a list of numbers, [1 + open sizes]: a constant, then
- * the coefficients, as in a set, whose first variables the open sizes are.
+ * How a step of machine code is cut into parts. A part has a range of one loop:
+ * of an index of the value, of its points as tensor/parts cuts them, or of the
+ * runs of a block. What it writes, no other part writes or reads, so bits do not
+ * depend on the parts. Sums of parts are those of tensor/parts.
  *
- *   needs   tensor/api tensor/tree tensor/arena tensor/sets tensor/nests
- *           tensor/binding
- *   offers  adx_open_of adx_undecided adx_is_open_form adx_form_in_sizes
- *           adx_open_extreme adx_add_open adx_begin_set adx_ranges
- *           adx_make_ranges adx_bound_var adx_range_of_var adx_set_of_ranges
- *           adx_is_long_walk adx_witness adx_take_witness adx_indexed
- *           adx_holds_at adx_contains
+ * Thin values have memory for all runs, of which a step uses that of the first:
+ * so a part uses that of its first run.
+ *
+ *   needs   tensor/arena tensor/binding tensor/programs tensor/sharing
+ *           tensor/parts tensor/run tensor/pointwise tensor/fusion
+ *           tensor/blocks
+ *   offers  adx_cut_steps
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-static uint32_t adx_open_of(const ad_tensor *t)
+/* --- how many points ----------------------------------------------------- */
+
+// Points of the loops of a value.
+static double adx_points_of_step(const adx_fusion *f, uint32_t value)
 {
-    return t->open == NULL ? 0 : t->open->n;
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    double n = 0;
+    if (f->shape[value] != NULL)
+        return adx_box_size(&f->shape[value]->domain, v->dims);
+    for (uint32_t i = 0; i < v->terms; i++)
+        n += (double)adx_points_from(v->term[i].loop->nest, 0);
+    return n;
 }
 
-// Something cannot be decided for all sizes: why, in words.
-static void adx_undecided(ad_tensor *t, const char *why)
+// Into how many parts so many points are cut, if one loop can have `most`.
+static uint32_t adx_parts_of_points(double points, int64_t most)
 {
-    if (t->arena.status == ADREV_OK)
-        t->open->why = why;
-    adx_arena_fail(&t->arena, ADREV_ESHAPE);
+    double parts = points / ADX_PART_LEAST;
+    if (points < (double)ADX_FORK_LEAST)
+        return 1;
+    parts = parts < ADX_PARTS_MOST ? parts : ADX_PARTS_MOST;
+    return parts < (double)most ? (uint32_t)parts : (uint32_t)most;
 }
 
-/* --- forms in sizes ------------------------------------------------------ */
+/* --- ways ---------------------------------------------------------------- */
 
-static bool adx_is_open_form(const ad_tensor *t, uint32_t form)
+// The index with the longest strides of those that have enough values; if none
+// has, the one with most.
+static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
 {
-    const adx_affine *f = &t->tree.form[form];
-    bool open = false;
-    for (uint32_t i = 0; i < f->count && t->open != NULL; i++) {
-        const adx_multiple *m = &t->tree.multiple[f->first + i];
-        open = open || (m->kind == ADX_OF_SIZE && t->open->var[m->of] != 0)
-            || (m->kind == ADX_OF_MAP && adx_is_open_form(t, m->argument));
-    }
-    return open;
-}
-
-// A form without indices. False: a number is too large.
-static bool adx_form_in_sizes(const ad_tensor *t, uint32_t form, int64_t to[])
-{
-    const adx_affine *f = &t->tree.form[form];
+    const adx_box *all = &f->shape[value]->domain;
+    uint32_t dims = adx_tensor_value_at(f->t, value)->dims;
     int64_t most = 0;
-    bool ok = adx_size_form(t, form, &most);
-    memset(to, 0, (1 + adx_open_of(t)) * sizeof *to);
-    to[0] = f->constant;
-    for (uint32_t i = 0; i < f->count && ok; i++) {
-        const adx_multiple *m = &t->tree.multiple[f->first + i];
-        uint32_t var = t->open == NULL ? 0 : t->open->var[m->of];
-        if (var == 0)
-            to[0] += m->k * t->given.size[m->of];
-        else
-            to[var] += m->k;
-    }
-    return ok;
-}
-
-// What a form is at least, or at most, for all sizes.
-static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
-{
-    int64_t sum = form[0];
-    for (uint32_t i = 0; i < adx_open_of(t); i++)
-        sum = adx_whole_add(&t->arena, sum, form[1 + i],
-                            (form[1 + i] > 0) == most
-                                ? t->given.size[t->open->size[i]]
-                                : t->open->least[i]);
-    return sum;
-}
-
-// to += k * a form in sizes.
-static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
-                         const int64_t form[], uint32_t open)
-{
-    for (uint32_t i = 0; i <= open; i++)
-        to[i] = adx_whole_add(a, to[i], k, form[i]);
-}
-
-// The set of one point, for all sizes. NULL: no memory.
-static adx_set *adx_begin_set(ad_tensor *t)
-{
-    adx_set *s = adx_new_set(&t->arena);
-    for (uint32_t i = 0; s != NULL && i < adx_open_of(t); i++)
-        if (adx_new_var(s, t->open->least[i],
-                        t->given.size[t->open->size[i]]) == UINT32_MAX)
-            return NULL;
-    if (s != NULL)
-        s->open = adx_open_of(t);
-    return s;
-}
-
-/* --- ranges of indices --------------------------------------------------- */
-
-// from <= index <= last, for each index of a value. NULL: no size is open.
-typedef struct adx_ranges {
-    int64_t *from, *last;       // [dims][1 + open]
-} adx_ranges;
-
-static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
-{
-    size_t n = t->open == NULL ? 0 : (size_t)dims * (1 + t->open->n);
-    to->from = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
-    to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
-}
-
-// Conditions of a set for one of its variables; where a bound is a number, it
-// is that of the variable already.
-static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
-                          const int64_t last[])
-{
-    for (int upper = 0; upper < 2; upper++) {
-        const int64_t *bound = upper ? last : from;
-        bool open = false;
-        for (uint32_t i = 0; i < s->open; i++)
-            open = open || bound[1 + i] != 0;
-        uint32_t r = open ? adx_new_row(s, ADX_ROW_SIGN) : UINT32_MAX;
-        if (r == UINT32_MAX)
-            continue;
-        adx_add_open(s->arena, adx_form_of(s, r), upper ? 1 : -1, bound,
-                     s->open);
-        adx_form_of(s, r)[1 + var] = upper ? -1 : 1;
-    }
-}
-
-// The range of a variable, as far as forms in sizes bound it from below and
-// from above, as index d. It is never beyond the bounds of the variable.
-static void adx_range_of_var(ad_tensor *t, const adx_ranges *to, uint32_t d,
-                             const adx_set *s, uint32_t var)
-{
-    size_t at = (size_t)d * (1 + s->open);
-    if (t->open == NULL || to->from == NULL || to->last == NULL)
-        return;
-    to->from[at] = s->low[var];
-    to->last[at] = s->high[var];
-    for (uint32_t r = s->rows; r-- > 0;) {
-        const int64_t *form = adx_form_of(s, r);
-        uint32_t some = 0;
-        if (s->row[r].kind != ADX_ROW_SIGN || adx_vars_of(s, form, &some) != 1
-            || some != var || (form[1 + var] != 1 && form[1 + var] != -1))
-            continue;
-        bool upper = form[1 + var] < 0;
-        int64_t *bound = ADX_GET(s->arena, 1 + s->open, int64_t);
-        if (bound == NULL)
-            return;
-        adx_add_open(s->arena, bound, upper ? 1 : -1, form, s->open);
-        int64_t end = adx_open_extreme(t, bound, upper);
-        if (upper ? end <= s->high[var] : end >= s->low[var])
-            memcpy((upper ? to->last : to->from) + at, bound,
-                   (1 + s->open) * sizeof *bound);
-    }
-}
-
-// The set of all indices in ranges; rows from 0 on are the indices.
-static adx_set *adx_set_of_ranges(ad_tensor *t, const adx_ranges *in,
-                                  uint32_t dims)
-{
-    adx_set *s = adx_begin_set(t);
-    size_t n = 1 + adx_open_of(t);
-    for (uint32_t d = 0; s != NULL && d < dims; d++)
-        adx_new_var(s, adx_open_extreme(t, in->from + d * n, false),
-                    adx_open_extreme(t, in->last + d * n, true));
-    for (uint32_t d = 0; s != NULL && d < dims; d++) {
-        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
-        if (r != UINT32_MAX)
-            adx_form_of(s, r)[n + d] = 1;
-    }
-    for (uint32_t d = 0; s != NULL && d < dims; d++)
-        adx_bound_var(s, s->open + d, in->from + d * n, in->last + d * n);
-    if (s != NULL)
-        adx_simplify_set(s);
-    return t->arena.status == ADREV_OK ? s : NULL;
-}
-
-/* --- what is true at all points ------------------------------------------ */
-
-#define ADX_WALK_MOST 1e7
-
-// Whether all that a nest may have to walk through, to find no point, is too
-// much.
-static bool adx_is_long_walk(const adx_nest *nest)
-{
-    double n = 1;
-    for (uint32_t i = 0; i < nest->levels; i++)
-        if (nest->level[i].kind == ADX_LEVEL_RANGE)
-            n *= (double)(nest->level[i].high - nest->level[i].low + 1);
-    return !nest->empty && n > ADX_WALK_MOST;
-}
-
-typedef struct adx_witness {
-    int64_t *x;
-    bool found;
-} adx_witness;
-
-static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
-                             int64_t count)
-{
-    adx_witness *w = (adx_witness *)user;
-    (void)x;
-    (void)var;
-    (void)count;
-    w->found = true;            // w->x is x
-    return false;
-}
-
-// Whether a form is known to be at least 0 at all points of a set, which is
-// simplified.
-static bool adx_is_never_negative(const adx_set *s, const int64_t form[])
-{
-    if (s->empty || adx_extreme(s, form, false) >= 0)
-        return true;
-    adx_set *c = adx_copy_set(s);
-    uint32_t r = c == NULL ? UINT32_MAX : adx_new_row(c, ADX_ROW_SIGN);
-    if (r == UINT32_MAX)
-        return false;
-    for (uint32_t v = 0; v <= s->vars; v++)
-        adx_form_of(c, r)[v] = -form[v];
-    adx_form_of(c, r)[0]--;
-    adx_simplify_set(c);
-    adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
-    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
-    if (c->empty)
-        return true;
-    if (w.x == NULL || nest == NULL || adx_is_long_walk(nest))
-        return false;
-    adx_walk_nest(nest, w.x, adx_take_witness, &w);
-    return !w.found;
-}
-
-// Whether each index is a variable of its own, or no variable; and there are no
-// other variables.
-static bool adx_are_own_indices(const adx_set *s, uint32_t row, uint32_t dims)
-{
-    uint32_t live = 0;
-    uint32_t own = 0;
-    for (uint32_t v = s->open; v < s->vars; v++)
-        live += !s->gone[v];
+    double far = -1;
     for (uint32_t d = 0; d < dims; d++) {
-        const int64_t *form = adx_form_of(s, row + d);
-        uint32_t v = 0;
-        uint32_t other = 0;
-        uint32_t count = adx_vars_of(s, form, &v);
-        if (count > 1 || (count == 1 && !adx_is_unit(form[1 + v])))
-            return false;
-        for (uint32_t i = 0; i < d && count == 1; i++)
-            if (adx_vars_of(s, adx_form_of(s, row + i), &other) == 1
-                && other == v)
-                return false;
-        own += count;
-    }
-    return own == live;
-}
-
-// Indices of a set: rows from `row` on.
-typedef struct adx_indexed {
-    const adx_set *set;
-    uint32_t row;
-    uint32_t dims;
-} adx_indexed;
-
-// A form of the variables of `in`, at the indices that `at` has.
-static void adx_form_at_indices(const adx_indexed *in, const int64_t form[],
-                                const adx_indexed *at, int64_t to[])
-{
-    adx_arena *a = at->set->arena;
-    uint32_t open = in->set->open;
-    memset(to, 0, at->set->width * sizeof *to);
-    adx_add_open(a, to, 1, form, open);
-    for (uint32_t d = 0; d < in->dims; d++) {
-        const int64_t *index = adx_form_of(in->set, in->row + d);
-        uint32_t v = 0;
-        if (adx_vars_of(in->set, index, &v) == 0)
+        int64_t extent = all->high[d] - all->low[d] + 1;
+        extent = extent < ADX_PARTS_MOST ? extent : ADX_PARTS_MOST;
+        double stride = adx_stride_along(f, value, d);
+        if (extent < most || (extent == most && stride <= far))
             continue;
-        int64_t k = form[1 + v] * index[1 + v];
-        adx_add_multiple(at->set, to, k, adx_form_of(at->set, at->row + d));
-        adx_add_open(a, to, -k, index, open);
+        most = extent;
+        far = stride;
+        to->dim = d;
     }
+    to->parts = adx_parts_of_points(adx_points_of_step(f, value), most);
+    if (to->parts < 2)
+        return;
+    to->way = ADX_STEP_INDEX;
+    to->from = all->low[to->dim];
+    to->to = all->high[to->dim] + 1;
 }
 
-static bool adx_holds_at(const adx_indexed *in, const int64_t form[],
-                         const adx_indexed *at)
+// Whether C code can have the points of a part of a term: eight sums are not
+// cut.
+static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
 {
-    int64_t *there = ADX_GET(at->set->arena, at->set->width, int64_t);
-    if (there == NULL)
-        return false;
-    adx_form_at_indices(in, form, at, there);
-    return adx_is_never_negative(at->set, there);
+    const adx_tensor_term *term = &v->term[j];
+    const adx_term_cut *c = &v->cut->term[j];
+    uint32_t last = term->loop->nest->levels - 1;
+    bool reduced = false;
+    for (uint32_t i = 0; i < c->form.n; i++)
+        reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
+    return !reduced;
 }
 
-// Whether the bounds of a variable of `in` hold at all points of `at`.
-static bool adx_bounds_hold_at(const adx_indexed *in, uint32_t var,
-                               const adx_indexed *at)
+// As the value's cut is.
+static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
 {
-    int64_t *form = ADX_GET(at->set->arena, in->set->width, int64_t);
-    if (form == NULL)
-        return false;
-    form[0] = -in->set->low[var];
-    form[1 + var] = 1;
-    if (!adx_holds_at(in, form, at))
-        return false;
-    form[0] = in->set->high[var];
-    form[1 + var] = -1;
-    return adx_holds_at(in, form, at);
+    bool sums = adx_has_sums(v);
+    for (uint32_t j = 0; j < v->terms && !sums; j++)
+        if (!adx_can_cut_term(v, j))
+            return;
+    to->way = sums ? ADX_STEP_SUMS : ADX_STEP_TERMS;
+    to->dim = v->cut->kind == ADX_CUT_RESULTS ? v->cut->dim : UINT32_MAX;
+    to->from = v->cut->from;
+    to->to = v->cut->to;
+    to->parts = v->cut->parts;
+    to->clears = v->cut->kind == ADX_CUT_POINTS
+              && (!v->once || adx_clears_all(v));
 }
 
-// Whether an index that is no variable is the same at all points of `at`.
-static bool adx_is_index_there(const adx_indexed *in, uint32_t d,
-                               const adx_indexed *at)
+// A block whose steps all write numbers of the run.
+static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
 {
-    const int64_t *one = adx_form_of(in->set, in->row + d);
-    const int64_t *other = adx_form_of(at->set, at->row + d);
-    uint32_t some;
-    return adx_vars_of(in->set, one, &some) > 0
-        || (adx_vars_of(at->set, other, &some) == 0
-            && memcmp(one, other, (1 + in->set->open) * sizeof *one) == 0);
+    const adx_outer o = adx_outer_of(f, leader);
+    double points = 0;
+    for (uint32_t i = 1; i < f->t->program->values; i++) {
+        if (f->block[i] != leader)
+            continue;
+        points += adx_points_of_step(f, i);
+        if (f->run_of[i] == 0)
+            return;
+    }
+    to->parts = adx_parts_of_points(points, o.high - o.low + 1);
+    if (to->parts < 2)
+        return;
+    to->way = ADX_STEP_RUNS;
+    to->from = o.low;
+    to->to = o.high + 1;
 }
 
-// Whether it is known that one set has all indices of another, for all sizes.
-static bool adx_contains(const adx_indexed *in, const adx_indexed *at)
+// Cuts the steps of a part, whose blocks are known. False: no memory.
+static bool adx_cut_steps(adx_fusion *f)
 {
-    const adx_set *s = in->set;
-    bool ok = !s->empty && adx_are_own_indices(s, in->row, in->dims);
-    if (at->set->empty)
-        return true;
-    for (uint32_t d = 0; d < in->dims && ok; d++)
-        ok = adx_is_index_there(in, d, at);
-    for (uint32_t v = 0; v < s->vars && ok; v++)
-        ok = s->gone[v] || adx_bounds_hold_at(in, v, at);
-    for (uint32_t r = 0; r < s->rows && ok; r++)
-        ok = s->row[r].kind <= ADX_ROW_FORM
-          || (s->row[r].kind == ADX_ROW_SIGN
-              && adx_holds_at(in, adx_form_of(s, r), at));
-    return ok;
+    const adx_tensor_program *p = f->t->program;
+    f->cut = ADX_GET(f->a, p->values, adx_step_cut);
+    for (uint32_t i = 0; f->parts && f->cut != NULL && i < p->steps; i++) {
+        uint32_t value = p->order[i];
+        const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+        adx_step_cut *to = &f->cut[value];
+        to->dim = UINT32_MAX;
+        if (!f->needed[value] || !f->spelled[value] || v->size == 0
+            || adx_is_follower(f, value))
+            continue;
+        if (f->block[value] == value)
+            adx_cut_runs(f, value, to);
+        else if (f->shape[value] != NULL)
+            adx_cut_index(f, value, to);
+        else if (v->cut != NULL)
+            adx_cut_terms(v, to);
+    }
+    return f->cut != NULL;
 }
 
 ADX_SELDOM_END

@@ -7,10 +7,11 @@
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/sharing tensor/derive tensor/parts tensor/matrices
- *           tensor/gathers
+ *           tensor/entries tensor/sharing tensor/derive tensor/parts
+ *           tensor/matrices tensor/gathers
  *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
- *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
+ *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
+ *           adx_run_value
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -22,6 +23,8 @@ typedef struct adx_stream_of {
 
 typedef struct adx_loop {
     const adx_nest *nest;
+    const adx_set *of;          // the set of the term, and its loops, before
+    const adx_nest *found_by;   // its points were listed (tensor/entries)
     adx_stream_of out;
     adx_stream_of factor[3];
     adx_stream_of at;           // of a pick: in `most`
@@ -96,7 +99,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
 }
 
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
-                               const adx_tensor_term *term)
+                               adx_tensor_term *term)
 {
     adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
     const adx_set *s = term->set;
@@ -113,8 +116,13 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
-    if (l->nest == NULL)
+    l->of = s;
+    l->found_by = l->nest;
+    if (l->nest == NULL
+        || (l->matrices == NULL && t->open == NULL
+            && !adx_use_entries(t, &term->set, &l->nest)))
         return NULL;
+    s = term->set;
     uint32_t inner = l->nest->levels == l->nest->open ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
@@ -194,6 +202,8 @@ static void adx_prepare_program(ad_tensor *t)
         if (!needed[p->order[i]])
             continue;
         adx_all_written(t, p->order[i]);
+        v->once = v->terms == 1 && v->term[0].most == 0
+               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
         bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
         for (uint32_t j = 0; j < v->terms; j++) {
             adx_tensor_term *term = &v->term[j];
@@ -209,8 +219,6 @@ static void adx_prepare_program(ad_tensor *t)
             p->picks = v->span;
         if (t->open == NULL)
             adx_prepare_cut(t, v);
-        v->once = v->terms == 1 && v->term[0].most == 0
-               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
     }
 }
 

@@ -7,7 +7,7 @@
  * one; a result of the caller's, which has an array of its own, becomes a copy
  * of it. Equal terms of one sum are counted: e + e is 2*e.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/ranges tensor/programs
+ *   needs   tensor/api tensor/arena tensor/sets tensor/open tensor/programs
  *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
  *           adx_complete_value adx_constant_value
  * ========================================================================== */
@@ -264,25 +264,19 @@ static bool adx_writes_once(const adx_tensor_value *v,
                             const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t i = s->open; i < s->vars; i++)
-        live += !s->gone[i] && !given[i];
     for (uint32_t i = 0; i < v->dims; i++) {
         uint32_t var = 0;
         uint32_t count = adx_vars_of(s, adx_form_of(s, term->out + i), &var);
-        bool again = count != 1 || given[var];
+        bool again = count != 1 || maps.given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
         own += !again;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // All numbers of another value with the same indices, times k, as a term.
