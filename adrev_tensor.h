@@ -4419,7 +4419,7 @@ ADX_SELDOM_END
  *           adx_open_extreme adx_add_open adx_begin_set adx_ranges
  *           adx_make_ranges adx_bound_var adx_range_of_var adx_set_of_ranges
  *           adx_is_long_walk adx_witness adx_take_witness adx_indexed
- *           adx_holds_at adx_contains
+ *           adx_holds_at adx_are_covering adx_contains
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4616,28 +4616,42 @@ static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
     return false;
 }
 
+// The points of a set where a form is at least 0; less: where it is negative.
+// NULL: no memory.
+static adx_set *adx_set_with(const adx_set *s, const int64_t form[], bool less)
+{
+    adx_set *c = adx_copy_set(s);
+    uint32_t r = c == NULL ? UINT32_MAX : adx_new_row(c, ADX_ROW_SIGN);
+    if (r == UINT32_MAX)
+        return NULL;
+    for (uint32_t v = 0; v <= s->vars; v++)
+        adx_form_of(c, r)[v] = less ? -form[v] : form[v];
+    adx_form_of(c, r)[0] -= less;
+    adx_simplify_set(c);
+    return c;
+}
+
+// Whether it is known that a set, which is simplified, has no point.
+static bool adx_has_no_point(const adx_set *s)
+{
+    if (s->empty)
+        return true;
+    adx_witness w = { ADX_GET(s->arena, s->vars, int64_t), false };
+    const adx_nest *nest = adx_make_nest(s, UINT32_MAX, NULL);
+    if (w.x == NULL || nest == NULL || adx_is_long_walk(nest))
+        return false;
+    adx_walk_nest(nest, w.x, adx_take_witness, &w);
+    return !w.found;
+}
+
 // Whether a form is known to be at least 0 at all points of a set, which is
 // simplified.
 static bool adx_is_never_negative(const adx_set *s, const int64_t form[])
 {
     if (s->empty || adx_extreme(s, form, false) >= 0)
         return true;
-    adx_set *c = adx_copy_set(s);
-    uint32_t r = c == NULL ? UINT32_MAX : adx_new_row(c, ADX_ROW_SIGN);
-    if (r == UINT32_MAX)
-        return false;
-    for (uint32_t v = 0; v <= s->vars; v++)
-        adx_form_of(c, r)[v] = -form[v];
-    adx_form_of(c, r)[0]--;
-    adx_simplify_set(c);
-    adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
-    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
-    if (c->empty)
-        return true;
-    if (w.x == NULL || nest == NULL || adx_is_long_walk(nest))
-        return false;
-    adx_walk_nest(nest, w.x, adx_take_witness, &w);
-    return !w.found;
+    const adx_set *less = adx_set_with(s, form, true);
+    return less != NULL && adx_has_no_point(less);
 }
 
 // Whether each index is a variable of its own, or no variable; and there are no
@@ -4726,6 +4740,73 @@ static bool adx_is_index_there(const adx_indexed *in, uint32_t d,
     return adx_vars_of(in->set, one, &some) > 0
         || (adx_vars_of(at->set, other, &some) == 0
             && memcmp(one, other, (1 + in->set->open) * sizeof *one) == 0);
+}
+
+// Whether a set has no other conditions than bounds and signs, and indices that
+// are those of the other one.
+static bool adx_is_comparable(const adx_indexed *in, const adx_indexed *at)
+{
+    const adx_set *s = in->set;
+    bool ok = !s->empty && adx_are_own_indices(s, in->row, in->dims);
+    for (uint32_t d = 0; d < in->dims && ok; d++)
+        ok = adx_is_index_there(in, d, at);
+    for (uint32_t r = 0; r < s->rows && ok; r++)
+        ok = s->row[r].kind <= ADX_ROW_SIGN && s->row[r].kind != ADX_ROW_ZERO;
+    return ok;
+}
+
+// The conditions of a set one after the other: those of its rows, then the
+// bounds of its variables. False: there are no more.
+static bool adx_next_form(const adx_set *s, uint32_t *i, int64_t form[])
+{
+    for (; *i < s->rows; ++*i)
+        if (s->row[*i].kind == ADX_ROW_SIGN) {
+            memcpy(form, adx_form_of(s, *i), s->width * sizeof *form);
+            ++*i;
+            return true;
+        }
+    for (; *i < s->rows + 2 * s->vars; ++*i) {
+        uint32_t v = (*i - s->rows) / 2;
+        bool upper = (*i - s->rows) % 2 != 0;
+        if (s->gone[v])
+            continue;
+        memset(form, 0, s->width * sizeof *form);
+        form[0] = upper ? s->high[v] : -s->low[v];
+        form[1 + v] = upper ? -1 : 1;
+        ++*i;
+        return true;
+    }
+    return false;
+}
+
+// Whether it is known that some of the sets have each of the points of one.
+static bool adx_are_covering(const adx_indexed in[], uint32_t n,
+                             const adx_indexed *at)
+{
+    adx_indexed rest = *at;
+    uint32_t i = 0;
+    if (adx_has_no_point(at->set))
+        return true;
+    while (n > 0 && !adx_is_comparable(in, at)) {
+        in++;
+        n--;
+    }
+    if (n == 0)
+        return false;
+    int64_t *form = ADX_GET(at->set->arena, in->set->width, int64_t);
+    int64_t *there = ADX_GET(at->set->arena, at->set->width + 64, int64_t);
+    while (form != NULL && there != NULL && rest.set != NULL
+           && adx_next_form(in->set, &i, form)) {
+        adx_form_at_indices(in, form, &rest, there);
+        if (adx_is_never_negative(rest.set, there))
+            continue;
+        const adx_indexed less = { adx_set_with(rest.set, there, true),
+                                   at->row, at->dims };
+        if (less.set == NULL || !adx_are_covering(in + 1, n - 1, &less))
+            return false;
+        rest.set = adx_set_with(rest.set, there, false);
+    }
+    return form != NULL && there != NULL && rest.set != NULL;
 }
 
 // Whether it is known that one set has all indices of another, for all sizes.
@@ -5763,6 +5844,24 @@ static bool adx_term_is_full(ad_tensor *t, const adx_tensor_value *v,
     return all != NULL && adx_contains(&written, &range);
 }
 
+#define ADX_COVERING_MOST 6     // terms
+
+// Whether several terms write all numbers together, where sizes are open.
+static bool adx_terms_are_full(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_indexed *in = ADX_GET(&t->arena, v->terms, adx_indexed);
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed at = { all, 0, v->dims };
+    uint32_t n = 0;
+    for (uint32_t i = 0; in != NULL && i < v->terms; i++) {
+        const adx_set *s = adx_written_set(v, &v->term[i]);
+        const adx_indexed one = { s, v->term[i].out, v->dims };
+        if (s != NULL)
+            in[n++] = one;
+    }
+    return in != NULL && all != NULL && adx_are_covering(in, n, &at);
+}
+
 // Whether all numbers are written, as far as that is easily seen.
 static bool adx_all_written(ad_tensor *t, uint32_t value)
 {
@@ -5772,6 +5871,9 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
             v->full = adx_term_is_full(t, v, &v->term[i]);
+        v->full = v->full || (t->open != NULL && v->terms > 1
+                              && v->terms <= ADX_COVERING_MOST
+                              && adx_terms_are_full(t, v));
     }
     return v->full;
 }
@@ -5880,7 +5982,8 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
         : adx_mark_written(&t->arena, &t->program->value[value]);
     if (bits == NULL && t->open != NULL)
         adx_undecided(t, "which numbers of an array are 0 for want of being "
-                         "written cannot be told for all sizes at once");
+                         "written cannot be told for all sizes at once: it may "
+                         "be for larger least sizes");
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
     v->full = bits != NULL && bits->set == v->size;

@@ -340,6 +340,24 @@ static bool adx_term_is_full(ad_tensor *t, const adx_tensor_value *v,
     return all != NULL && adx_contains(&written, &range);
 }
 
+#define ADX_COVERING_MOST 6     // terms
+
+// Whether several terms write all numbers together, where sizes are open.
+static bool adx_terms_are_full(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_indexed *in = ADX_GET(&t->arena, v->terms, adx_indexed);
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed at = { all, 0, v->dims };
+    uint32_t n = 0;
+    for (uint32_t i = 0; in != NULL && i < v->terms; i++) {
+        const adx_set *s = adx_written_set(v, &v->term[i]);
+        const adx_indexed one = { s, v->term[i].out, v->dims };
+        if (s != NULL)
+            in[n++] = one;
+    }
+    return in != NULL && all != NULL && adx_are_covering(in, n, &at);
+}
+
 // Whether all numbers are written, as far as that is easily seen.
 static bool adx_all_written(ad_tensor *t, uint32_t value)
 {
@@ -349,6 +367,9 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
             v->full = adx_term_is_full(t, v, &v->term[i]);
+        v->full = v->full || (t->open != NULL && v->terms > 1
+                              && v->terms <= ADX_COVERING_MOST
+                              && adx_terms_are_full(t, v));
     }
     return v->full;
 }
@@ -457,7 +478,8 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
         : adx_mark_written(&t->arena, &t->program->value[value]);
     if (bits == NULL && t->open != NULL)
         adx_undecided(t, "which numbers of an array are 0 for want of being "
-                         "written cannot be told for all sizes at once");
+                         "written cannot be told for all sizes at once: it may "
+                         "be for larger least sizes");
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
     v->full = bits != NULL && bits->set == v->size;

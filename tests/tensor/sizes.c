@@ -63,7 +63,8 @@ static ad_tensor *given(subject *s, const size_t at[], ad_tensor_error *e)
 {
     ad_tensor *t = NULL;
     ad_status status = ad_tensor_new(&t, s->text, NULL, e);
-    CHECK(status == ADREV_OK, "%s: %s", s->what, e->text);
+    if (!CHECK(status == ADREV_OK, "%s: %s", s->what, e->text))
+        return NULL;
     for (int i = 0; i < s->sizes && status == ADREV_OK; i++)
         status = ad_tensor_size(t, s->size[i].name,
                                 i < s->open ? at[i] : s->size[i].most);
@@ -73,6 +74,14 @@ static ad_tensor *given(subject *s, const size_t at[], ad_tensor_error *e)
     for (int i = 0; s->of != NULL && i < s->of->maps; i++)
         if (!s->of->map[i].gone && status == ADREV_OK)
             status = ad_tensor_map(t, s->of->map[i].name, s->of->map[i].value);
+    uint64_t seed = 99;
+    for (uint32_t i = 1; s->of == NULL && i < t->tree.relation_count; i++)
+        status = code_give_relation(t, code_name(s->text,
+                                                 t->tree.relation[i].name), i,
+                                    &seed);
+    for (uint32_t i = 1; s->of == NULL && i < t->tree.map_count; i++)
+        status = code_give_map(t, code_name(s->text, t->tree.map[i].name), i,
+                               &seed);
     CHECK(status == ADREV_OK, "%s: %s", s->what, ad_message(status));
     return t;
 }
@@ -319,6 +328,71 @@ static const sized_text texts[] = {
     { "in X[l,m,n], A[l,r], B[m,r], C[n,r]; out f = sum(i,j,k)"
       " (X[i,j,k] - sum(s) A[i,s]*B[j,s]*C[k,s])^2;",
       { { "n", 1, 4 }, { "l", 0, 5 } }, { { "m", 3, 3 }, { "r", 2, 2 } } },
+    // data of fixed sizes, for any number of cases
+    { "rel R[m,m]; in A[R], X[m,n]; Y[i,k] = sum(j) A[i,j]*X[j,k];"
+      "out f = sum(i,k) Y[i,k]^2;", { { "n", 0, 9 } }, { { "m", 4, 4 } } },
+    { "map s[e]->m, d[e]->m; in h[n,m], q[e];"
+      "out g[k<n,i<m] = sum(a: d[a]==i) q[a]*h[k,s[a]];",
+      { { "n", 0, 5 } }, { { "m", 4, 4 }, { "e", 6, 6 } } },
+    { "rel R[m]; in x[n,m], y[m]; out z[k,i] = [R(i)] x[k,i]*y[i];"
+      "out u[k<n] = sum(i<m: R(i) | i == 1) x[k,i];",
+      { { "n", 1, 5 } }, { { "m", 4, 4 } } },
+    // what several terms write together
+    { "in u[n,m], c; y[i,j] = c*u[i,j]; out f = sum(i,j: i < n-1)"
+      " (y[i+1,j] - y[i,j])^2 + sum(i,j: j < m-1) (y[i,j+1] - y[i,j])^2;",
+      { { "n", 2, 7 }, { "m", 2, 6 } }, { { 0 } } },
+    // sizes as numbers, and what conditions ask of sizes alone
+    { "in x[n]; a = (sum(i) x[i])/n; out v = sum(i) (x[i] - a)^2/(n - 1) + n^3;"
+      "out y[i] = exp(0-n)*x[i] + n;", { { "n", 2, 20 } }, { { 0 } } },
+    { "in x[n], y[m]; out f = [n >= 5] x[0] + [n == m] y[0] + [m < 2*n] x[n-1]"
+      " + [n != 3] 2;", { { "n", 1, 9 }, { "m", 1, 9 } }, { { 0 } } },
+    // ranges that begin and end anywhere, diagonals, edges, strides
+    { "in x[1-m:n], c[m]; out y[i<n] = sum(j) x[i-j]*c[j];",
+      { { "n", 0, 11 }, { "m", 1, 4 } }, { { 0 } } },
+    { "in x[n:2*n]; out y[i in n:2*n] = x[i]^2; out f = y[n] + y[2*n-1];",
+      { { "n", 1, 9 } }, { { 0 } } },
+    { "in A[n,n]; out f = sum(i,j: i <= j) A[i,j];"
+      "out g = sum(i,j: i+j == n-1 | i == j+2, i > 1) A[i,j]^2;"
+      "out d[i<n] = A[i,n-1-i]*A[n-1,i];", { { "n", 0, 7 } }, { { 0 } } },
+    { "in x[n]; out y[k<2*n] = sum(i,j<3: 2*i + j == k) x[i];"
+      "out z[i<n] = x?[2*i+1] + x?[i-n];", { { "n", 0, 9 } }, { { 0 } } },
+    { "in x[2*n], c[n]; out y[i] = c[i]*x[2*i]*x[2*i+1];",
+      { { "n", 0, 9 } }, { { 0 } } },
+    { "in x[n,m]; out y[i] = maximum(j) x[i,j]; out z = minimum(i,j) x[i,j];"
+      "out u[i] = y[i]^2 + maximum(j<m: j < i) x[i,j];",
+      { { "n", 0, 6 }, { "m", 0, 9 } }, { { 0 } } },
+    { "in x[n], y[n]; a[i] = sqr(x[i])*y[i]; out u[i] = a[i] - select(lt(x[i],"
+      " y[i]), x[i], y[i])/2; out f = sum(i) a[i]*u[i];",
+      { { "n", 1, 17 } }, { { 0 } } },
+    { "in A[n,m], B[m,n], x[n]; out C[i,j] = sum(k) A[i,k]*B[k,j];"
+      "out y[i] = sum(j,k) A[i,k]*B[k,j]*x[j];",
+      { { "n", 0, 9 }, { "m", 0, 10 } }, { { 0 } } },
+    { "in x[n]; y[i] = 2*x[i]; out z[i<n] = y[n-1-i]; out f = sum(i) y[i];"
+      "out u[i] = y[i] + y[i]; out c[i<n] = 2;", { { "n", 0, 9 } }, { { 0 } } },
+};
+
+// What is refused, and in which words.
+static const struct refusal {
+    const char *text, *words;
+    size_range open[OPEN];
+} refusals[] = {
+    { "in x[n], y[m]; out f = sum(i<m) x[i]*y[i];", "is x[3] at n=3, m=4, i=3",
+      { { "n", 3, 9 }, { "m", 4, 4 } } },
+    { "in x[n]; out f = x[0];", "is x[0] at n=0", { { "n", 0, 9 } } },
+    { "rel R[n,2]; in A[R]; out f = sum(i,j) A[i,j];",
+      "1:5: the ranges of the relation 'R' depend", { { "n", 1, 2 } } },
+    { "map s[2]->n; in x[n]; out y[i<2] = x[s[i]];",
+      "1:5: the ranges of the map 's' depend", { { "n", 2, 3 } } },
+    { "in x[n]; out y[i<n] = [exists(j<n: 3*j == i)] x[i];",
+      "1:24: this depends on sizes", { { "n", 1, 9 } } },
+    { "in x[n]; y[i<n] = [i < 2] x[i] + [i > n - 2] x[i];"
+      "out f = sum(i) y[i]^2;", "which numbers of an array are 0",
+      { { "n", 1, 9 } } },
+    { "in x[n]; out y[i] = x[i];", "an argument is no size", { { "k", 1, 9 } } },
+    { "in x[n]; out y[i] = x[i];", "an argument twice",
+      { { "n", 1, 9 }, { "n", 1, 9 } } },
+    { "in x[n]; out y[i] = x[i];", "larger than its largest",
+      { { "n", 10, 9 } } },
 };
 
 static void add_texts(void)
@@ -329,7 +403,7 @@ static void add_texts(void)
         for (int k = 0; k < OPEN && texts[i].open[k].name != NULL; k++)
             s->size[s->open++] = texts[i].open[k];
         s->sizes = s->open;
-        s->exact = strstr(s->text, "exp") == NULL;
+        s->exact = strstr(s->text, "exp(") == NULL;
         for (int k = 0; k < OPEN && texts[i].closed[k].name != NULL; k++)
             s->size[s->sizes++] = texts[i].closed[k];
         add(s);
@@ -382,6 +456,95 @@ static void add_random(uint64_t from, int n)
         if (good && s->open > 0)
             add(s);
     }
+}
+
+/* --- what is refused, and lacks of memory ---------------------------------- */
+
+static ad_tensor *bound_at_most(const struct refusal *r,
+                                const ad_tensor_options *o)
+{
+    ad_tensor *t = NULL;
+    uint64_t seed = 99;
+    CHECK(ad_tensor_new(&t, r->text, o, NULL) == ADREV_OK, "%s", r->text);
+    for (int i = 0; i < OPEN && r->open[i].name != NULL; i++)
+        if (r->open[i].name[0] != 'k')
+            CHECK(ad_tensor_size(t, r->open[i].name, r->open[i].most)
+                      == ADREV_OK, "%s", r->text);
+    for (uint32_t i = 1; i < t->tree.relation_count; i++)
+        code_give_relation(t, "R", i, &seed);
+    for (uint32_t i = 1; i < t->tree.map_count; i++)
+        code_give_map(t, "s", i, &seed);
+    if (r->open[0].name[0] == 'k')
+        CHECK(ad_tensor_size(t, "n", 9) == ADREV_OK, "%s", r->text);
+    return t;
+}
+
+static void check_refusals(void)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        const struct refusal *r = &refusals[i];
+        ad_tensor *t = bound_at_most(r, NULL);
+        ad_c_argument a[OPEN + 1] = { { NULL, 0 } };
+        char reason[240] = "";
+        size_t bytes = 7;
+        for (int k = 0; k < OPEN && r->open[k].name != NULL; k++)
+            a[k] = (ad_c_argument){ r->open[k].name, r->open[k].least };
+        const ad_c_options o = { .arguments = a, .reason = reason };
+        ad_status s = ad_tensor_write_c(t, &o, NULL, NULL, &bytes);
+        CHECK(s == ADREV_ESHAPE && strstr(reason, r->words) != NULL
+                  && bytes == 7, "%s: %s, %s", r->text, ad_message(s), reason);
+        const ad_c_options silent = { .arguments = a };
+        CHECK(ad_tensor_write_c(t, &silent, NULL, NULL, NULL) == ADREV_ESHAPE,
+              "%s, without words", r->text);
+        ad_tensor_free(t);
+    }
+}
+
+typedef struct heap { long left, live; } heap;
+
+static void *heap_alloc(size_t bytes, void *user)
+{
+    heap *h = user;
+    void *p = h->left-- > 0 ? malloc(bytes) : NULL;
+    h->live += p != NULL;
+    return p;
+}
+
+static void heap_free(void *p, void *user)
+{
+    ((heap *)user)->live--;
+    free(p);
+}
+
+// Every allocation of it fails once.
+static void check_memory(void)
+{
+    static const struct refusal as = {
+        "in A[n,m], x[m], s; y[i] = sum(j) A[i,j]*x[j]/m;"
+        "out f = sum(i: i < n-1) exp(y[i])*y[i+1] + maximum(i) y[i];", "",
+        { { "n", 2, 9 }, { "m", 1, 5 } }
+    };
+    const ad_c_argument a[] = { { "n", 2 }, { "m", 1 }, { NULL, 0 } };
+    const ad_c_options o = { .arguments = a };
+    heap h = { 1000000, 0 };
+    const ad_allocator from = { heap_alloc, heap_free, &h };
+    const ad_tensor_options options = { .allocator = &from };
+    ad_tensor *t = bound_at_most(&as, &options);
+    ad_status s = ad_tensor_bind(t, NULL);
+    long before = h.live;
+    CHECK(s == ADREV_OK, "%s", ad_message(s));
+    s = ADREV_ENOMEM;
+    for (long n = 0; s == ADREV_ENOMEM && n < 10000; n++) {
+        h.left = n;
+        s = ad_tensor_write_c(t, &o, NULL, NULL, NULL);
+        CHECK(s == ADREV_OK || s == ADREV_ENOMEM, "allocation %ld: %s", n,
+              ad_message(s));
+        CHECK(h.live == before, "allocation %ld: %ld blocks more", n,
+              h.live - before);
+    }
+    CHECK(s == ADREV_OK, "%s", ad_message(s));
+    ad_tensor_free(t);
+    CHECK(h.live == 0, "%ld blocks are left", h.live);
 }
 
 /* --- calls ---------------------------------------------------------------- */
@@ -560,8 +723,11 @@ int main(int argc, char **argv)
         return check_done("sizes");
     snprintf(path, sizeof path, "%s/all.c", top);
     all = fopen(path, "w");
-    if (argc < 3)
+    if (argc < 3) {
+        check_refusals();
+        check_memory();
         add_texts();
+    }
     add_random(from, n);
     fclose(all);
     void *library = loaded();
