@@ -139,7 +139,8 @@ enum {
 
 enum { ADREV_C_COUNT = 10 };     // how many functions there are to ask for
 
-// A size of a text (adrev_tensor.h) that its C functions have as an argument.
+// A size of a text (adrev_tensor.h) that its C functions have as an argument, a
+// long.
 typedef struct ad_c_argument {
     const char *name;
     size_t least;           // the largest is what ad_tensor_size said

@@ -508,6 +508,41 @@ static bool run_with(heap *h, ad_real g[6])
     return good;
 }
 
+static void *spoilt_alloc(size_t bytes, void *user)
+{
+    void *block = malloc(bytes);
+    (void)user;
+    return block == NULL ? NULL : memset(block, 0x5a, bytes);
+}
+
+static void spoilt_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+// A maximum of no points is 0 where it is a factor, whatever was in memory: one
+// point of many has another.
+static void run_spoilt_memory(void)
+{
+    const ad_allocator from = { spoilt_alloc, spoilt_free, NULL };
+    const ad_tensor_options options = { .allocator = &from };
+    ad_real x[20], y[20];
+    const ad_real *in[] = { x };
+    ad_real *out[] = { y };
+    ad_tensor *t = NULL;
+    OK(ad_tensor_new(&t, "in x[n];"
+                     "out y[i<n] = x[i]*maximum(j<n: j==i, i==3) x[j];",
+                     &options, NULL));
+    OK(ad_tensor_size(t, "n", 20));
+    for (int i = 0; i < 20; i++)
+        x[i] = (ad_real)(i + 1);
+    OK(ad_tensor_eval(t, in, out));
+    for (int i = 0; i < 20; i++)
+        CHECK(y[i] == (i == 3 ? 16 : 0), "y[%d] = %g", i, (double)y[i]);
+    ad_tensor_free(t);
+}
+
 static void run_memory(void)
 {
     for (int for_ever = 0; for_ever < 2; for_ever++) {
@@ -588,6 +623,7 @@ int main(void)
     run_null();
     run_layout();
     run_memory();
+    run_spoilt_memory();
     run_threads();
     return check_done("tensor_errors");
 }
