@@ -346,6 +346,19 @@ static const sized_text texts[] = {
       "out y[i] = exp(0-n)*x[i] + n;", { { "n", 2, 20 } }, { { 0 } } },
     { "in x[n], y[m]; out f = [n >= 5] x[0] + [n == m] y[0] + [m < 2*n] x[n-1]"
       " + [n != 3] 2;", { { "n", 1, 9 }, { "m", 1, 9 } }, { { 0 } } },
+    { "in x[n], y[m]; out f = m*sum(i) x[i] + n*(sum(i) y[i])/m;",
+      { { "n", 1, 9 }, { "m", 1, 9 } }, { { 0 } } },
+    { "in x[k], a[n], b[m]; out f = sum(i<n) x[i]^2;"
+      "out g = sum(i<m) x[i]^2;",
+      { { "n", 0, 9 }, { "m", 0, 9 } }, { { "k", 9, 9 } } },
+    { "in x[n]; y[i] = [n >= 4] x[i]^2; z[i] = [n < 7] x[i]^2;"
+      "out f = sum(i) y[i]^2*x[i] + sum(i) z[i]^2*x[i];",
+      { { "n", 0, 9 } }, { { 0 } } },
+    // parts of expressions at some of the indices
+    { "in x[n]; out f = sum(i: i < 3) (x[i] + sqr(x[i]))*x[i];",
+      { { "n", 0, 9 } }, { { 0 } } },
+    { "in x[n]; a[i] = sqr(x[i]) + x[i]; out u[i<n] = [i < n-1] a[i]*x[i];"
+      "out v[i] = a[i];", { { "n", 0, 9 } }, { { 0 } } },
     // ranges that begin and end anywhere, diagonals, edges, strides
     { "in x[1-m:n], c[m]; out y[i<n] = sum(j) x[i-j]*c[j];",
       { { "n", 0, 11 }, { "m", 1, 4 } }, { { 0 } } },
