@@ -15,7 +15,7 @@ EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
 SUITE    = sh tests/run.sh $(JOBS)
 
 help:               ## this list
-	@sed -n 's/^\([a-z]*\):.*## */\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## */\1	/p' Makefile | expand -t 12
 
 test:               ## everything a change must pass
 	@sh tests/setup.sh
@@ -43,6 +43,12 @@ $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman
+
+adrev-port: $B/adrev-port       ## the converter from plain C, docs/porting-tool.md
+
+$B/adrev-port: $(wildcard port/*.c port/*.h)
+	@mkdir -p $B
+	$(CC) $(STRICT) -O2 port/*.c -o $@
 
 install:            ## headers, library, adrev.pc: PREFIX=/usr/local DESTDIR=
 	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
@@ -117,6 +123,6 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples install uninstall matrix asan tsan \
-        stress texts hostile fuzz mutate chain coverage bench statements rooms \
+.PHONY: help test check run examples adrev-port install uninstall matrix asan \
+        tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
         headers docs lint clean

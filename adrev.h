@@ -52,7 +52,8 @@
  *   sweep/sweep         the loops of reverse and forward sweeps
  *   sweep/queries       gradients, pullbacks, Jacobians of a recording
  *   sweep/session       ad_grad and ad_jac
- *   core/table          the operator table as data; digamma
+ *   core/table          the operator table as data
+ *   core/special        long functions: digamma, Bessel functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
@@ -176,6 +177,10 @@
 //                  ad_tape_new_with, and recorded functions need an allocator
 //                  in their options. (adrev_parallel.h calls malloc all the
 //                  same.)
+
+// ADREV_NO_BESSEL  no ad_jn, ad_yn, ad_j0 ...: for C libraries without jn and
+//                  yn, which POSIX has and C does not. What calls them where
+//                  the header is included without the switch gives NaN.
 
 // ADREV_COUNT   1: operations are counted, see ad_counts.     default 0
 //   For tests of how much work a derivative takes. Slow.
@@ -448,7 +453,7 @@ typedef struct ad_tape ad_tape;
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
     ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
     ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
-    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values, or a number is too large" ) \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
@@ -462,8 +467,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
+    ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -512,8 +517,8 @@ typedef struct ad_stats {
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_f_* adx_fx_* adx_fy_*
- *           adx_fz_*
+ *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_polygamma adx_f_*
+ *           adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -601,6 +606,13 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  *              is up to 700 times as large, and the root has none
  * pow_dxy      x^(y-1) (1 + y log x), from the root for the same reason
  * weight       exp(x - most): where both are the same infinity, 1
+ * exp10        10^x. clang turns pow(10, x) into exp10, which is not in
+ *              <math.h>, and which need not give the same bits: the base is
+ *              written so that it does not see it
+ * frac         x without its whole part, as modf has it: with the sign of x,
+ *              and 0 if x is infinite
+ * exp_share    how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
+ *              infinities. exp would magnify the rounding error `low` of x - y
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -742,7 +754,20 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
         return x < 1 && y < 1 ? h / x * h * d : h / x * d * h; )            \
     PARTIAL( weight, 2,                                                     \
         v, -v, 0,                                                           \
-        return x == y ? 1 : adm_exp(x - y); )
+        return x == y ? 1 : adm_exp(x - y); )                               \
+    ROW( exp10, (ad_real x),                                                \
+        return adm_pow(x != x ? x : 10, x); )                               \
+    ROW( frac, (ad_real x),                                                 \
+        return x - x == 0 ? adm_copysign(x - adm_trunc(x), x)               \
+             : x != x ? x : adm_copysign(0, x); )                           \
+    PARTIAL( exp_share, 2,                                                  \
+        v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
+        ad_real d = x - y;                                                  \
+        ad_real back = d - x;                                               \
+        ad_real low = x - (d - back) - (y + back);                          \
+        ad_real v = adx_sigmoid(d);                                         \
+        return x == y ? 1 / (ad_real)2                                      \
+             : low - low == 0 ? v + v * (1 - v) * low : v; )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -755,8 +780,13 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PARTIAL
 
-// Digamma, the derivative of lgamma. In core/table: it is too long to inline.
+// In core/special: these are too long to inline, or not in <math.h>. The orders
+// k and n are whole.
 ADX_API ad_real adx_digamma(ad_real x);
+ADX_API ad_real adx_polygamma(ad_real k, ad_real x);
+ADX_API ad_real adx_log_add_exp(ad_real x, ad_real y);
+ADX_API ad_real adx_jn(ad_real n, ad_real x);
+ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
 /* --- legend -----------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
@@ -787,6 +817,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0 ) \
     ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0 ) \
     ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0 ) \
+    ROW( frac,     1, adx_frac(x),              1,                        0,                    0,       .1,.9, 0,0, 0,0 ) \
     ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0 ) \
     ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0 ) \
     ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0 ) \
@@ -796,6 +827,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0 ) \
     ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0 ) \
     ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0 ) \
+    ROW( exp10,    1, adx_exp10(x),             v * ADX_K(2.3025850929940456840), 0,            0,       -5,5, 0,0, 0,0 ) \
     ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0 ) \
     ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0 ) \
     ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0 ) \
@@ -817,10 +849,15 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
     ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
     ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
+    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0 ) \
     ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 )
+    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
+    ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
+    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
@@ -914,6 +951,35 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
     ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
     ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
+    ROW( lgamma,   0,       0,     0,   -ADX_INF,                0,                      0,   0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  0,       0,     0,   ADX_INF,                 0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  -1,      0,     0,   ADX_INF,                 0,                      0,   0, "pole: the same sign on both sides" )    \
+    ROW( digamma,  ADX_INF, 0,     0,   0,                       0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  1e300,   0,     0,   1e-300,                  0,                      0,   2, "1/x" )                                  \
+    ROW( polygamma, 1,      -1,    0,   0,                       ADX_NAN,                0,   0, "pole: both signs occur" )               \
+    ROW( polygamma, 2,      0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( polygamma, 0,      1,     0,   0,                       1.6449340668482264,     0,   4, "order 0 is digamma" )                   \
+    ROW( polygamma, 1,      ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
+    ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
+    ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
+    ROW( jn,       2,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       3,       1e-100, 0,  0,                       6.25e-202,              0,   2, "x^2/16" )                               \
+    ROW( yn,       0,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       1,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       -1,      0,     0,   0,                       -ADX_INF,               0,   0, "true limit: minus order 1" )            \
+    ROW( yn,       0,       1e-100, 0,  0,                       6.3661977236758134e99,  0,   2, "2/(pi x)" )                             \
+    ROW( yn,       1,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( yn,       0,       -1,    0,   0,                       ADX_NAN,                0,   0, "no real value there" )                  \
+    ROW( exp10,    -400,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
+    ROW( exp10,    2,       0,     0,   230.25850929940457,      0,                      0,   2, "the value is 100" )                     \
+    ROW( frac,     ADX_INF, 0,     0,   1,                       0,                      0,   0, "of an infinity 0 is left" )             \
+    ROW( frac,     -2,      0,     0,   1,                       0,                      0,   0, "a jump: as beside it" )                 \
+    ROW( log_add_exp, 0,    0,     0,   0.5,                     0.5,                    0,   0, "tie" )                                  \
+    ROW( log_add_exp, ADX_INF, ADX_INF, 0, 0.5,                  0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( log_add_exp, -ADX_INF, 1, 0,   0,                       1,                      0,   0, "true limit" )                           \
+    ROW( log_add_exp, 40,   0,     0,   1,                       4.248354255291589e-18,  0,   3, "1 - d/dx would be 0" )                  \
+    ROW( log_add_exp, 1e308, -1e308, 0, 1,                       0,                      0,   0, "x - y overflows" )                      \
     ROW( fmod,     7,       2,     0,   1,                       -3,                     0,   0, "minus the quotient" )                   \
     ROW( remainder, 1.7e308, 1e308, 0,  1,                       -2,                     0,   0, "v - x would overflow" )                 \
     ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
@@ -955,7 +1021,20 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( erf,      1.7e308, 0,          0,                       0,                      0,      0, "2 x overflows" )                     \
     ROW( erf,      ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( lgamma,   -1e10 - 0.5, 0,      9.8696044009893586,      0,                      0,      3, "reflected" )                         \
-    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )
+    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( lgamma,   0,       0,          ADX_INF,                 0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  0,       0,          -ADX_INF,                0,                      0,      0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  1e-50,   0,          -2e150,                  0,                      0,      4, "-2/x^3" )                            \
+    ROW( polygamma, 2,      ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( jn,       0,       0,          0,                       0,                      -0.5,   0, "its largest value" )                 \
+    ROW( jn,       2,       0,          0,                       0,                      0.25,   0, "x^2/8" )                             \
+    ROW( jn,       1,       ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( yn,       0,       0,          0,                       0,                      -ADX_INF, 0, "true limit" )                      \
+    ROW( yn,       0,       1e-100,     0,                       0,                      -6.3661977236758134e199, 2, "-2/(pi x^2)" )      \
+    ROW( exp10,    0,       0,          5.3018981104783981,      0,                      0,      2, "log(10)^2" )                         \
+    ROW( log_add_exp, 0,    0,          0.25,                    -0.25,                  0.25,   0, "tie" )                               \
+    ROW( log_add_exp, ADX_INF, 1,       0,                       0,                      0,      0, "true limits" )
 // clang-format on
 
 /* --- what is made from the rows here ------------------------------------- */
@@ -1770,14 +1849,15 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
  *
  *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
  *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
- *           adx_observed adx_refuse ADX_CALLED_1 ADX_CALLED_2 ADX_CALLED_3
- *           adx_call_* adx_call_choose adx_call_rec adx_call_dual
- *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
- *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
- *           adx_room adx_plain_rev adx_plain_fwd adx_plain_number
- *           adx_plain_float adx_detach_rev adx_detach_fwd ADX_OWN_TYPES
- *           ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_ adx_proper
- *           adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ *           adx_observed adx_observed_exponent adx_refuse ADX_CALLED_1
+ *           ADX_CALLED_2 ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec
+ *           adx_call_dual adx_call_value adx_call_detach adx_call_acc_rev
+ *           adx_call_acc_fwd adx_here adx_compound adx_word adx_name
+ *           adx_numbered adx_passive adx_room adx_plain_rev adx_plain_fwd
+ *           adx_plain_number adx_plain_float adx_detach_rev adx_detach_fwd
+ *           ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_
+ *           adx_proper adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ *           adx_exponent_of
  * ========================================================================== */
 
 /* --- the thread's recording -------------------------------------------------
@@ -1830,6 +1910,7 @@ ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
 ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                             ad_rev b, ad_real fb);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
+ADX_API void adx_observed_exponent(ad_rev x, int k);
 ADX_API void adx_refuse(void);
 
 // Operators as functions, for number/called. `how` is ADX_HOW of the file that
@@ -2023,13 +2104,13 @@ ad_real adx_exponent(double k) = delete;
 ad_real adx_exponent(float k) = delete;
 #endif
 
-// An exponent must be an integer: 0.5 would become 0.
+// An exponent, or an order, must be an integer: 0.5 would become 0.
 #ifdef __cplusplus
 #define ADX_EXPONENT(k) adx_exponent(k)
 #else
 #if defined __GNUC__ && (!defined __clang__ || __clang_major__ >= 14)
 ad_real adx_no_exponent(long double k) __attribute__((
-    error("the exponent of ad_powi and ad_ldexp is an integer: see ad_pow")));
+    error("an exponent of ad_powi or ad_ldexp, or an order, is an integer")));
 #else
 ad_real adx_no_exponent(long double k);         // that nobody defines
 #endif
@@ -2037,6 +2118,15 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
     _Generic((k), float: adx_no_exponent, double: adx_no_exponent,          \
              long double: adx_no_exponent, default: adx_exponent)(k)
 #endif
+
+// The exponent that frexp gives; 0 for zeros, infinities and NaNs.
+ADX_INLINE int adx_exponent_of(ad_real v)
+{
+    int k = 0;
+    if (v - v == 0)
+        (void)frexp((double)v, &k);
+    return k;
+}
 
 /* === number/expression ======================================================
  * What an expression is, and how it is written to the tape as one statement
@@ -2488,7 +2578,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
  *
  *   needs   number/recording number/expression
  *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
- *           ADX_MAKE_STEP ADX_MAKE_TEST
+ *           ADX_MAKE_STEP ADX_MAKE_TEST ADX_TAKE_MODF ADX_TAKE_FREXP
+ *           ADX_AND_WHOLE ADX_AND_EXPONENT
  * ========================================================================== */
 
 /* --- operators ----------------------------------------------------------- */
@@ -2888,6 +2979,43 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
         ADX_LOUD                                                            \
     })
 
+// Sine and cosine of the same operand.
+#define ADX_MAKE_SINCOS                                                     \
+        ;                                                                   \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        ADX_NOTE_PLACE                                                      \
+        ADX_LET adx_s = ADX_TAKE (adx_t) ADX_MAKE_1(sin);                   \
+        *adx_y_ = ADX_CALL(rec, adx_s)(adx_s);                              \
+        ADX_LET adx_c = ADX_TAKE (adx_t) ADX_MAKE_1(cos);                   \
+        *adx_z_ = ADX_CALL(rec, adx_c)(adx_c);                              \
+        ADX_LOUD                                                            \
+    })
+
+#define ad_sincos(a, s, c)                                                  \
+    (ADX_TAKE (a) ADX_AND_Y (s) ADX_AND_Z (c) ADX_MAKE_SINCOS)
+
+// The parts without a derivative of modf and frexp.
+#define ADX_TAKE_MODF  ADX_TAKE
+#define ADX_TAKE_FREXP ADX_TAKE
+#define ADX_AND_WHOLE(whole)                                                \
+        ; ad_real *const adx_w_ = (whole);                                  \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        *adx_w_ = ad_value(ADX_TAKE (adx_t) ADX_MAKE_STEP(trunc))
+#define ADX_AND_EXPONENT(exponent)                                          \
+        ; int *const adx_w_ = (exponent);                                   \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        const int adx_k_ = adx_exponent_of(adx_t.head.v);                   \
+        *adx_w_ = adx_k_;                                                   \
+        ADX_KEEP_EXPONENT                                                   \
+        ADX_LET adx_y_ = -(ad_real)adx_k_
+#if ADREV_TRACE
+#define ADX_KEEP_EXPONENT                                                   \
+        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(adx_now.trace))    \
+            adx_observed_exponent(ADX_NODE(adx_t), adx_k_);
+#else
+#define ADX_KEEP_EXPONENT
+#endif
+
 #define ad_dual(e)    (ADX_TAKE (e) ADX_MAKE_DUAL)
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
 #define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
@@ -3038,6 +3166,34 @@ ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
     return f(ADX_HOW, a, b);
 }
 
+// The parts without a derivative of modf and frexp.
+ADX_INLINE adx_number adx_apply_modf(adx_number a, ad_real *whole, adx_op_1 *f)
+{
+    *whole = adx_plain_expr(adx_call_trunc(ADX_HOW, a));
+    return f(ADX_HOW, a);
+}
+
+ADX_INLINE adx_number adx_apply_frexp(adx_number a, int *exponent, adx_op_2 *f)
+{
+    const int k = adx_exponent_of(a.v);
+    *exponent = k;
+    if (ADREV_TRACE && adx_now.trace && (a.kind & ADX_RECORDED))
+        adx_observed_exponent(adx_numbered(a.v, a.id), k);
+    return f(ADX_HOW, a, adx_constant(-(ad_real)k));
+}
+
+ADX_INLINE void adx_sincos_rev(adx_number a, ad_rev *s, ad_rev *c)
+{
+    *s = adx_call_rec(adx_call_sin(ADX_HOW, a));
+    *c = adx_call_rec(adx_call_cos(ADX_HOW, a));
+}
+
+ADX_INLINE void adx_sincos_fwd(adx_number a, ad_fwd *s, ad_fwd *c)
+{
+    *s = adx_call_dual(ADX_HOW, adx_call_sin(ADX_HOW, a));
+    *c = adx_call_dual(ADX_HOW, adx_call_cos(ADX_HOW, a));
+}
+
 #ifdef __cplusplus
 #define ad_expr auto
 #elif defined __GNUC__ || defined __clang__
@@ -3064,9 +3220,13 @@ typedef adx_number ad_expr;
 #define ADX_TAKE_2      adx_apply_2(ADX_OPERAND
 #define ADX_TAKE_3      adx_apply_3(ADX_OPERAND
 #define ADX_TAKE_TEST   adx_apply_test(ADX_OPERAND
+#define ADX_TAKE_MODF   adx_apply_modf(ADX_OPERAND
+#define ADX_TAKE_FREXP  adx_apply_frexp(ADX_OPERAND
 #define ADX_TAKE_CHOICE adx_call_choose(ADX_HOW, !!
 #define ADX_AND_Y       , ADX_OPERAND
 #define ADX_AND_Z       , ADX_OPERAND
+#define ADX_AND_WHOLE(whole)       , whole
+#define ADX_AND_EXPONENT(exponent) , exponent
 #define ADX_MAKE_1(name)    , adx_call_##name)
 #define ADX_MAKE_2(name)    , adx_call_##name)
 #define ADX_MAKE_3(name)    , adx_call_##name)
@@ -3093,6 +3253,15 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
     adx_call_acc_fwd(ADX_HOW, s, e);
 }
 #define ad_acc(s, e) adx_acc((s), ADX_OPERAND(e))
+ADX_INLINE void adx_sincos(adx_number a, ad_rev *s, ad_rev *c)
+{
+    adx_sincos_rev(a, s, c);
+}
+ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
+{
+    adx_sincos_fwd(a, s, c);
+}
+#define ad_sincos(a, s, c) adx_sincos(ADX_OPERAND(a), s, c)
 #else
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
@@ -3105,6 +3274,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_acc(s, e)                                                        \
     _Generic((s), ad_rev *: adx_call_acc_rev, ad_fwd *: adx_call_acc_fwd)(  \
         ADX_HOW, s, ADX_OPERAND(e))
+#define ad_sincos(a, s, c)                                                  \
+    _Generic((s), ad_rev *: adx_sincos_rev, ad_fwd *: adx_sincos_fwd)(      \
+        ADX_OPERAND(a), s, c)
 #endif
 
 #endif // ADX_FUSES
@@ -3125,6 +3297,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *     ad_value(x)    is the plain number. This does not need the recording, so
  *                    x may be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
+ *     ad_sincos(x, s, c)  is *s = sin x and *c = cos x, as ad_rec or ad_dual
+ *                    returns them; x is evaluated once.
  *     ad_expr e = x; keeps an expression for later. Its type depends on the
  *                    number of recorded operands: three make an ad_expr_3. A
  *                    function that takes or returns expressions names such a
@@ -3147,6 +3321,30 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_ldexp(a, k)                                                      \
     (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(ldexp))
 
+// Derivatives of digamma, and Bessel functions. The order n, an int, comes
+// first, as in C. ADREV_NO_BESSEL leaves the latter out.
+#define ad_polygamma(n, a)                                                  \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(polygamma))
+#ifndef ADREV_NO_BESSEL
+#define ad_jn(n, a)                                                         \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(jn))
+#define ad_yn(n, a)                                                         \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(yn))
+#define ad_j0(a) ad_jn(0, a)
+#define ad_j1(a) ad_jn(1, a)
+#define ad_y0(a) ad_yn(0, a)
+#define ad_y1(a) ad_yn(1, a)
+#endif
+
+// As modf and frexp: the result carries the derivative. The other part goes to
+// *whole, an ad_real, or *exponent, an int, and has none; a recorded function
+// holds where that part is what it was. The exponent of infinities and NaNs
+// is 0.
+#define ad_modf(a, whole)                                                   \
+    (ADX_TAKE_MODF (a) ADX_AND_WHOLE(whole) ADX_MAKE_1(frac))
+#define ad_frexp(a, exponent)                                               \
+    (ADX_TAKE_FREXP (a) ADX_AND_EXPONENT(exponent) ADX_MAKE_2(ldexp))
+
 #define ad_add(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(add))
 #define ad_sub(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(sub))
 #define ad_mul(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(mul))
@@ -3163,6 +3361,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_fdim(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fdim))
 #define ad_fmod(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fmod))
 #define ad_remainder(a, b) (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(remainder))
+#define ad_frac(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(frac))
 #define ad_copysign(a, b)  (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(copysign))
 #define ad_sqrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sqrt))
 #define ad_cbrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cbrt))
@@ -3170,6 +3369,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_pow(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(pow))
 #define ad_exp(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(exp))
 #define ad_exp2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(exp2))
+#define ad_exp10(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(exp10))
 #define ad_expm1(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(expm1))
 #define ad_log(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(log))
 #define ad_log2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(log2))
@@ -3191,10 +3391,13 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_relu(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(relu))
 #define ad_sigmoid(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(sigmoid))
 #define ad_softplus(a)     (ADX_TAKE_1 (a) ADX_MAKE_1(softplus))
+#define ad_log_add_exp(a, b)                                                \
+    (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(log_add_exp))
 #define ad_erf(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(erf))
 #define ad_erfc(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(erfc))
 #define ad_lgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(lgamma))
 #define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
+#define ad_digamma(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(digamma))
 
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
@@ -3282,9 +3485,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
- *           adx_bottom adx_top adx_gap adx_round_up ADX_JOB_BATCH
- *           ADX_JOB_BEYOND adx_next_job adx_take_jobs adx_new_job
- *           adx_fail_because adx_fail adx_failed
+ *           adx_bottom adx_top adx_open_bottom adx_gap adx_round_up
+ *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
+ *           adx_new_job adx_fail_because adx_fail adx_failed
  * ========================================================================== */
 
 #include <stdarg.h>
@@ -3346,7 +3549,7 @@ typedef struct adx_rule {
 } adx_rule;
 
 struct adx_extended {
-    _Alignas(ad_real) const adx_rule *rule;         // numbers may follow it
+    _Alignas(8) const adx_rule *rule;   // numbers may stand behind it
     adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
@@ -3484,14 +3687,20 @@ ADX_THREAD ad_count_both ad_counts;
 
 static adx_context *adx_live(const ad_tape *t) { return t->live; }
 
-static adx_operand *adx_bottom(const adx_block *b)
+static const adx_operand *adx_bottom(const adx_block *b)
 {
-    return (adx_operand *)(b + 1);
+    return (const adx_operand *)(b + 1);
 }
 
-static uint16_t *adx_top(const adx_block *b)
+static const uint16_t *adx_top(const adx_block *b)
 {
-    return (uint16_t *)((char *)(b + 1) + b->bytes);
+    return (const uint16_t *)((const char *)(b + 1) + b->bytes);
+}
+
+// The bottom of a block that is written.
+static adx_operand *adx_open_bottom(adx_block *b)
+{
+    return (adx_operand *)(b + 1);
 }
 
 static size_t adx_gap(const adx_context *c)
@@ -3645,7 +3854,7 @@ static size_t adx_need_of(const ad_tape *t, const adx_context *c,
                           size_t operands, size_t values)
 {
     size_t data = operands * sizeof(adx_operand);
-    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
+    size_t bottom = (size_t)((const char *)c->op - (const char *)t) + data;
     return (operands == 0 ? 0 : sizeof(uint16_t) + data)
          + adx_round_up(bottom) - bottom
          + (values + c->seq + 1 + t->scratch) * sizeof(ad_real);
@@ -3705,8 +3914,8 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
-    c->op = adx_bottom(b);
-    c->head = adx_top(b);
+    c->op = adx_open_bottom(b);
+    c->head = (uint16_t *)((char *)(b + 1) + b->bytes);
     t->start = b == t->first ? c->head : t->start;
 }
 
@@ -4077,7 +4286,8 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
         adx_block *next = t->block->next;
         if (next == NULL || next->bytes < need)
             next = ahead.added = adx_add_block(t, all);
-        first = next == NULL || next->bytes < all ? NULL : adx_bottom(next);
+        first = next == NULL || next->bytes < all ? NULL
+              : adx_open_bottom(next);
     }
     if (first != NULL) {
         ahead.payload = adx_payload(first);
@@ -4510,6 +4720,20 @@ ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
         adx_known_here(a), one ? none : adx_known_here(b), none } };
     if ((told.arg[0].seq | told.arg[1].seq) != 0)
         adx_tell(&told, adx_passive(v));
+}
+
+// Tells the hook of comparisons that say that k is the exponent of x.
+ADX_API void adx_observed_exponent(ad_rev x, int k)
+{
+    bool below = x.v < 0;
+    ad_real near = adm_ldexp(below ? -1 : 1, k - 1);
+    if (x.v == 0 || x.v - x.v != 0) {
+        adx_observed(ADREV_OP_eq, x.v == x.v, x, adx_passive(x.v));
+        return;
+    }
+    adx_observed(below ? ADREV_OP_le : ADREV_OP_ge, 1, x, adx_passive(near));
+    adx_observed(below ? ADREV_OP_gt : ADREV_OP_lt, 1, x,
+                 adx_passive(2 * near));
 }
 
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
@@ -6297,11 +6521,9 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === core/table =============================================================
- * The rows of the operator table as data; also digamma, which is too long to
- * inline.
+ * The rows of the operator table as data.
  *
- *   needs   core/config core/types core/operations
- *   offers  adx_pi_cot_pi
+ *   needs   core/config core/operations
  * ========================================================================== */
 
 #define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
@@ -6326,85 +6548,200 @@ ADX_API const ad_op_info *ad_op_table(void)
 
 ADX_API const char *ad_version(void) { return ADREV_VERSION; }
 
-// Taylor series at the positive root, for |h| <= 1/4, where the next term is
-// below 2^-60 of the first. The general formula would cancel here.
-static ad_real adx_digamma_near_root(ad_real h)
-{
-    static const double c[] = {
-        0.96767224544762117043,  -0.44276316898359210609,
-        0.25849976095565101062,  -0.16394270544240652750,
-        0.10782405069126236576,  -0.072199561256454710926,
-        0.048804288164143107225, -0.033161126474847359292,
-        0.022597648232218104660, -0.015424765904948959139,
-        0.010538791616612175388, -0.0072045343863568682410,
-        0.0049267813957298534464, -0.0033698016554393280828,
-        0.0023051263267349278369, -0.0015769367714301972593,
-        0.0010788252019162965807, -0.00073807093899600512957,
-        0.00050495326583460203518, -0.00034546802510630769956,
-        0.00023635601564027052792, -0.00016170622091974803449,
-    };
-    ad_real sum = 0;
-    for (size_t i = sizeof c / sizeof *c; i-- > 0;)
-        sum = sum * h + (ad_real)c[i];
-    return sum * h;
-}
+/* === core/special ===========================================================
+ * Functions that rows of the operator table call, and that are too long to
+ * inline. They are compiled here only; code/text has them as text.
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  ADX_LONG ADX_BESSELS
+ * ========================================================================== */
 
-// pi/tan(pi x). The argument is reduced so that neither end of a period loses
-// digits.
-static ad_real adx_pi_cot_pi(ad_real x)
-{
-    const ad_real pi = ADX_K(3.14159265358979323846);
-    ad_real r = x - adm_round(x);
-    ad_real half = 1 / (ad_real)2;
-    if (adm_fabs(r) < half / 2)
-        return pi / adm_tan(pi * r);
-    return pi * adm_tan(pi * (r > 0 ? half - r : -half - r));
-}
+/* --- functions as text ------------------------------------------------------
+ * As in ADX_HELPERS, each row makes a function adx_name, and its text for
+ * generated C: with a name, parameters and a body. A function stands behind
+ * those that it calls. A PART is called from here only.
+ *
+ * pi_cot_pi     pi/tan(pi x). The argument is reduced so that neither end of a
+ *               period loses digits
+ * near_root     digamma at a distance h from its positive root, of at most 1/4:
+ *               a Taylor series, whose next term is below 2^-60 of the first.
+ *               The general formula would cancel here
+ * digamma       below 1/2 by reflection, up to 10 by recurrence, and from there
+ *               by the asymptotic series, whose next term is below 2^-58. The
+ *               error is 3 ulp for x > 0; for x < 0 it is relative to the
+ *               larger of the two terms that cancel. The root is
+ *               1.46163214496836234126..., in two parts: float and the rest,
+ *               double and the rest. `low` is what rounding took from `shift`
+ * cot_dx        the derivative of order n, at most 20, of u = pi cot(pi x).
+ *               Since u' = -(pi^2 + u^2), it is a polynomial in u, with
+ *               coefficients p[j]: each round differentiates all terms p[j] u^j
+ * polygamma     the derivative of order k of digamma. The recurrence raises x
+ *               to at least 15 + k, where the asymptotic series follows, with
+ *               the coefficients B(2j)/(2j)!; the first term that is left out
+ *               is below 1e-17 of the first. An x far below zero is reflected
+ *               to 1 - x. From the order 171 on, k! is infinite, and the
+ *               recurrence endless
+ * log_add_exp   log(exp(x) + exp(y)) without overflow                       */
 
-// Below 1/2 by reflection, up to 10 by recurrence, and from there by the
-// asymptotic series, whose next term is below 2^-58. The error is 3 ulp for x >
-// 0; for x < 0 it is relative to the larger of the two terms that cancel.
-ADX_API ad_real adx_digamma(ad_real x)
-{
-    static const double bernoulli[] = {
-        1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760.,
-        1 / 12., -3617 / 8160.
-    };
-    // The root is 1.46163214496836234126..., in two parts: float and the
-    // rest, double and the rest.
-    const bool narrow = sizeof(ad_real) == 4;
-    const ad_real root = narrow ? ADX_K(0x1.762d86p+0)
-                                : ADX_K(1.4616321449683622458);
-    const ad_real rest = narrow ? ADX_K(0x1.ab5f2p-27)
-                                : ADX_K(9.5499954299656974e-17);
-    ad_real shift = 0;
-    ad_real low = 0;            // what rounding took from shift
+// clang-format off
+#define ADX_LONG(ROW, PART)                                                 \
+    PART( pi_cot_pi, (ad_real x),                                           \
+        const ad_real pi = ADX_K(3.14159265358979323846);                   \
+        const ad_real half = 1 / (ad_real)2;                                \
+        ad_real r = x - adm_round(x);                                       \
+        if (adm_fabs(r) < half / 2)                                         \
+            return pi / adm_tan(pi * r);                                    \
+        return pi * adm_tan(pi * (r > 0 ? half - r : -half - r)); )         \
+    PART( near_root, (ad_real h),                                           \
+        static const double c[22] = {                                       \
+            0.96767224544762117043,  -0.44276316898359210609,               \
+            0.25849976095565101062,  -0.16394270544240652750,               \
+            0.10782405069126236576,  -0.072199561256454710926,              \
+            0.048804288164143107225, -0.033161126474847359292,              \
+            0.022597648232218104660, -0.015424765904948959139,              \
+            0.010538791616612175388, -0.0072045343863568682410,             \
+            0.0049267813957298534464, -0.0033698016554393280828,            \
+            0.0023051263267349278369, -0.0015769367714301972593,            \
+            0.0010788252019162965807, -0.00073807093899600512957,           \
+            0.00050495326583460203518, -0.00034546802510630769956,          \
+            0.00023635601564027052792, -0.00016170622091974803449           \
+        };                                                                  \
+        ad_real sum = 0;                                                    \
+        int i;                                                              \
+        for (i = 21; i >= 0; i--)                                           \
+            sum = sum * h + (ad_real)c[i];                                  \
+        return sum * h; )                                                   \
+    ROW( digamma, (ad_real x),                                              \
+        static const double bernoulli[8] = {                                \
+            1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., \
+            1 / 12., -3617 / 8160.                                          \
+        };                                                                  \
+        const int narrow = sizeof(ad_real) == 4;                            \
+        const ad_real root = narrow ? ADX_K(0x1.762d86p+0)                  \
+                                    : ADX_K(1.4616321449683622458);         \
+        const ad_real rest = narrow ? ADX_K(0x1.ab5f2p-27)                  \
+                                    : ADX_K(9.5499954299656974e-17);        \
+        ad_real below = 0, shift = 0, low = 0, sum = 0, r;                  \
+        int i;                                                              \
+        if (x == 0)                                                         \
+            return -adm_copysign((ad_real)HUGE_VAL, x);                     \
+        if (x < 0 && x == adm_floor(x))                                     \
+            return (ad_real)NAN;                                            \
+        if (x < 1 / (ad_real)2) {                                           \
+            below = adx_pi_cot_pi(x);                                       \
+            x = 1 - x;                                                      \
+        }                                                                   \
+        if (adm_fabs(x - root) < 1 / (ad_real)4)                            \
+            return adx_near_root(x - root - rest) - below;                  \
+        for (; x < 10; x++) {                                               \
+            r = shift + 1 / x;                                              \
+            low += 1 / x - (r - shift);                                     \
+            shift = r;                                                      \
+        }                                                                   \
+        r = 1 / x / x;                                                      \
+        for (i = 7; i >= 0; i--)                                            \
+            sum = (sum + (ad_real)bernoulli[i]) * r;                        \
+        return adm_log(x) - shift - (1 / (2 * x) + sum + low) - below; )    \
+    PART( cot_dx, (int n, double x),                                        \
+        const double pi = 3.14159265358979323846;                           \
+        double p[24] = { 0 };                                               \
+        double u = (double)adx_pi_cot_pi((ad_real)x), sum = 0;              \
+        int degree, j;                                                      \
+        p[1] = 1;                                                           \
+        for (degree = 1; degree <= n; degree++) {                           \
+            double before = 0;                                              \
+            for (j = 0; j <= degree + 1; j++) {                             \
+                double old = p[j];                                          \
+                p[j] = -pi * pi * (j + 1) * p[j + 1] - (j - 1) * before;    \
+                before = old;                                               \
+            }                                                               \
+        }                                                                   \
+        for (j = n + 1; j >= 0; j--)                                        \
+            sum = sum * u + p[j];                                           \
+        return (ad_real)sum; )                                              \
+    ROW( polygamma, (ad_real k, ad_real x),                                 \
+        static const double bernoulli[8] = {                                \
+            1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600,              \
+            1.0 / 47900160, -691.0 / 1307674368000, 1.0 / 74724249600,      \
+            -3617.0 / 10670622842880000                                     \
+        };                                                                  \
+        double n = (double)k, z = (double)x, sum = 0, rising = 1, tail;     \
+        const double sign = fmod(n, 2) == 0 ? 1 : -1;                       \
+        int j;                                                              \
+        if (!(n >= 0 && n <= 170 && n == floor(n)) || z != z)               \
+            return (ad_real)NAN;                                            \
+        if (n == 0)                                                         \
+            return adx_digamma(x);                                          \
+        if (z <= 0 && z == floor(z))                                        \
+            return z - z != 0 || (z != 0 && sign > 0) ? (ad_real)NAN        \
+                 : sign < 0 ? (ad_real)HUGE_VAL                             \
+                 : -adm_copysign((ad_real)HUGE_VAL, x);                     \
+        if (z < -20 && n <= 20)                                             \
+            return (ad_real)sign * adx_polygamma(k, 1 - x)                  \
+                 - adx_cot_dx((int)n, z);                                   \
+        if (z < -1e6)                                                       \
+            return (ad_real)NAN;                                            \
+        for (; z < 15 + n; z++)                                             \
+            sum += pow(z, -(n + 1));                                        \
+        tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;                       \
+        for (j = 1; j <= 8; j++) {                                          \
+            const double i = 2 * (double)j;                                 \
+            rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);           \
+            tail += bernoulli[j - 1] * rising * pow(z, -(n + i));           \
+        }                                                                   \
+        return (ad_real)(-sign * tgamma(n + 1) * (sum + tail)); )           \
+    ROW( log_add_exp, (ad_real x, ad_real y),                               \
+        return x == y ? x + ADX_K(0.69314718055994530942)                   \
+             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )
+// clang-format on
 
-    if (x <= 0 && x == adm_floor(x))
-        return x - x == 0 ? ADX_K(NAN) : x;
-    if (x < 1 / (ad_real)2)
-        return adx_digamma(1 - x) - adx_pi_cot_pi(x);
-    if (adm_fabs(x - root) < 1 / (ad_real)4)
-        return adx_digamma_near_root(x - root - rest);
-    for (; x < 10; x++) {
-        ad_real sum = shift + 1 / x;
-        low += 1 / x - (sum - shift);
-        shift = sum;
-    }
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+#define ADX_DEFINE_PART(name, parameters, ...)                              \
+    static ad_real adx_##name parameters { __VA_ARGS__ }
+ADX_LONG(ADX_DEFINE, ADX_DEFINE_PART)
+#undef ADX_DEFINE
+#undef ADX_DEFINE_PART
 
-    ad_real r = 1 / x / x;
-    ad_real sum = 0;
-    for (size_t i = sizeof bernoulli / sizeof *bernoulli; i-- > 0;)
-        sum = (sum + (ad_real)bernoulli[i]) * r;
-    return adm_log(x) - shift - (1 / (2 * x) + sum + low);
-}
+/* --- Bessel functions -------------------------------------------------------
+ * Those of the C library, in double, which strict C11 does not declare. Of
+ * order 0 and 1 they are its j0, j1, y0 and y1. An order beyond a million gives
+ * NaN: the recurrences of some libraries take as many steps. So does yn of a
+ * negative number, where POSIX allows -HUGE_VAL, too.                        */
+
+#ifdef ADREV_NO_BESSEL
+#define ADX_BESSEL(name) return (double)NAN + n + x;
+#elif defined _WIN32
+#define ADX_BESSEL(name)                                                    \
+    extern double _##name(int, double);                                     \
+    return _##name(n, x);
+#else
+#define ADX_BESSEL(name)                                                    \
+    extern double name(int, double);                                        \
+    return name(n, x);
+#endif
+static double adx_libm_jn(int n, double x) { ADX_BESSEL(jn) }
+static double adx_libm_yn(int n, double x) { ADX_BESSEL(yn) }
+#undef ADX_BESSEL
+
+#define ADX_BESSELS(ROW)                                                    \
+    ROW( jn, (ad_real n, ad_real x),                                        \
+        return adm_fabs(n) <= 1000000 && n == adm_floor(n)                  \
+             ? (ad_real)adx_libm_jn((int)n, (double)x) : (ad_real)NAN; )    \
+    ROW( yn, (ad_real n, ad_real x),                                        \
+        return adm_fabs(n) <= 1000000 && n == adm_floor(n) && x >= 0        \
+             ? (ad_real)adx_libm_yn((int)n, (double)x) : (ad_real)NAN; )
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+ADX_BESSELS(ADX_DEFINE)
+#undef ADX_DEFINE
 
 /* === core/derived ===========================================================
  * The rows of the operator table, and behind them the operations that only
  * partials need: the rows PARTIAL of core/operations, and a few others. So a
  * partial is made of operations, and has partials itself.
  *
- *   needs   core/config core/types core/operations core/api core/table
+ *   needs   core/config core/types core/operations core/api
  *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_EVERY adx_compute
  *           adx_partial_at adx_row_of
  * ========================================================================== */
@@ -6414,9 +6751,7 @@ ADX_API ad_real adx_digamma(ad_real x)
     ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
 #define ADX_OTHERS(ROW)                                                                                    \
     ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
-    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
-    ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
-    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 )
+    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
@@ -6431,65 +6766,6 @@ enum {
     ADX_OP_COUNT
 };
 #undef ADX_ENUM
-
-enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
-
-// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
-// is a polynomial in u, with coefficients p[j]: each round differentiates all
-// terms p[j] u^j.
-static double adx_cot_derivative(int n, double x)
-{
-    const double pi = 3.14159265358979323846;
-    double p[ADX_REFLECTED + 2] = { 0, 1 };
-    double u = (double)adx_pi_cot_pi((ad_real)x);
-    double sum = 0;
-    for (int degree = 1; degree <= n; degree++) {
-        double q[ADX_REFLECTED + 2] = { 0 };
-        for (int j = 1; j <= degree; j++) {
-            q[j - 1] -= pi * pi * j * p[j];
-            q[j + 1] -= j * p[j];
-        }
-        memcpy(p, q, sizeof p);
-    }
-    for (int j = n + 1; j >= 0; j--)
-        sum = sum * u + p[j];
-    return sum;
-}
-
-// The derivative of order k of digamma. The recurrence raises x to at least
-// 15 + k, where the asymptotic series follows; the first term that is left out
-// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
-static ad_real adx_polygamma(ad_real k, ad_real x)
-{
-    static const double bernoulli[] = {     // B(2j)/(2j)!
-        1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-        -691.0 / 1307674368000, 1.0 / 74724249600, -3617.0 / 10670622842880000
-    };
-    double n = (double)k;
-    double z = (double)x;
-    double sum = 0;
-
-    if ((z <= 0 && z == floor(z)) || z != z)
-        return ADX_K(NAN);
-    if (z < -20 && n <= ADX_REFLECTED)
-        return (fmod(n, 2) == 0 ? 1 : -1) * adx_polygamma(k, 1 - x)
-             - (ad_real)adx_cot_derivative((int)n, z);
-    if (z < -1e6)
-        return ADX_K(NAN);
-    if (!(n <= 170))            // n! is infinite, and the recurrence endless
-        return ADX_K(NAN);
-    for (; z < 15 + n; z++)
-        sum += pow(z, -(n + 1));
-    double factorial = tgamma(n + 1);
-    double tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;
-    double rising = 1;          // (n + 1)(n + 2)...(n + 2j - 1)
-    for (size_t j = 1; j <= sizeof bernoulli / sizeof *bernoulli; j++) {
-        double i = 2 * (double)j;
-        rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);
-        tail += bernoulli[j - 1] * rising * pow(z, -(n + i));
-    }
-    return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
-}
 
 // adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \
@@ -8944,6 +9220,12 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
+// What the rule saves.
+static char *adx_saved_room(adx_external *s)
+{
+    return (char *)s + (sizeof *s + 15) / 16 * 16;
+}
+
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
 // then the list of ids. It also makes sure that a sweep has scratch room for
 // one direction of the operands and results. NULL: nothing is recorded.
@@ -8964,8 +9246,9 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
         return NULL;
     }
     s->ids = *ids;
-    s->saved = (char *)s + (sizeof *s + 15) / 16 * 16;
-    adx_write_list(x, &s->ids, (uint32_t *)(void *)((char *)s->saved + saved));
+    char *room = adx_saved_room(s);
+    s->saved = room;
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)(room + saved));
     return s;
 }
 
@@ -9027,7 +9310,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     if (s != NULL) {
         s->rule = rule;
         if (bytes > 0)
-            memcpy((char *)s->saved, saved, bytes);
+            memcpy(adx_saved_room(s), saved, bytes);
         adx_tell_external(s, &from, bytes, &kept);
     }
     for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)

@@ -51,7 +51,8 @@
  *   sweep/sweep         the loops of reverse and forward sweeps
  *   sweep/queries       gradients, pullbacks, Jacobians of a recording
  *   sweep/session       ad_grad and ad_jac
- *   core/table          the operator table as data; digamma
+ *   core/table          the operator table as data
+ *   core/special        long functions: digamma, Bessel functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
@@ -122,6 +123,7 @@
 #include "sweep/queries.h"
 #include "sweep/session.h"
 #include "core/table.h"
+#include "core/special.h"
 #include "core/derived.h"
 #include "core/cells.h"
 #include "array/operands.h"

@@ -72,9 +72,11 @@
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/gathers       strips along which maps give the other variables
+ *   tensor/storage       values with memory for their entries only
  *   tensor/run           evaluates programs by loops
  *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
@@ -133,9 +135,11 @@
 #include "tensor/parts.h"
 #include "tensor/matrices.h"
 #include "tensor/gathers.h"
+#include "tensor/storage.h"
 #include "tensor/run.h"
 #include "tensor/coded.h"
 #include "tensor/queries.h"
+#include "tensor/spelling.h"
 #include "tensor/explain.h"
 #include "tensor/call.h"
 #ifdef ADREV_CODE_H

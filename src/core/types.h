@@ -122,7 +122,7 @@ typedef struct ad_tape ad_tape;
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
     ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
     ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
-    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values, or a number is too large" ) \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
@@ -136,8 +136,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
+    ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {

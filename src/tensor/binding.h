@@ -20,6 +20,8 @@ ADX_SELDOM_BEGIN
 typedef struct adx_given_relation {
     size_t entries;
     int32_t **column;           // [arity][entries]
+    bool by_rows;               // of this range:
+    int64_t from, to;
 } adx_given_relation;
 
 typedef struct adx_tensor_given {
@@ -211,21 +213,27 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind; 0: it is not.
-static uint32_t adx_named(const ad_tensor *t, const char *name,
-                          adx_declared_kind kind)
+// What a name stands for, if it is of this kind.
+static ad_status adx_named(const ad_tensor *t, const char *name,
+                           adx_declared_kind kind, uint32_t *of)
 {
     if (t == NULL || name == NULL)
-        return 0;
+        return ADREV_ESHAPE;
     const adx_declared *d = adx_find_declared(&t->tree, name, strlen(name));
-    return d == NULL || d->kind != kind ? 0 : d->of;
+    if (d == NULL || d->kind != kind)
+        return ADREV_ESYNTAX;
+    *of = d->of;
+    return ADREV_OK;
 }
 
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_SIZE);
-    if (i == 0 || n > INT32_MAX)
-        return ADREV_ESHAPE;
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_SIZE, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (n > INT32_MAX)
+        return ADREV_ELIMIT;
     if (t->given.size[i] != (int64_t)n)
         adx_unbind_tensor(t);
     t->given.size[i] = (int64_t)n;
@@ -268,14 +276,20 @@ static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries, const int *const column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
-    if (i == 0 || column == NULL || entries > INT32_MAX)
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (entries > INT32_MAX)
+        return ADREV_ELIMIT;
+    if (column == NULL)
         return ADREV_ESHAPE;
     uint32_t arity = t->tree.relation[i].arity;
     for (uint32_t k = 0; k < arity; k++)
         if (column[k] == NULL && entries > 0)
             return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, arity) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, arity), false, 0, 0 };
     for (uint32_t k = 0; given.column != NULL && k < arity; k++)
         given.column[k] = adx_copy_ints(&t->memory, entries, column[k]);
     return adx_give_relation(t, i, &given);
@@ -293,10 +307,15 @@ static bool adx_are_rows(size_t rows, const int start[])
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || start == NULL || t->tree.relation[i].arity != 2
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status == ADREV_OK && t->tree.relation[i].arity != 2)
+        status = ADREV_ESYNTAX;
+    if (status != ADREV_OK)
+        return status;
+    if (start == NULL
         || !adx_dim_range(t, &t->tree.dim[t->tree.relation[i].first], &from,
                           &to)
         || !adx_are_rows((size_t)(to - from), start))
@@ -305,7 +324,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
     size_t entries = (size_t)start[rows];
     if (column == NULL && entries > 0)
         return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, 2) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, 2), true, from, to };
     if (given.column != NULL) {
         given.column[0] = (int32_t *)adx_take(&t->memory, entries,
                                               sizeof **given.column);
@@ -321,11 +341,13 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_MAP);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || !adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from,
-                                 &to)
+    ad_status status = adx_named(t, name, ADX_NAMES_MAP, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (!adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from, &to)
         || (value == NULL && to > from))
         return ADREV_ESHAPE;
     int32_t *copy = adx_copy_ints(&t->memory, (size_t)(to - from), value);
@@ -349,9 +371,14 @@ static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[])
 {
-    uint32_t i = adx_named(t, array, ADX_NAMES_ARRAY);
-    const adx_tensor_array *a = i == 0 ? NULL : &t->tree.array[i];
-    if (a == NULL || stride == NULL || (a->formula != 0 && !a->out))
+    uint32_t i = 0;
+    ad_status status = adx_named(t, array, ADX_NAMES_ARRAY, &i);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_array *a = &t->tree.array[i];
+    if (a->formula != 0 && !a->out)
+        return ADREV_ESYNTAX;
+    if (stride == NULL)
         return ADREV_ESHAPE;
     uint32_t n = adx_places_of(&t->tree, a);
     ptrdiff_t *copy = (ptrdiff_t *)adx_take(&t->memory, n, sizeof *copy);

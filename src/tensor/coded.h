@@ -6,6 +6,7 @@
  *
  *   needs   tensor/api tensor/binding tensor/programs tensor/sharing
  *           tensor/parts tensor/run
+ *   offers  adx_run_coded
  * ========================================================================== */
 
 typedef struct adx_coded_step {
@@ -15,7 +16,7 @@ typedef struct adx_coded_step {
     const adx_step_cut *cut;
 } adx_coded_step;
 
-static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t which,
+static void adx_call_coded(const adx_coded_step *s, ad_real *sums, int64_t which,
                           int64_t lo, int64_t hi)
 {
     const adx_evaluating *e = s->e;
@@ -23,38 +24,38 @@ static void adx_call_step(const adx_coded_step *s, ad_real *sums, int64_t which,
           (unsigned char *)e->picked, sums, (long)which, (long)lo, (long)hi);
 }
 
-static void adx_call_step_part(size_t i, void *user)
+static void adx_call_coded_part(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
     const adx_step_cut *c = s->cut;
     uint32_t part = (uint32_t)i;
-    adx_call_step(s, s->e->sums, part,
+    adx_call_coded(s, s->e->sums, part,
                   adx_part_from(c->from, c->to, part, c->parts),
                   adx_part_from(c->from, c->to, part + 1, c->parts));
 }
 
-static void adx_call_step_sum(size_t i, void *user)
+static void adx_call_coded_sum(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
-    adx_call_step(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
+    adx_call_coded(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
 }
 
 // Sums of the parts, and of these the sum: as adx_run_sums.
-static void adx_call_step_sums(adx_coded_step *s, ad_real *to)
+static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 {
     const adx_tensor_value *v = s->value;
     adx_clear_all(v, to);
     if (s->e->shares)
-        adx_do_parts(s->cut->parts, adx_call_step_sum, s);
+        adx_do_parts(s->cut->parts, adx_call_coded_sum, s);
     for (uint32_t i = 0; i < s->cut->parts; i++) {
         ad_real *sums = s->e->sums + (s->e->shares ? i * (size_t)v->span : 0);
         if (!s->e->shares)
-            adx_call_step(s, sums, i, 0, 0);
+            adx_call_coded(s, sums, i, 0, 0);
         adx_add_sums(v, 0, sums + v->first, to);
     }
 }
 
-static void adx_run_step(const adx_evaluating *e, ad_tensor_part part,
+static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
                          uint32_t value)
 {
     adx_coded_step s = { e, adx_tensor_value_at(e->t, value),
@@ -63,9 +64,9 @@ static void adx_run_step(const adx_evaluating *e, ad_tensor_part part,
     if (s.cut->clears)
         adx_clear_all(s.value, e->base[value]);
     if (s.cut->way == ADX_STEP_SUMS)
-        adx_call_step_sums(&s, e->base[value]);
+        adx_call_coded_sums(&s, e->base[value]);
     else if (s.cut->way != ADX_STEP_WHOLE && adx_shares_parts())
-        adx_do_parts(s.cut->parts, adx_call_step_part, &s);
+        adx_do_parts(s.cut->parts, adx_call_coded_part, &s);
     else
-        adx_call_step(&s, e->sums, -1, s.cut->from, s.cut->to);
+        adx_call_coded(&s, e->sums, -1, s.cut->from, s.cut->to);
 }

@@ -186,6 +186,7 @@ typedef struct adx_entering {
     uint64_t n;
     uint64_t useful;            // values of levels, that lead to points
     int64_t *before;            // the values of the last point
+    int32_t **column;           // that are filled
 } adx_entering;
 
 // Counts the values that lead to points: those that differ from the values of
@@ -215,7 +216,7 @@ static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
     const adx_nest_level *level = k->list->nest->level + k->list->first;
     count = k->list->walked > k->list->levels ? 1 : count;
     for (uint32_t i = 0; i < k->list->levels; i++) {
-        int32_t *to = (int32_t *)k->list->column[i].value + k->n;
+        int32_t *to = k->column[i] + k->n;
         int64_t from = x[level[i].var];
         for (int64_t j = 0; j < count; j++)
             to[j] = (int32_t)(from + (level[i].var == var ? j : 0));
@@ -263,11 +264,15 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
 }
 
 // Room for the columns. False: no memory.
-static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l)
+static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
+                                   adx_entering *k)
 {
     adx_int_table *column = ADX_GET(&t->arena, l->levels, adx_int_table);
+    k->column = ADX_GET(&t->arena, l->levels, int32_t *);
+    if (k->column == NULL)
+        return false;
     for (uint32_t i = 0; column != NULL && i < l->levels; i++) {
-        column[i].value = ADX_GET(&t->arena, l->n, int32_t);
+        column[i].value = k->column[i] = ADX_GET(&t->arena, l->n, int32_t);
         column[i].n = (size_t)l->n;
         if (column[i].value == NULL)
             return false;
@@ -310,7 +315,7 @@ static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
         return true;
     l->n = k.n;
     p->entry_numbers += k.n * l->levels;
-    if (!adx_make_entry_columns(t, l))
+    if (!adx_make_entry_columns(t, l, &k))
         return false;
     k.n = 0;
     adx_walk_nest(&nest, x, adx_note_entries, &k);

@@ -4,11 +4,11 @@
  * C text of a term's loops, as tensor/nests has them.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/programs tensor/sharing tensor/parts tensor/run
+ *           tensor/programs tensor/sharing tensor/parts tensor/storage
  *           tensor/emission
- *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           ADX_DOING_FORGET adx_looping adx_say_size_level adx_say_part_check
- *           adx_say_bounds adx_say_level_unread adx_say_level
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
+ *           adx_looping adx_say_size_level adx_say_part_check adx_say_bounds
+ *           adx_say_level_unread adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -19,7 +19,6 @@ ADX_SELDOM_BEGIN
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN,            // of a most: -infinity
     ADX_DOING_FORGET            // what is picked from is not yet picked
 } adx_doing;
 
@@ -252,6 +251,20 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
+// The level whose column gives the variable of a part's form, if that rises with
+// the entries, which are level l and are cut in its place; or NULL.
+static const adx_nest_level *adx_column_of_part(const adx_looping *k,
+                                                const adx_nest_level *l)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->e->f->t, k->value);
+    const adx_term_cut *c = k->part != NULL ? k->part
+                          : k->cut != l ? NULL
+                          : &v->cut->term[k->term - v->term];
+    return c == NULL || c->form.n != 1 || c->level[0] <= c->last
+        || l != k->nest->level + c->last ? NULL
+                                         : k->nest->level + c->level[0];
+}
+
 // The form of a part without variable i: as it is, less: or its negative; or,
 // at a level before the last, the largest that it can be.
 static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
@@ -290,6 +303,42 @@ static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
     }
 }
 
+// Moves from and to of the entries to those whose column is in a part.
+static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->e->f->t, k->value);
+    const adx_nest_level *column = adx_column_of_part(k, l);
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    if (column == NULL)
+        return;
+    const adx_term_cut *c = &v->cut->term[k->term - v->term];
+    int64_t by = c->form.k[0];
+    long long size = (long long)(by < 0 ? -by : by);
+    unsigned long table = adx_table_number(e, column->table->value,
+                                           column->table->n, ADX_TABLE_INTS);
+    e->bounds = true;
+    for (int upper = 0; upper < 2; upper++) {
+        ADX_SAY_BLOCK(e);
+        // the least that lies in the part, and the least beyond it
+        ADX_SAY_LINE(e, upper ? "const long least = %s_floor(%s%lld, %lld) + 1;"
+                              : "const long least = -%s_floor(%s%lld, %lld);",
+                     e->text.name, (by > 0) == upper ? "hi - 1 - " : "-lo + ",
+                     (long long)c->form.c, size);
+        ADX_SAY_LINE(e, "long a = from%lu, b = to%lu + 1;", x, x);
+        ADX_SAY_OPEN(e, "while (a < b)");
+        ADX_SAY_LINE(e, "const long m = a + (b - a) / 2;");
+        ADX_SAY_OPEN(e, "if (t%lu[m] < least)", table);
+        ADX_SAY_LINE(e, "a = m + 1;");
+        adx_close_to(e, e->open - 1);
+        ADX_SAY_OPEN(e, "else");
+        ADX_SAY_LINE(e, "b = m;");
+        adx_close_to(e, e->open - 2);
+        ADX_SAY_LINE(e, upper ? "to%lu = a - 1;" : "from%lu = a;", x);
+        adx_close_to(e, e->open - 1);
+    }
+}
+
 // "if (form >= lo && form < hi) {", where no range has the last variable, or the
 // form has none. l NULL: before all loops.
 static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
@@ -321,7 +370,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     }
     if (l->bounds > 0 || adx_variable_in_part(k, l) != UINT32_MAX)
         e->bounds = ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
-    if (l == k->cut)
+    if (l == k->cut && adx_column_of_part(k, l) == NULL)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else
         ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x,
@@ -337,6 +386,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
         adx_say(&e->text, ", %lld));\n", (long long)(by < 0 ? -by : by));
     }
     adx_say_part_bounds(k, l);
+    adx_say_part_entries(k, l);
 }
 
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
@@ -350,7 +400,8 @@ static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
         return;
     }
     if (l->bounds == 0 && l != k->cut
-        && adx_variable_in_part(k, l) == UINT32_MAX) {
+        && adx_variable_in_part(k, l) == UINT32_MAX
+        && adx_column_of_part(k, l) == NULL) {
         adx_say_counted(k->e, x, l->low, l->high);
         return;
     }

@@ -199,8 +199,8 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
         for (; k > 0; k--, a += column, b += next) {                        \
             const adx_wide y0 = ADX_CONST_WIDE(b);                          \
-            const adx_wide y1 = ADX_WIDE_AT(b + ADX_WIDE);                  \
-            const adx_wide y2 = ADX_WIDE_AT(b + 2 * ADX_WIDE);              \
+            const adx_wide y1 = ADX_CONST_WIDE(b + ADX_WIDE);               \
+            const adx_wide y2 = ADX_CONST_WIDE(b + 2 * ADX_WIDE);           \
             ADX_TILE_ROWS(DO)                                               \
         }                                                                   \
         ADX_TILE_ROWS(ADX_TILE_STORE)                                       \
@@ -466,7 +466,7 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;

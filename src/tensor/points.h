@@ -32,6 +32,7 @@ typedef struct adx_numbers_read {
     adx_emission *e;
     adx_number_read x[3];
     uint32_t result;            // the number that is v in formulas
+    bool absorbs;               // of a product: a zero does (tensor/programs)
 } adx_numbers_read;
 
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
@@ -130,8 +131,22 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_tensor_term *term, adx_numbers_read *to)
 {
     to->e = e;
+    to->absorbs = term->absorbs;
     for (uint32_t i = 0; i < term->factors; i++)
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
+}
+
+// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
+                           uint32_t i)
+{
+    if (o->absorbs) {
+        adx_say(&e->text, "(");
+        adx_say_operand(e, &o->x[1 - i]);
+        adx_say(&e->text, " == 0 ? 0 : ");
+    }
+    adx_say_operand(e, &o->x[i]);
+    adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
 // k*a*b; k may be 1.
@@ -142,7 +157,7 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
         adx_say_literal(&e->text, k);
     for (uint32_t i = 0; i < n; i++) {
         adx_say(&e->text, i > 0 || k != 1 ? " * " : "");
-        adx_say_operand(e, &o->x[i]);
+        adx_say_factor(e, o, i);
     }
 }
 
@@ -177,7 +192,7 @@ static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                 less ? "-" : "");
         adx_say_product_of(e, o, 1, less ? 1 : k);
         adx_say(&e->text, ", ");
-        adx_say_operand(e, &o->x[1]);
+        adx_say_factor(e, o, 1);
         adx_say(&e->text, ", ");
         adx_say_sum_text(e, to);
         adx_say(&e->text, ");\n");

@@ -37,6 +37,11 @@ typedef struct adx_tensor_term {
     adx_access factor[3];
     uint32_t factors;
     ad_real k;                  // times this
+    bool absorbs;               // one factor is a partial: where a factor is 0
+                                // the product is, whatever the other is
+    bool in_power;              // part of a power: derivatives absorb
+    int32_t power;              // of a quotient: it is base^power, below 0
+    adx_access base;
     // If `most` is a value: only the first point for each number of it, of
     // those at which `picked` is that number (rows `at`).
     uint32_t most;
@@ -53,7 +58,8 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST,             // the largest, or least, factor of all points
+    ADX_VALUE_MOST,             // the largest, or least, factor of all points;
+                                // -infinity, or infinity, where there is none
     ADX_VALUE_SIZE              // the open size `order` as a number
 } adx_value_kind;
 
@@ -86,6 +92,7 @@ typedef struct adx_tensor_value {
     bool fixed;                 // has no derivative
     bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
+    bool gaps;                  // of a most: some of them have no points
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
@@ -119,6 +126,7 @@ struct adx_tensor_program {
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
     const struct adx_part_list *lists;
+    adx_tensor_value *spelt;    // [values] as tensor/explain has them
     struct adx_entry_list *entries;     // tensor/entries
     uint64_t entry_numbers;     // in their columns
     uint32_t parts;             // most parts of a value
@@ -370,6 +378,8 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->full = v->full || (t->open != NULL && v->terms > 1
                               && v->terms <= ADX_COVERING_MOST
                               && adx_terms_are_full(t, v));
+        v->gaps = v->kind == ADX_VALUE_MOST && !v->full;
+        v->full = v->full || v->gaps;
     }
     return v->full;
 }

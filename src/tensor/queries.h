@@ -3,10 +3,10 @@
 /* === tensor/queries =========================================================
  * Binding, evaluations and counts: the interface.
  *
- *   needs   tape/memory tape/workspace loop/step tensor/api tensor/tree
- *           tensor/messages tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/open tensor/programs tensor/sharing
- *           tensor/lower tensor/formulas tensor/derive tensor/parts tensor/run
+ *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
+ *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
+ *           tensor/programs tensor/sharing tensor/lower tensor/formulas
+ *           tensor/derive tensor/parts tensor/run tensor/coded
  *   offers  adx_each_place adx_bind_program adx_tensor_arrays
  *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
  *           adx_count_written adx_count_value adx_need_part adx_numbers_around
@@ -64,6 +64,19 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
                           "is not given: ad_tensor_relation or ad_tensor_csr");
     if (t->open != NULL)
         adx_check_open_data(t, error);
+}
+
+// Rows of a relation that were given when it had others.
+static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
+{
+    const adx_tensor_relation *r = &t->tree.relation[i];
+    const adx_given_relation *g = &t->given.relation[i];
+    int64_t from = 0;
+    int64_t to = 0;
+    adx_dim_range(t, &t->tree.dim[r->first], &from, &to);
+    if (g->by_rows && (g->from != from || g->to != to))
+        adx_not_given(t, error, r->name, "the rows of the relation '%w' were "
+                      "given for another size: give them again");
 }
 
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
@@ -125,6 +138,7 @@ static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
         const adx_tensor_relation *r = &tree->relation[i];
         const adx_given_relation *g = &t->given.relation[i];
         p->column_of[i] = columns;
+        adx_check_rows(t, error, i);
         for (uint32_t c = 0; c < r->arity && t->arena.status == ADREV_OK; c++)
             p->column[columns++] = adx_make_table(t, error, r->name,
                                                   g->column[c], g->entries, 0,
@@ -423,8 +437,9 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
         const ad_real *from = adx_given_array(v, a);
         if (from == NULL && v->kind == ADX_VALUE_INPUT && v->size > 0)
             return false;
-        e->base[i] = from == NULL && v->size > 0 ? NULL
-                   : from == NULL ? (ad_real *)adx_one : (ad_real *)from;
+        if (from == NULL && v->size == 0)
+            from = adx_one;
+        memcpy(&e->base[i], &from, sizeof from);    // nobody writes there
     }
     return true;
 }
@@ -507,7 +522,7 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            adx_run_step(e, part, v);
+            adx_run_coded(e, part, v);
         else
             adx_run_value(e, v);
     }
@@ -713,7 +728,7 @@ static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
                               int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
-    if (v->full || v->support != NULL) {
+    if ((v->full && !v->gaps) || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }

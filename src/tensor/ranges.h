@@ -76,7 +76,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     const adx_tensor_term *term = &v->term[j];
     const adx_term_cut *c = &v->cut->term[j];
     uint32_t last = term->loop->nest->levels - 1;
-    bool reduced = false;
+    bool reduced = c->form.n > 0 && c->last == last && adx_reduces(v, term);
     for (uint32_t i = 0; i < c->form.n; i++)
         reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
     return !reduced;

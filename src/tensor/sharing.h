@@ -157,10 +157,15 @@ static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
     bool turn = v->kind == ADX_VALUE_SUM && term->factors == 2
              && term->factor[0].value > term->factor[1].value;
     adx_put_key(w, term->factors);
+    adx_put_key(w, term->absorbs);
+    adx_put_key(w, term->in_power);
+    adx_put_key(w, term->power);
     for (uint32_t d = 0; d < v->dims; d++)
         adx_put_key_form(w, term->out + d);
     for (uint32_t f = 0; f < term->factors; f++)
         adx_put_key_access(w, t, term->factor[turn ? 1 - f : f]);
+    if (term->power != 0)
+        adx_put_key_access(w, t, term->base);
     adx_put_key(w, term->most);
     if (term->most != 0) {
         const adx_access at = { term->most, term->at };
@@ -216,8 +221,8 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
     w->set = term->set;
     w->names = term->set->open;
     memset(w->name, 0, term->set->width * sizeof *w->name);
-    for (uint32_t v = 0; v < w->names; v++)
-        w->name[v] = v + 1;
+    for (uint32_t i = 0; i < w->names; i++)
+        w->name[i] = i + 1;
     adx_put_key_term(w, t, v, term);
     if (whole)
         adx_put_key_real(w, term->k);

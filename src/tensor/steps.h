@@ -71,15 +71,6 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
-{
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
-            adx_infinity(&e->text));
-}
-
 // "done[3*x0]": whether the number of a most at these indices is picked.
 static void adx_say_done(adx_emission *e, const adx_looping *k,
                          const int64_t *index)
@@ -156,9 +147,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
         adx_say(&e->text, " = 0;\n");
-    } else if (k->doing == ADX_DOING_BEGIN)
-        adx_say_begun_most(e, k);
-    else if (k->doing == ADX_DOING_FORGET)
+    } else if (k->doing == ADX_DOING_FORGET)
         adx_say_forgotten(e, k);
     else if (k->term->most != 0)
         adx_say_pick(e, k);
@@ -382,7 +371,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value.
+// 0 for all numbers of a value, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -393,7 +382,11 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
         adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
-    adx_say(&e->text, " = 0;\n");
+    if (v->kind == ADX_VALUE_MOST)
+        adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+                adx_infinity(&e->text));
+    else
+        adx_say(&e->text, " = 0;\n");
     adx_close_to(e, open);
 }
 
@@ -430,8 +423,6 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     bool cleared = e->cut != NULL && e->cut->clears;
     if (!cleared && (!e->in_run || e->f->run_of[value] != 0))
         adx_say_zeros_of(e, value);
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)

@@ -975,7 +975,9 @@ static bool adx_open_arguments(ad_tensor *t, const ad_c_argument a[],
     open->size = ADX_GET(&t->arena, n, uint32_t);
     open->least = ADX_GET(&t->arena, n, int64_t);
     for (uint32_t i = 0; t->arena.status == ADREV_OK && i < n; i++) {
-        uint32_t size = adx_named(t, a[i].name, ADX_NAMES_SIZE);
+        uint32_t size = 0;
+        if (adx_named(t, a[i].name, ADX_NAMES_SIZE, &size) != ADREV_OK)
+            adx_arena_fail(&t->arena, ADREV_ESYNTAX);
         open->why = adx_wrong_argument(t, &a[i], size, open);
         if (open->why != NULL)
             return false;

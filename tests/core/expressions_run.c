@@ -118,9 +118,11 @@ static void moving(const expr_node *node, const ad_real *v, int *from, int *to)
     const int only = taken(node, v);
     *from = only < 0 ? 0 : only;
     *to = only + 1;
-    if (node->kind == EXPR_OP && only < 0 && !is_step(node))
-        *to = node->op == ADREV_OP_powi || node->op == ADREV_OP_ldexp ? 1
+    if (node->kind == EXPR_OP && only < 0 && !is_step(node)) {
+        *from = whole_argument(node->op) == 0;
+        *to = whole_argument(node->op) == 1 ? 1
             : ad_op_table()[node->op].arity;
+    }
 }
 
 static ad_fwd run_fwd(const expr_node *node, const ad_real *v, int direction)
@@ -168,8 +170,8 @@ static long double oracle_slope(const expr_node *node, const trace *t, int j)
         a[i] = (long double)t->v[node->arg[i]];
     if (taken(node, t->v) >= 0)
         return 1;
-    if (node->op == ADREV_OP_powi || node->op == ADREV_OP_ldexp)
-        a[1] = node->k;
+    if (whole_argument(node->op) < 3)
+        a[whole_argument(node->op)] = node->k;
     return rows[node->op].partial[j](a[0], a[1], a[2]);
 }
 

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas last-bits
-// flags: -DADX_ENTRIES_LEAST=entries_least -DADX_ENTRIES_MOST=entries_most
-/* entries.c - lists of points, and points that joins find.
+/* entries.c - lists of points, points that joins find, numbers on entries.
  *
  *     entries                  some texts, and four hundred random conditions
  *     entries 10000 77         as many of them, from a seed on
  *
  * Random conditions with exists, relations, maps and `|` are true where they
- * are for a few lines of C here. Loops over a list give the bits of the loops
- * that it was made by, and do as many operations. Then loops try no more values
- * than a few times their points, for any size; lists do not grow beyond their
+ * are for a few lines of C here. Loops over a list, and values that are stored
+ * on entries, give the bits of the loops over whole arrays, and take as many
+ * operations. Then loops try no more values than a few times their points, and
+ * memory has no more numbers, for any size; lists do not grow beyond their
  * limit; every allocation fails in turn.                                    */
 
 #include <stdint.h>
 
-static uint64_t entries_least, entries_most;    // the library has these
+static uint64_t entries_least, entries_most, stored_least;  // of the library
+#define ADX_ENTRIES_LEAST entries_least
+#define ADX_ENTRIES_MOST  entries_most
+#define ADX_STORED_LEAST  stored_least
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
@@ -305,6 +308,7 @@ static void check_condition(uint64_t seed)
     uint64_t after = d.state;
     for (int k = 0; k < 2; k++) {
         entries_least = k == 0 ? 0 : UINT64_MAX;
+        stored_least = k == 0 ? 1 : UINT64_MAX;
         d.state = after;
         t[k] = made(d.text, NULL);
         if (t[k] == NULL)
@@ -361,6 +365,16 @@ static const char *const texts[] = {
     "rel R[n,n]; in h[n], x[n];"
     " out y[i<n] = sum(j: exists(b<n: R(i,b), 2*b == 2*j+1)) h[i]*x[j];",
     // a maximum: the first of the points
+    // stored on entries, and read in other orders, twice at a point, and once
+    // more than that
+    "rel R[n,n]; in h[n], x[n]; p[i<n,j<n] = [R(i,j)] sin(h[i]*x[j]);"
+    " out y[i] = sum(j) p[j,i]*x[j]; out f = sum(i,j) p[i,j]*p[i,j];"
+    " out u[i<n] = sum(j) (p[i,j] + p[j,i])*h[j];",
+    "rel R[n,n], S[n,n]; in h[n], x[n];"
+    " p[i<n,j<n] = [R(i,j)] h[i]*x[j] + [S(i,j), i < 40] exp(x[i]);"
+    " out y[i] = sum(j: S(i,j)) p[i,j]*x[j]; out u[j] = sum(i) exp(p[i,j]);",
+    "rel R[n,n]; in h[n], x[n]; p[i<n,j<n] = [R(i,j), j < 3*i] h[i];"
+    " q[i,j] = p[i,j]*p[i,j]; out f = sum(i,j) q[i,j]*x[i]*q[i,j];",
     "rel R[n,n]; in h[n], x[n]; p[i<n,j<n] = [R(i,j)] h[i];"
     " out y[i] = maximum(j: exists(a<n: R(i,a), a == j)) h[j];"
     " out f = sum(i,j) p[i,j]^2;",
@@ -388,6 +402,7 @@ static ad_tensor *bound(const char *text, size_t n, uint64_t least)
     ad_tensor *t = made(text, NULL);
     ad_tensor_error e = { 0 };
     entries_least = least;
+    stored_least = least == UINT64_MAX ? UINT64_MAX : 16;
     give(t, n, give_band(n));
     CHECK(ad_tensor_bind(t, &e) == ADREV_OK, "%s: %s", text, e.text);
     return t;
@@ -463,6 +478,36 @@ static void check_large_joins(void)
 
 /* --- memory --------------------------------------------------------------- */
 
+// Which texts have values on entries, and how many numbers there are for each
+// index: as many for any size.
+static void check_storage(void)
+{
+    static const struct { int text; bool all; } stored[] = {
+        { 0, true }, { 3, true }, { 5, true }, { 9, true }, { 11, true },
+        { 10, false }
+    };
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
+        for (int part = 0; part < 4; part++) {
+            const char *text = texts[stored[i].text];
+            double each[2];
+            for (int big = 0; big < 2; big++) {
+                ad_tensor_cost c = { 0 };
+                size_t n = big ? 502 : 101;
+                ad_tensor *t = bound(text, n, 64);
+                CHECK(ad_tensor_count(t, (ad_tensor_part)part, NULL, &c)
+                          == ADREV_OK, "count");
+                each[big] = (double)c.work / (double)sizeof(ad_real)
+                          / (double)n;
+                ad_tensor_free(t);
+            }
+            CHECK(!stored[i].all || each[1] < 1.2 * each[0] + 1,
+                  "%s: %g and %g numbers for an index, part %d", text, each[0],
+                  each[1], part);
+            CHECK(stored[i].all || part > 0 || each[1] > 400,
+                  "%s: %g numbers for an index", text, each[1]);
+        }
+}
+
 static void check_limit(void)
 {
     entries_most = 300;
@@ -524,6 +569,7 @@ int main(int argc, char **argv)
     check_texts();
     check_tries();
     check_large_joins();
+    check_storage();
     check_limit();
     check_failures();
     return check_done("entries");

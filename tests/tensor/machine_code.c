@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas recorded code last-bits
-// flags: -pthread -DADX_PART_LEAST=1 -DADX_ENTRIES_LEAST=1
+// flags: -pthread -DADX_PART_LEAST=1 -DADX_ENTRIES_LEAST=1 -DADX_STORED_LEAST=2
 // needs: xxhash.h
 /* machine_code.c - ad_tensor_compile: machine code gives the bits of the loops,
  * also where directions and seeds are missing; it is not used any more once
@@ -198,6 +198,22 @@ static void test_texts(void)
     }
 }
 
+// Zeros that absorb: of numbers one by one, and in sums of them. A maximum that
+// has no points.
+static void test_zeros(void)
+{
+    const char *text = "in x[n], a, b[n];"
+                       "out y[i] = select(lt(x[i],a), 1, sqrt(x[i]*a)/b[i]^2);"
+                       "out f = sum(i) select(lt(x[i],a), 1, pow(a,b[i])/a);"
+                       "out m[i<n] = maximum(j: j < i) x[j];";
+    pair p;
+    if (!open_pair(&p, text, 9, 1, false))
+        return;
+    CHECK(compile(p.t[0], 0, NULL) == ADREV_OK, "%s", report.text);
+    compare(&p, text);
+    close_pair(&p);
+}
+
 // A value that is computed, and stored, in the sums of parts of another.
 static void test_hosted_in_parts(void)
 {
@@ -343,7 +359,7 @@ static void test_random(uint64_t from, int n)
     }
 }
 
-// The derivative has no C text: loops.
+// The derivative is a helper function of the text.
 static void test_gamma(void)
 {
     static const char text[] =
@@ -715,6 +731,7 @@ int main(int argc, char **argv)
         test_all_texts();
     else {
         test_texts();
+        test_zeros();
         test_parts();
         test_hosted_in_parts();
         test_entries();

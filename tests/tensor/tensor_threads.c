@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas threads
-// flags: -DADX_PART_LEAST=1 -DADX_GATHER_MOST=5 -pthread
+// flags: -DADX_PART_LEAST=1 -DADX_GATHER_MOST=5 -DADX_STORED_LEAST=2 -pthread
 /* tensor_threads.c - tensor programs in parts: on pools of 1, 2 and 8 threads,
  * and by executors that run the parts backwards, or in an order of their own.
  * All results must have the bits of one thread without a pool.

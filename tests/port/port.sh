@@ -1,0 +1,346 @@
+#!/bin/sh
+# tags:
+# Plain C programs, and what adrev-port makes of them:
+#
+#     sh tests/port/port.sh CC FLAGS OUT [CASE ...]
+#
+# Each other file of this folder is a case: a function of plain C, and above it
+#
+#     // tags: part
+#     // port: what the case is about
+#     // function: NAME              or several
+#     // with: PARAMETER[:COUNT]     an input: --with; a line for each
+#     // of: PARAMETER[:COUNT]       an output: --of
+#     // in: 3                       how many numbers x[] has
+#     // out: 1                      how many numbers y[] has
+#     // at: 1 2 0.5                 a point; a line for each
+#     // call: y[0] = name@(x, 3);   statements that compute y[] from x[]
+#
+# and where they are needed
+#
+#     // tolerance: 1e-9             of derivatives; 1e-11 if it is left out
+#     // gradient: 1 0 0.5           the Jacobian, row by row, at the first
+#                                    point: where differences are no judge
+#     // bytes: 8                    the original needs numbers of 8 bytes;
+#                                    derivatives by differences in double
+#     // keeps: TEXT                 stands in what is written
+#     // passive: NAME ...           are no recorded numbers there
+#     // may: refuse                 as good as converting it
+#
+# In `call`, @ is nothing for the original and the suffix for its twin. `real`
+# is the type of a number: double, __float128, ad_rev and ad_fwd in turn. Plain
+# numbers get into structures by PUT(place, number), which takes places of
+# either kind. Names of functions, types and variables differ from case to case,
+# because all cases are compiled together.
+#
+# The original with __float128 in place of double gives the derivatives that
+# twins must have; the original as it is gives the values, bit by bit.
+#
+# A case that must be refused has, in each line that is to blame,
+#
+#     // refused: WORDS              a pattern: what the message must speak of
+#
+# SPDX-License-Identifier: MIT-0
+
+cc=$1
+flags=$2
+out=$3
+shift 3
+root=$(cd "$(dirname "$0")/../.." && pwd)
+here=$root/tests/port
+port=${ADREV_PORT:-$root/build/adrev-port}
+strict="-Wall -Wextra -Werror=incompatible-pointer-types -ffp-contract=off -I$root -I$here"
+passed=0
+failed=0
+
+skip() {
+    echo "port: skipped, $1"
+    echo "port: 0 passed, 0 failed"
+    exit 0
+}
+
+field() {                               # field CASE NAME
+    sed -n "1,/^[^/]/s|^// $2: *||p" "$here/$1.c"
+}
+
+right() { passed=$((passed + 1)); }
+wrong() {                               # wrong CASE TEXT [FILE]
+    failed=$((failed + 1))
+    echo "$1: $2"
+    [ -z "$3" ] || head -n 6 "$3" | sed 's/^/    /'
+}
+
+# Of each case a line: its name; whether it is to be `converted`, `refused`, or
+# `either`; whether its text is `looked` at; arguments of adrev-port.
+list() {
+    awk 'function finish() {
+             if (name != "")
+                 print name, refused ? "refused" : may, looked, arguments
+         }
+         FNR == 1 {
+             finish()
+             name = FILENAME
+             sub(/.*\//, "", name)
+             sub(/\.c$/, "", name)
+             refused = 0
+             may = "converted"
+             looked = "-"
+             arguments = ""
+             head = 1
+         }
+         !/^\/\// { head = 0 }
+         / \/\/ refused: / { refused = 1 }
+         !head { next }
+         $2 == "may:" { may = "either" }
+         $2 == "keeps:" || $2 == "passive:" { looked = "looked" }
+         $2 == "function:" || $2 == "with:" || $2 == "of:" {
+             sub(/:/, "", $2)
+             for (i = 3; i <= NF; i++)
+                 arguments = arguments " --" $2 " " $i
+         }
+         END { finish() }' "$@"
+}
+
+# convert CASE NUMBER WRITTEN: the status of adrev-port; what it says in
+# CASE.said
+convert() {
+    # shellcheck disable=SC2086  # a list
+    (cd "$here" && exec "$port" "$1.c" $arguments --number "$2" -o "$3") \
+        > "$out/$1.said" 2>&1
+}
+
+# A refusal: `FILE:LINE:COLUMN: TEXT`, then the expression, then a proposal.
+refusal() {                             # refusal CASE LINE WORDS
+    grep -A 2 -E "^[^ ]*$1\.c:$2:[0-9]+: " "$out/$1.said" > "$out/refusal"
+    if [ ! -s "$out/refusal" ]; then
+        wrong "$1" "line $2 is not refused ($3)" "$out/$1.said"
+    elif ! head -n 1 "$out/refusal" | grep -qiE -e "$3"; then
+        wrong "$1" "the refusal of line $2 does not say: $3" "$out/refusal"
+    elif [ "$(wc -l < "$out/refusal")" -lt 3 ]; then
+        wrong "$1" "the refusal of line $2 proposes nothing" "$out/refusal"
+    else
+        right
+    fi
+}
+
+must_refuse() {
+    convert "$1" ad_rev "$out/rev/$1.h"
+    status=$?
+    if [ $status != 1 ]; then
+        wrong "$1" "status $status in place of 1" "$out/$1.said"
+    elif [ -e "$out/rev/$1.h" ]; then
+        wrong "$1" "refused, but something is written"
+    else
+        right
+    fi
+    rm -f "$out/rev/$1.h"
+    grep -n '// refused: ' "$here/$1.c" | while IFS= read -r line; do
+        echo "${line%%:*} ${line##*// refused: }"
+    done > "$out/marks"
+    while read -r line words; do
+        refusal "$1" "$line" "$words"
+    done < "$out/marks"
+}
+
+# The twin over forward numbers: one in four by adrev-port, which must differ
+# from that over recorded numbers in names only, others by these names.
+forward() {
+    number=$((number + 1))
+    sed 's/ad_rev/ad_fwd/g; s/ad_rec/ad_dual/g' "$out/rev/$1.h" \
+        > "$out/fwd/$1.h"
+    [ $((number % 4)) = 0 ] || return 0
+    tr -d ' \n' < "$out/fwd/$1.h" > "$out/names"
+    convert "$1" ad_fwd "$out/fwd/$1.h" || return
+    tr -d ' \n' < "$out/fwd/$1.h" | cmp -s - "$out/names"
+}
+
+must_convert() {
+    convert "$1" ad_rev "$out/rev/$1.h"
+    status=$?
+    if [ $status = 1 ] && [ "$kind" = either ]; then
+        if grep -qE "^[^ ]*$1\.c:[0-9]+:[0-9]+: " "$out/$1.said"; then
+            right
+            optional="$optional $1"
+        else
+            wrong "$1" "refused, but no line is named" "$out/$1.said"
+        fi
+        return
+    fi
+    if [ $status != 0 ]; then
+        wrong "$1" "status $status" "$out/$1.said"
+    elif [ ! -s "$out/rev/$1.h" ]; then
+        wrong "$1" "nothing is written"
+    elif ! forward "$1"; then
+        wrong "$1" "--number ad_fwd is not ad_rev with other names"
+    else
+        right
+        converted="$converted $1"
+        [ $looked = - ] || looks "$1"
+    fi
+}
+
+looks() {                               # looks CASE: at the text of the twin
+    field "$1" keeps > "$out/keeps"
+    while IFS= read -r text; do
+        if grep -qF -e "$text" "$out/rev/$1.h"; then
+            right
+        else
+            wrong "$1" "does not keep: $text"
+        fi
+    done < "$out/keeps"
+    for name in $(field "$1" passive); do
+        if grep -qE "\<ad_rev[ *]+$name\>" "$out/rev/$1.h"; then
+            wrong "$1" "$name is recorded, and need not be"
+        else
+            right
+        fi
+    done
+}
+
+# build UNIT FLAGS: one file of all cases
+build() {
+    # shellcheck disable=SC2086  # flags are a list
+    $cc -std=gnu11 $strict $flags $2 -c "$out/$1.c" -o "$out/$3.o" \
+        > "$out/$3.log" 2>&1
+}
+
+twins() {
+    build twins "-DNUMBER=ad_rev -I$out/rev" rev \
+        && build twins "-DNUMBER=ad_fwd -I$out/fwd" fwd
+}
+
+generate() {                            # generate CASE ...
+    # shellcheck disable=SC2046  # a list
+    awk -v out="$out" -f "$here/driver.awk" \
+        $(for name in "$@"; do echo "$here/$name.c"; done)
+}
+
+# Cases whose twins do not compile, alone or beside the others, are named and
+# left out: those that errors point to.
+suspects() {
+    cat "$out/rev.log" "$out/fwd.log" 2> /dev/null \
+        | sed -n 's|^\([^ ]*/\)*\([a-z0-9_]*\)\.[a-z]*:[0-9:]* error.*|\2|p' \
+        | sort -u | tr '\n' ' '
+}
+
+leave_out() {                           # leave_out CASE ...
+    good=
+    for name in $converted; do
+        case " $* " in
+            *" $name "*)
+                cat "$out/rev.log" "$out/fwd.log" 2> /dev/null \
+                    | grep "/$name\.[a-z]*:[0-9:]* error\|^$name\.call" \
+                    > "$out/errors"
+                wrong "$name" "does not compile" "$out/errors" ;;
+            *)
+                good="$good $name" ;;
+        esac
+    done
+    converted=$good
+}
+
+compile() {
+    generate $converted
+    rm -f "$out/rev.log" "$out/fwd.log" "$out/rev.o" "$out/fwd.o"
+    twins && return
+    before=$converted
+    leave_out $(suspects)
+    [ "$before" = "$converted" ] || compile
+}
+
+tell_warnings() {
+    if grep -q 'warning:' "$out/rev.log" "$out/fwd.log"; then
+        grep -h 'warning:' "$out/rev.log" "$out/fwd.log" > "$out/warnings"
+        wrong twins "compile with $(wc -l < "$out/warnings") warnings" \
+            "$out/warnings"
+    else
+        right
+    fi
+}
+
+# Originals have the same names in plain.o and quad.o: only tables are global.
+judge() {
+    # shellcheck disable=SC2086  # flags are a list
+    build plain "" plain \
+        && { gcc -std=gnu11 $strict -c "$out/quad.c" -o "$out/quad.o" \
+             > "$out/quad.log" 2>&1; } \
+        && objcopy -G port_plain "$out/plain.o" \
+        && objcopy -G port_quad "$out/quad.o" \
+        && $cc -std=gnu11 $strict $flags -I"$out" "$here/driver.c" \
+            "$out/plain.o" "$out/quad.o" "$out/rev.o" "$out/fwd.o" \
+            -o "$out/driver" -lquadmath -lm > "$out/driver.log" 2>&1
+}
+
+# Wrong use: status 2, and something is said.
+misuse() {                              # misuse TEXT ARGUMENT ...
+    text=$1
+    shift
+    (cd "$here" && "$port" "$@") > "$out/said" 2>&1
+    status=$?
+    if [ $status != 2 ]; then
+        wrong misuse "$text: status $status in place of 2" "$out/said"
+    elif [ ! -s "$out/said" ]; then
+        wrong misuse "$text: nothing is said"
+    else
+        right
+    fi
+}
+
+command -v clang > /dev/null 2>&1 || skip "clang is not installed"
+echo '#include <quadmath.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
+    || skip "quadmath.h is not installed"
+[ -n "$ADREV_PORT" ] || make -s -C "$root" adrev-port > /dev/null 2>&1
+if [ ! -x "$port" ]; then
+    echo "port: $port is not there"
+    echo "port: 0 passed, 1 failed"
+    exit 1
+fi
+
+rm -rf "$out"
+mkdir -p "$out/rev" "$out/fwd"
+# shellcheck disable=SC2046  # a list
+[ $# -gt 0 ] || set -- $(cd "$here" && grep -l '^// port: ' ./*.c \
+                         | sed 's|^./||; s|\.c$||')
+set -f                                  # counts like n*n are no patterns
+converted=
+optional=
+number=0
+# shellcheck disable=SC2046  # a list
+list $(printf "$here/%s.c\n" "$@") > "$out/list"
+while read -r name kind looked arguments; do
+    if [ "$kind" = refused ]; then
+        must_refuse "$name"
+    else
+        must_convert "$name"
+    fi
+done < "$out/list"
+
+# shellcheck disable=SC2046,SC2086  # lists
+if [ -n "$converted" ]; then
+    compile
+    tell_warnings
+    if judge; then
+        "$out/driver" 2> /dev/null | tr -d '\000' > "$out/driver.said"
+        grep -av '^port: ' "$out/driver.said"
+        set -- $(sed -n 's/^port: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p
+                        ' "$out/driver.said")
+        passed=$((passed + ${1:-0}))
+        failed=$((failed + ${2:-1}))
+    else
+        cat "$out/plain.log" "$out/quad.log" "$out/driver.log" > "$out/errors" 2>&1
+        wrong all "nothing is judged" "$out/errors"
+    fi
+fi
+
+misuse "no such file" no_such_file.c --function f --with x -o "$out/none.h"
+misuse "no such function" polynomial.c --function nothing --with x \
+    -o "$out/none.h"
+misuse "no such parameter" polynomial.c --function polynomial --with nothing \
+    -o "$out/none.h"
+misuse "no such option" polynomial.c --function polynomial --with x --sideways \
+    -o "$out/none.h"
+misuse "no function" polynomial.c --with x -o "$out/none.h"
+
+[ -z "$PORT_SHOWS" ] || echo "refused, as they may be:$optional"
+echo "port: $passed passed, $failed failed"
+[ $failed = 0 ]
