@@ -5,15 +5,17 @@ CC     = gcc
 STRICT = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
          -Wdouble-promotion -Werror
 FAST   = -O3 -march=native
+CFLAGS = -O2
 JOBS   = 2
 SECONDS = 60
 B      = build
+PREFIX = /usr/local
 
-EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
+EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
 SUITE    = sh tests/run.sh $(JOBS)
 
 help:               ## this list
-	@sed -n 's/^\([a-z]*\):.*## */\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## */\1	/p' Makefile | expand -t 12
 
 test:               ## everything a change must pass
 	@sh tests/setup.sh
@@ -28,6 +30,7 @@ run:                ## build the examples and run the main ones
 	$B/06_influenza examples/influenza.txt $B/influenza.svg
 	$B/10_gaussian_mixture examples/mixture.txt $B/mixture.svg
 	$B/17_convolution $B/convolution.svg
+	$B/23_hares examples/hares.txt $B/hares.svg
 	[ ! -x $B/11_monte_carlo ] || $B/11_monte_carlo
 
 examples: $(EXAMPLES:%=$B/%)
@@ -40,7 +43,28 @@ $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
       $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
+$B/%: examples/%.cpp examples/build.sh $B/implementation.o
+	sh examples/build.sh $@ $(CC) $(STRICT) -O2
+
 $B/13_kalman_firmware: $B/13_kalman
+
+# By the converter of now, where clang is; else the file that is there.
+$B/23_hares: $B/predators_ad.h
+$B/predators_ad.h: examples/predators.c examples/predators.h $B/adrev-port
+	if command -v clang > /dev/null; then $B/adrev-port $< --function misfits \
+	    --with p:PARAMETERS -o $@; else cp examples/predators_ad.h $@; fi
+
+adrev-port: $B/adrev-port       ## the converter from plain C, docs/porting-tool.md
+
+$B/adrev-port: $(wildcard port/*.c port/*.h)
+	@mkdir -p $B
+	$(CC) $(STRICT) -O2 port/*.c -o $@
+
+install:            ## headers, library, adrev.pc: PREFIX=/usr/local DESTDIR=
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
+
+uninstall:          ## takes that away again
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
 
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
@@ -109,5 +133,6 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples matrix asan tsan stress texts hostile fuzz mutate \
-        chain coverage bench statements rooms headers docs lint clean
+.PHONY: help test check run examples adrev-port install uninstall matrix asan \
+        tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
+        headers docs lint clean

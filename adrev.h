@@ -26,13 +26,15 @@
  * Operators build an expression; ad_rec records the whole expression as one
  * statement on the tape of the calling thread. Plain C numbers are constants,
  * and so is what is computed from constants alone: they have no derivative.
- * The same operators on ad_fwd are forward mode, which needs no tape.
+ * The same operators on ad_fwd are forward mode, which needs no tape. In C++ one
+ * writes ad_rev y = x * sin(x); (docs/cpp.md).
  *
  * Not included: complex numbers, GPU.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
  *   core/config         switches; what compilers spell differently
+ *   cpp/members         C++: constructors and conversions of numbers
  *   core/types          numbers, statuses, statistics; conventions
  *   core/operations     the operator table: values, partials, kinks
  *   core/api            the interface: every public function
@@ -41,6 +43,8 @@
  *   number/operators    operators on expressions
  *   number/called       operators as function calls, without fusing
  *   number/fronts       what users write: ad_mul, ad_rec
+ *   cpp/operators       C++: operators on numbers and expressions
+ *   cpp/library         C++: functions of <cmath>, numeric_limits
  *   tape/layout         entries, blocks, jobs and failures of a tape
  *   tape/memory         blocks that are added, or fixed memory
  *   tape/workspace      memory that is kept from one evaluation to the next
@@ -52,7 +56,8 @@
  *   sweep/sweep         the loops of reverse and forward sweeps
  *   sweep/queries       gradients, pullbacks, Jacobians of a recording
  *   sweep/session       ad_grad and ad_jac
- *   core/table          the operator table as data; digamma
+ *   core/table          the operator table as data
+ *   core/special        long functions: digamma, Bessel functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
@@ -177,6 +182,10 @@
 //                  in their options. (adrev_parallel.h calls malloc all the
 //                  same.)
 
+// ADREV_NO_BESSEL  no ad_jn, ad_yn, ad_j0 ...: for C libraries without jn and
+//                  yn, which POSIX has and C does not. What calls them where
+//                  the header is included without the switch gives NaN.
+
 // ADREV_COUNT   1: operations are counted, see ad_counts.     default 0
 //   For tests of how much work a derivative takes. Slow.
 #ifndef ADREV_COUNT
@@ -185,7 +194,7 @@
 
 /* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. core/ and number/ keep to what C11 and C++17 both have.       */
+ * differently. core/ and number/ keep to what C11 and C++11 both have.       */
 
 #include <math.h>
 #include <stdbool.h>
@@ -326,6 +335,194 @@ ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
 ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
+/* === cpp/members ============================================================
+ * What numbers and expressions have in C++ besides their fields: constructors
+ * and explicit conversions. All of them stay trivial and of the layout that
+ * they have in C, so a number crosses the border as it is, may lie in a union
+ * or in calloc's memory, and is not set where it is declared without a value.
+ *
+ * An expression holds numbers and ids, never references. So one that is kept
+ * (auto e = x * y) is as good later as it was at first.
+ *
+ *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
+ *           ADX_NO_PLACE ADX_MEMBER
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+#include <limits>
+
+namespace adrev {
+
+template <bool yes> struct adx_if { };
+template <> struct adx_if<true> { typedef int type; };
+
+// Plain numbers: the arithmetic types, and enumerations that become integers by
+// themselves.
+template <class Any> struct adx_arithmetic
+{
+    static constexpr bool yes = false;
+    static constexpr bool whole = false;
+};
+#define ADX_DEFINE(type, is_whole)                                          \
+    template <> struct adx_arithmetic<type>                                 \
+    {                                                                       \
+        static constexpr bool yes = true;                                   \
+        static constexpr bool whole = is_whole;                             \
+    };
+ADX_DEFINE(float, 0) ADX_DEFINE(double, 0) ADX_DEFINE(long double, 0)
+ADX_DEFINE(bool, 1) ADX_DEFINE(char, 1) ADX_DEFINE(signed char, 1)
+ADX_DEFINE(unsigned char, 1) ADX_DEFINE(short, 1)
+ADX_DEFINE(unsigned short, 1) ADX_DEFINE(int, 1) ADX_DEFINE(unsigned, 1)
+ADX_DEFINE(long, 1) ADX_DEFINE(unsigned long, 1) ADX_DEFINE(long long, 1)
+ADX_DEFINE(unsigned long long, 1)
+#undef ADX_DEFINE
+
+template <class Any> Any adx_any();
+struct adx_no { char no[2]; };
+char adx_counts(long double);
+adx_no adx_counts(...);
+
+template <class Any, bool is_enum> struct adx_plain_kind
+{
+    static constexpr bool yes = adx_arithmetic<Any>::yes;
+};
+template <class Any> struct adx_plain_kind<Any, true>
+{
+    static constexpr bool yes = sizeof(adx_counts(adx_any<Any>())) == 1;
+};
+template <class Any> struct adx_plain_type
+    : adx_plain_kind<Any, __is_enum(Any)> { };
+
+// How many operands something is (number/expression), an expression of forward
+// numbers being 16. `ours` is 0 for plain numbers, and what is none is -1.
+template <class Any> struct adx_sort
+{
+    static constexpr int width = adx_plain_type<Any>::yes ? 0 : -1;
+    static constexpr bool ours = false;
+    static constexpr bool expr = false;
+};
+template <class Any> struct adx_sort<const Any> : adx_sort<Any> { };
+#define ADX_DUAL_WIDTH 16
+#define ADX_OPERAND_TYPE(name, n, is_expr)                                  \
+    struct name;                                                            \
+    template <> struct adx_sort<name>                                       \
+    {                                                                       \
+        static constexpr int width = n;                                     \
+        static constexpr bool ours = true;                                  \
+        static constexpr bool expr = is_expr;                               \
+    };
+
+template <class Any> using adx_if_plain =
+    typename adx_if<adx_plain_type<Any>::yes>::type;
+template <class Any> using adx_if_whole =
+    typename adx_if<adx_arithmetic<Any>::whole>::type;
+
+// An expression that becomes an ad_rev or an ad_fwd; one that has room in an
+// expression of another width.
+template <class Any> using adx_if_recorded =
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width != ADX_DUAL_WIDTH>::type;
+template <class Any> using adx_if_forward =
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width % ADX_DUAL_WIDTH == 0>::type;
+template <class Wide, class Any> using adx_if_narrower =
+    typename adx_if<adx_sort<Any>::expr
+                    && adx_sort<Any>::width < adx_sort<Wide>::width
+                    && (adx_sort<Wide>::width < ADX_DUAL_WIDTH
+                        || adx_sort<Any>::width == 0)>::type;
+
+// What becomes a number of this type, and how one becomes an integer: from,
+// whole, widen (cpp/operators).
+template <class Number, unsigned how> struct adx_convert;
+
+} // namespace adrev
+
+// A file's switches. What the compiler makes of a template may not be shared
+// with files that were compiled with others.
+#define ADX_SWITCHES                                                        \
+    (ADREV_FUSE | (ADREV_TRACE != 0) << 8 | (ADREV_DEBUG != 0) << 9         \
+     | (ADREV_COUNT != 0) << 10)
+
+// With ADREV_DEBUG an expression is recorded with the place where it becomes a
+// number.
+#if ADREV_DEBUG
+#define ADX_CALLER                                                          \
+    , const char *adx_at_file = __builtin_FILE(), int adx_at_line = __builtin_LINE()
+#define ADX_CALLER_IS  , const char *adx_at_file, int adx_at_line
+#define ADX_PASS_PLACE , adx_at_file, adx_at_line
+#define ADX_NO_PLACE   , nullptr, 0
+#else
+#define ADX_CALLER
+#define ADX_CALLER_IS
+#define ADX_PASS_PLACE
+#define ADX_NO_PLACE
+#endif
+
+#if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__
+#define ADX_MEMBER inline __attribute__((always_inline))
+#else
+#define ADX_MEMBER inline
+#endif
+
+// The whole part, and whether it is not 0: what a cast to an integer is, and an
+// `if`. There is no conversion to a floating type, which would lose the
+// derivative: ad_value says so.
+#define ADX_CASTS(name)                                                     \
+    template <class Whole, unsigned how = ADX_SWITCHES,                     \
+              adrev::adx_if_whole<Whole> = 0>                               \
+    ADX_MEMBER explicit operator Whole() const                              \
+    {                                                                       \
+        return adx_convert<name, how>::whole(*this,                         \
+                                             static_cast<Whole *>(nullptr)); \
+    }
+
+#define ADX_REV_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
+    template <class Plain, adx_if_plain<Plain> = 0>                         \
+    constexpr name(Plain x) noexcept                                        \
+        : v(static_cast<real>(x)), seq(0), job(0) { }                       \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_recorded<Expr> = 0>                                    \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
+    {                                                                       \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
+    }                                                                       \
+    ADX_CASTS(name)
+
+#define ADX_FWD_MEMBERS(name, real)                                         \
+    name() = default;                                                       \
+    constexpr name(real v_, real d_) noexcept : v(v_), d(d_) { }            \
+    template <class Plain, adx_if_plain<Plain> = 0>                         \
+    constexpr name(Plain x) noexcept : v(static_cast<real>(x)), d(0) { }    \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_forward<Expr> = 0>                                     \
+    ADX_MEMBER name(const Expr &e ADX_CALLER)                               \
+    {                                                                       \
+        *this = adx_convert<name, how>::from(e ADX_PASS_PLACE);             \
+    }                                                                       \
+    ADX_CASTS(name)
+
+// A plain number, or an expression with fewer operands, becomes one with more
+// where both are results of a ?:.
+#define ADX_EXPR_MEMBERS(name)                                              \
+    name() = default;                                                       \
+    template <class Plain, unsigned how = ADX_SWITCHES,                     \
+              adx_if_plain<Plain> = 0>                                      \
+    ADX_MEMBER name(Plain x)                                                \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(x);                           \
+    }                                                                       \
+    template <class Expr, unsigned how = ADX_SWITCHES,                      \
+              adx_if_narrower<name, Expr> = 0>                              \
+    ADX_MEMBER name(const Expr &e)                                          \
+    {                                                                       \
+        *this = adx_convert<name, how>::widen(e);                           \
+    }                                                                       \
+    ADX_CASTS(name)
+
+#endif // __cplusplus
+
 /* === core/types =============================================================
  * Conventions: arrays are dense. A Jacobian is m x n, row by row:
  * J[i*n + j] = dy[i]/dx[j]. Tangents (forward) start at the inputs, adjoints
@@ -337,7 +534,7 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * twice in one statement, its partials are added when that is recorded; if it
  * occurs in two statements, what they contribute is added in the sweep.)
  *
- *   needs   core/config
+ *   needs   core/config cpp/members
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
  *           ADX_RECORDED ADX_DUAL
  * ========================================================================== */
@@ -363,21 +560,43 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do.
+// the names say what to do. In C++ numbers and expressions have constructors
+// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
+// which C++ looks for what is done with them. Their layout is the same.
+#ifdef __cplusplus
+#define ADX_TAG(name, tag) name
+namespace adrev {
+ADX_OPERAND_TYPE(ad_rev, 1, false)
+ADX_OPERAND_TYPE(ad_fwd, ADX_DUAL_WIDTH, false)
+#else
+#define ADX_TAG(name, tag) tag
+#define ADX_REV_MEMBERS(name, real)
+#define ADX_FWD_MEMBERS(name, real)
+#define ADX_EXPR_MEMBERS(name)
+#endif
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
-typedef struct ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value {
+typedef struct ADX_TAG(ad_rev,
+                       ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value) {
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
+    ADX_REV_MEMBERS(ad_rev, ad_real)
 } ad_rev;
 
 // A number with its tangent: forward mode, without a tape.
 typedef struct ad_fwd {
     ad_real v;          // value
     ad_real d;          // derivative along the chosen direction
+    ADX_FWD_MEMBERS(ad_fwd, ad_real)
 } ad_fwd;
+
+#ifdef __cplusplus
+}
+using adrev::ad_rev;
+using adrev::ad_fwd;
+#endif
 
 // One operand of a statement: 12 bytes with double, 8 with float. All that the
 // packing does is to halve the alignment of a double.
@@ -404,37 +623,68 @@ typedef struct adx_head {
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
 
+#ifdef __cplusplus
+namespace adrev {
+#if ADX_FUSES
+ADX_OPERAND_TYPE(ad_expr_0, 0, true) ADX_OPERAND_TYPE(ad_expr_1, 1, true)
+ADX_OPERAND_TYPE(ad_expr_2, 2, true) ADX_OPERAND_TYPE(ad_expr_3, 3, true)
+ADX_OPERAND_TYPE(ad_expr_4, 4, true) ADX_OPERAND_TYPE(ad_expr_5, 5, true)
+ADX_OPERAND_TYPE(ad_expr_6, 6, true) ADX_OPERAND_TYPE(ad_expr_7, 7, true)
+ADX_OPERAND_TYPE(ad_expr_8, 8, true) ADX_OPERAND_TYPE(ad_expr_9, 9, true)
+ADX_OPERAND_TYPE(ad_expr_10, 10, true) ADX_OPERAND_TYPE(ad_expr_11, 11, true)
+ADX_OPERAND_TYPE(ad_expr_12, 12, true)
+ADX_OPERAND_TYPE(ad_expr_dual, ADX_DUAL_WIDTH, true)
+#else
+ADX_OPERAND_TYPE(adx_number, 0, true)       // of either kind
+#endif
+#endif
 #if ADX_FUSES
 // Expressions with N slots, for recorded numbers. They live in registers.
 #define ADX_WIDTHS(ROW)                                                     \
     ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
     ROW(11) ROW(12)
 #define ADX_DEFINE(N)                                                       \
-    typedef struct ad_expr_##N##_use_ad_rec_to_record_it {                  \
+    typedef struct ADX_TAG(ad_expr_##N,                                     \
+                           ad_expr_##N##_use_ad_rec_to_record_it) {         \
         adx_head head;                                                      \
         adx_slot slot[N];                                                   \
+        ADX_EXPR_MEMBERS(ad_expr_##N)                                       \
     } ad_expr_##N;
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-typedef struct ad_expr_of_constants {
+typedef struct ADX_TAG(ad_expr_0, ad_expr_of_constants) {
     adx_head head;
+    ADX_EXPR_MEMBERS(ad_expr_0)
 } ad_expr_0;
 
-typedef struct ad_expr_of_ad_fwd_use_ad_dual {
+typedef struct ADX_TAG(ad_expr_dual, ad_expr_of_ad_fwd_use_ad_dual) {
     adx_head head;
     ad_real d;
+    ADX_EXPR_MEMBERS(ad_expr_dual)
 } ad_expr_dual;
 #endif
 
 // Where operators are called (ADX_FUSES is 0): a number of any kind, or the
 // result of an operation, which is recorded already.
-typedef struct ad_expr_use_ad_rec_to_record_it {
+typedef struct ADX_TAG(adx_number, ad_expr_use_ad_rec_to_record_it) {
     ad_real v;
     ad_real d;                      // of ad_fwd
     uint64_t id;                    // of ad_rev
     unsigned kind;                  // 0: a constant
+    ADX_EXPR_MEMBERS(adx_number)
 } adx_number;
+#ifdef __cplusplus
+}
+using adrev::adx_number;
+#if ADX_FUSES
+using adrev::ad_expr_0;
+using adrev::ad_expr_dual;
+#define ADX_DEFINE(N) using adrev::ad_expr_##N;
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#endif
+#endif
 #define ADX_RECORDED 1u
 #define ADX_DUAL     2u
 
@@ -448,7 +698,7 @@ typedef struct ad_tape ad_tape;
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
     ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
     ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
-    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values, or a number is too large" ) \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
@@ -462,8 +712,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
+    ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -512,8 +762,8 @@ typedef struct ad_stats {
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_f_* adx_fx_* adx_fy_*
- *           adx_fz_*
+ *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_polygamma adx_f_*
+ *           adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -601,6 +851,13 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  *              is up to 700 times as large, and the root has none
  * pow_dxy      x^(y-1) (1 + y log x), from the root for the same reason
  * weight       exp(x - most): where both are the same infinity, 1
+ * exp10        10^x. clang turns pow(10, x) into exp10, which is not in
+ *              <math.h>, and which need not give the same bits: the base is
+ *              written so that it does not see it
+ * frac         x without its whole part, as modf has it: with the sign of x,
+ *              and 0 if x is infinite
+ * exp_share    how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
+ *              infinities. exp would magnify the rounding error `low` of x - y
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -742,7 +999,20 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
         return x < 1 && y < 1 ? h / x * h * d : h / x * d * h; )            \
     PARTIAL( weight, 2,                                                     \
         v, -v, 0,                                                           \
-        return x == y ? 1 : adm_exp(x - y); )
+        return x == y ? 1 : adm_exp(x - y); )                               \
+    ROW( exp10, (ad_real x),                                                \
+        return adm_pow(x != x ? x : 10, x); )                               \
+    ROW( frac, (ad_real x),                                                 \
+        return x - x == 0 ? adm_copysign(x - adm_trunc(x), x)               \
+             : x != x ? x : adm_copysign(0, x); )                           \
+    PARTIAL( exp_share, 2,                                                  \
+        v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
+        ad_real d = x - y;                                                  \
+        ad_real back = d - x;                                               \
+        ad_real low = x - (d - back) - (y + back);                          \
+        ad_real v = adx_sigmoid(d);                                         \
+        return x == y ? 1 / (ad_real)2                                      \
+             : low - low == 0 ? v + v * (1 - v) * low : v; )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -755,8 +1025,13 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PARTIAL
 
-// Digamma, the derivative of lgamma. In core/table: it is too long to inline.
+// In core/special: these are too long to inline, or not in <math.h>. The orders
+// k and n are whole.
 ADX_API ad_real adx_digamma(ad_real x);
+ADX_API ad_real adx_polygamma(ad_real k, ad_real x);
+ADX_API ad_real adx_log_add_exp(ad_real x, ad_real y);
+ADX_API ad_real adx_jn(ad_real n, ad_real x);
+ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
 /* --- legend -----------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
@@ -787,6 +1062,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0 ) \
     ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0 ) \
     ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0 ) \
+    ROW( frac,     1, adx_frac(x),              1,                        0,                    0,       .1,.9, 0,0, 0,0 ) \
     ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0 ) \
     ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0 ) \
     ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0 ) \
@@ -796,6 +1072,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0 ) \
     ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0 ) \
     ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0 ) \
+    ROW( exp10,    1, adx_exp10(x),             v * ADX_K(2.3025850929940456840), 0,            0,       -5,5, 0,0, 0,0 ) \
     ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0 ) \
     ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0 ) \
     ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0 ) \
@@ -817,10 +1094,15 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
     ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
     ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
+    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0 ) \
     ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 )
+    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
+    ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
+    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
@@ -914,6 +1196,35 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
     ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
     ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
+    ROW( lgamma,   0,       0,     0,   -ADX_INF,                0,                      0,   0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  0,       0,     0,   ADX_INF,                 0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  -1,      0,     0,   ADX_INF,                 0,                      0,   0, "pole: the same sign on both sides" )    \
+    ROW( digamma,  ADX_INF, 0,     0,   0,                       0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  1e300,   0,     0,   1e-300,                  0,                      0,   2, "1/x" )                                  \
+    ROW( polygamma, 1,      -1,    0,   0,                       ADX_NAN,                0,   0, "pole: both signs occur" )               \
+    ROW( polygamma, 2,      0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( polygamma, 0,      1,     0,   0,                       1.6449340668482264,     0,   4, "order 0 is digamma" )                   \
+    ROW( polygamma, 1,      ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
+    ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
+    ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
+    ROW( jn,       2,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       3,       1e-100, 0,  0,                       6.25e-202,              0,   2, "x^2/16" )                               \
+    ROW( yn,       0,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       1,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       -1,      0,     0,   0,                       -ADX_INF,               0,   0, "true limit: minus order 1" )            \
+    ROW( yn,       0,       1e-100, 0,  0,                       6.3661977236758134e99,  0,   2, "2/(pi x)" )                             \
+    ROW( yn,       1,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( yn,       0,       -1,    0,   0,                       ADX_NAN,                0,   0, "no real value there" )                  \
+    ROW( exp10,    -400,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
+    ROW( exp10,    2,       0,     0,   230.25850929940457,      0,                      0,   2, "the value is 100" )                     \
+    ROW( frac,     ADX_INF, 0,     0,   1,                       0,                      0,   0, "of an infinity 0 is left" )             \
+    ROW( frac,     -2,      0,     0,   1,                       0,                      0,   0, "a jump: as beside it" )                 \
+    ROW( log_add_exp, 0,    0,     0,   0.5,                     0.5,                    0,   0, "tie" )                                  \
+    ROW( log_add_exp, ADX_INF, ADX_INF, 0, 0.5,                  0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( log_add_exp, -ADX_INF, 1, 0,   0,                       1,                      0,   0, "true limit" )                           \
+    ROW( log_add_exp, 40,   0,     0,   1,                       4.248354255291589e-18,  0,   3, "1 - d/dx would be 0" )                  \
+    ROW( log_add_exp, 1e308, -1e308, 0, 1,                       0,                      0,   0, "x - y overflows" )                      \
     ROW( fmod,     7,       2,     0,   1,                       -3,                     0,   0, "minus the quotient" )                   \
     ROW( remainder, 1.7e308, 1e308, 0,  1,                       -2,                     0,   0, "v - x would overflow" )                 \
     ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
@@ -955,7 +1266,20 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( erf,      1.7e308, 0,          0,                       0,                      0,      0, "2 x overflows" )                     \
     ROW( erf,      ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( lgamma,   -1e10 - 0.5, 0,      9.8696044009893586,      0,                      0,      3, "reflected" )                         \
-    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )
+    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( lgamma,   0,       0,          ADX_INF,                 0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  0,       0,          -ADX_INF,                0,                      0,      0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  1e-50,   0,          -2e150,                  0,                      0,      4, "-2/x^3" )                            \
+    ROW( polygamma, 2,      ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( jn,       0,       0,          0,                       0,                      -0.5,   0, "its largest value" )                 \
+    ROW( jn,       2,       0,          0,                       0,                      0.25,   0, "x^2/8" )                             \
+    ROW( jn,       1,       ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( yn,       0,       0,          0,                       0,                      -ADX_INF, 0, "true limit" )                      \
+    ROW( yn,       0,       1e-100,     0,                       0,                      -6.3661977236758134e199, 2, "-2/(pi x^2)" )      \
+    ROW( exp10,    0,       0,          5.3018981104783981,      0,                      0,      2, "log(10)^2" )                         \
+    ROW( log_add_exp, 0,    0,          0.25,                    -0.25,                  0.25,   0, "tie" )                               \
+    ROW( log_add_exp, ADX_INF, 1,       0,                       0,                      0,      0, "true limits" )
 // clang-format on
 
 /* --- what is made from the rows here ------------------------------------- */
@@ -1770,14 +2094,15 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
  *
  *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
  *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
- *           adx_observed adx_refuse ADX_CALLED_1 ADX_CALLED_2 ADX_CALLED_3
- *           adx_call_* adx_call_choose adx_call_rec adx_call_dual
- *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
- *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
- *           adx_room adx_plain_rev adx_plain_fwd adx_plain_number
- *           adx_plain_float adx_detach_rev adx_detach_fwd ADX_OWN_TYPES
- *           ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_ adx_proper
- *           adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ *           adx_observed adx_observed_exponent adx_refuse ADX_CALLED_1
+ *           ADX_CALLED_2 ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec
+ *           adx_call_dual adx_call_value adx_call_detach adx_call_acc_rev
+ *           adx_call_acc_fwd adx_here adx_compound adx_word adx_name
+ *           adx_numbered adx_passive adx_room adx_plain_rev adx_plain_fwd
+ *           adx_plain_number adx_plain_float adx_detach_rev adx_detach_fwd
+ *           ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_
+ *           adx_proper adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ *           adx_exponent_of
  * ========================================================================== */
 
 /* --- the thread's recording -------------------------------------------------
@@ -1830,6 +2155,7 @@ ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
 ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                             ad_rev b, ad_real fb);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
+ADX_API void adx_observed_exponent(ad_rev x, int k);
 ADX_API void adx_refuse(void);
 
 // Operators as functions, for number/called. `how` is ADX_HOW of the file that
@@ -2023,13 +2349,13 @@ ad_real adx_exponent(double k) = delete;
 ad_real adx_exponent(float k) = delete;
 #endif
 
-// An exponent must be an integer: 0.5 would become 0.
+// An exponent, or an order, must be an integer: 0.5 would become 0.
 #ifdef __cplusplus
 #define ADX_EXPONENT(k) adx_exponent(k)
 #else
 #if defined __GNUC__ && (!defined __clang__ || __clang_major__ >= 14)
 ad_real adx_no_exponent(long double k) __attribute__((
-    error("the exponent of ad_powi and ad_ldexp is an integer: see ad_pow")));
+    error("an exponent of ad_powi or ad_ldexp, or an order, is an integer")));
 #else
 ad_real adx_no_exponent(long double k);         // that nobody defines
 #endif
@@ -2037,6 +2363,15 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
     _Generic((k), float: adx_no_exponent, double: adx_no_exponent,          \
              long double: adx_no_exponent, default: adx_exponent)(k)
 #endif
+
+// The exponent that frexp gives; 0 for zeros, infinities and NaNs.
+ADX_INLINE int adx_exponent_of(ad_real v)
+{
+    int k = 0;
+    if (v - v == 0)
+        (void)frexp((double)v, &k);
+    return k;
+}
 
 /* === number/expression ======================================================
  * What an expression is, and how it is written to the tape as one statement
@@ -2047,7 +2382,7 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
  * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
  * fold them and clang 14 would keep the expression in memory.
  *
- *   needs   number/recording
+ *   needs   cpp/members number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
  *           ADX_WIDTH ADX_EXPRS adx_slots_of ADX_NEW adx_leaf adx_own
  *           ADX_OVERLOAD adx_own_* adx_made ADX_TAKE ADX_TAKE_1 ADX_TAKE_2
@@ -2108,14 +2443,11 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
 template <unsigned n> struct adx_of_width { typedef ad_expr_dual type; };
 template <> struct adx_of_width<0> { typedef ad_expr_0 type; };
 #define ADX_DEFINE(N)                                                       \
-    template <> struct adx_of_width<N> { typedef ad_expr_##N type; };       \
-    char (&adx_measure(const ad_expr_##N &))[(N) + 1];
+    template <> struct adx_of_width<N> { typedef ad_expr_##N type; };
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
-char (&adx_measure(const ad_expr_0 &))[1];
-char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
 #define ADX_OF_WIDTH(n) typename adx_of_width<(n)>::type
-#define ADX_WIDTH(x)    (sizeof(adx_measure(x)) - 1)
+#define ADX_WIDTH(x)    unsigned(adrev::adx_sort<decltype(x)>::width)
 #else
 #define ADX_LET __auto_type
 #define ADX_NAME(what, n) adx_##what##_##n
@@ -2248,17 +2580,34 @@ ADX_INLINE ad_expr_dual adx_from_fwd(ad_fwd x)
 }
 
 #ifdef __cplusplus
-#define ADX_DEFINE(N)                                                       \
-    ADX_INLINE ad_expr_##N adx_own(const ad_expr_##N &e) { return e; }
-ADX_WIDTHS(ADX_DEFINE)
-ADX_DEFINE(0)
-ADX_DEFINE(dual)
-#undef ADX_DEFINE
-ADX_INLINE ad_expr_1 adx_own(ad_rev x) { return adx_leaf(x); }
-ADX_INLINE ad_expr_dual adx_own(ad_fwd x) { return adx_from_fwd(x); }
-template <class Number> ADX_INLINE ad_expr_0 adx_own(Number v)
+// One template: of many functions the compiler would try each, with all that an
+// operand may be converted to.
+template <class Any> struct adx_owner
 {
-    return adx_constant((ad_real)v);
+    typedef ad_expr_0 type;
+    static ADX_MEMBER type own(Any v)
+    {
+        return adx_constant(static_cast<ad_real>(v));
+    }
+};
+#define ADX_DEFINE(operand, expr, owned)                                    \
+    template <> struct adx_owner<operand>                                   \
+    {                                                                       \
+        typedef expr type;                                                  \
+        static ADX_MEMBER type own(const operand &e) { return owned(e); }   \
+    };
+#define ADX_DEFINE_EXPR(N) ADX_DEFINE(ad_expr_##N, ad_expr_##N, )
+ADX_WIDTHS(ADX_DEFINE_EXPR)
+ADX_DEFINE_EXPR(0)
+ADX_DEFINE_EXPR(dual)
+ADX_DEFINE(ad_rev, ad_expr_1, adx_leaf)
+ADX_DEFINE(ad_fwd, ad_expr_dual, adx_from_fwd)
+#undef ADX_DEFINE_EXPR
+#undef ADX_DEFINE
+template <class Any>
+ADX_INLINE typename adx_owner<Any>::type adx_own(const Any &x)
+{
+    return adx_owner<Any>::own(x);
 }
 #elif defined __clang__
 #define ADX_OVERLOAD ADX_INLINE ADX_CHECKED __attribute__((overloadable))
@@ -2486,9 +2835,11 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
  * and appended. Then the ways out of a recording: ad_value, ad_detach, ad_dual,
  * ad_rec.
  *
+ *
  *   needs   number/recording number/expression
- *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
- *           ADX_MAKE_STEP ADX_MAKE_TEST
+ *   offers  ADX_SPLIT_X ADX_SPLIT_Y ADX_LEFT ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3
+ *           ADX_TAKE_CHOICE ADX_MAKE_CHOICE ADX_MAKE_STEP ADX_MAKE_TEST
+ *           ADX_TAKE_MODF ADX_TAKE_FREXP ADX_AND_WHOLE ADX_AND_EXPONENT
  * ========================================================================== */
 
 /* --- operators ----------------------------------------------------------- */
@@ -2888,6 +3239,43 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
         ADX_LOUD                                                            \
     })
 
+// Sine and cosine of the same operand.
+#define ADX_MAKE_SINCOS                                                     \
+        ;                                                                   \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        ADX_NOTE_PLACE                                                      \
+        ADX_LET adx_s = ADX_TAKE (adx_t) ADX_MAKE_1(sin);                   \
+        *adx_y_ = ADX_CALL(rec, adx_s)(adx_s);                              \
+        ADX_LET adx_c = ADX_TAKE (adx_t) ADX_MAKE_1(cos);                   \
+        *adx_z_ = ADX_CALL(rec, adx_c)(adx_c);                              \
+        ADX_LOUD                                                            \
+    })
+
+#define ad_sincos(a, s, c)                                                  \
+    (ADX_TAKE (a) ADX_AND_Y (s) ADX_AND_Z (c) ADX_MAKE_SINCOS)
+
+// The parts without a derivative of modf and frexp.
+#define ADX_TAKE_MODF  ADX_TAKE
+#define ADX_TAKE_FREXP ADX_TAKE
+#define ADX_AND_WHOLE(whole)                                                \
+        ; ad_real *const adx_w_ = (whole);                                  \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        *adx_w_ = ad_value(ADX_TAKE (adx_t) ADX_MAKE_STEP(trunc))
+#define ADX_AND_EXPONENT(exponent)                                          \
+        ; int *const adx_w_ = (exponent);                                   \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        const int adx_k_ = adx_exponent_of(adx_t.head.v);                   \
+        *adx_w_ = adx_k_;                                                   \
+        ADX_KEEP_EXPONENT                                                   \
+        ADX_LET adx_y_ = -(ad_real)adx_k_
+#if ADREV_TRACE
+#define ADX_KEEP_EXPONENT                                                   \
+        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(adx_now.trace))    \
+            adx_observed_exponent(ADX_NODE(adx_t), adx_k_);
+#else
+#define ADX_KEEP_EXPONENT
+#endif
+
 #define ad_dual(e)    (ADX_TAKE (e) ADX_MAKE_DUAL)
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
 #define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
@@ -2923,6 +3311,10 @@ ADX_INLINE ad_real adx_plain(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real adx_plain(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_rev adx_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd adx_detach(ad_fwd x) { return adx_detach_fwd(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_plain(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_detach(Plain x) { return static_cast<ad_real>(x); }
 template <class Any> ADX_INLINE ad_real ad_value(const Any &x)
 {
     return adx_plain(x);
@@ -3038,6 +3430,34 @@ ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
     return f(ADX_HOW, a, b);
 }
 
+// The parts without a derivative of modf and frexp.
+ADX_INLINE adx_number adx_apply_modf(adx_number a, ad_real *whole, adx_op_1 *f)
+{
+    *whole = adx_plain_expr(adx_call_trunc(ADX_HOW, a));
+    return f(ADX_HOW, a);
+}
+
+ADX_INLINE adx_number adx_apply_frexp(adx_number a, int *exponent, adx_op_2 *f)
+{
+    const int k = adx_exponent_of(a.v);
+    *exponent = k;
+    if (ADREV_TRACE && adx_now.trace && (a.kind & ADX_RECORDED))
+        adx_observed_exponent(adx_numbered(a.v, a.id), k);
+    return f(ADX_HOW, a, adx_constant(-(ad_real)k));
+}
+
+ADX_INLINE void adx_sincos_rev(adx_number a, ad_rev *s, ad_rev *c)
+{
+    *s = adx_call_rec(adx_call_sin(ADX_HOW, a));
+    *c = adx_call_rec(adx_call_cos(ADX_HOW, a));
+}
+
+ADX_INLINE void adx_sincos_fwd(adx_number a, ad_fwd *s, ad_fwd *c)
+{
+    *s = adx_call_dual(ADX_HOW, adx_call_sin(ADX_HOW, a));
+    *c = adx_call_dual(ADX_HOW, adx_call_cos(ADX_HOW, a));
+}
+
 #ifdef __cplusplus
 #define ad_expr auto
 #elif defined __GNUC__ || defined __clang__
@@ -3064,9 +3484,13 @@ typedef adx_number ad_expr;
 #define ADX_TAKE_2      adx_apply_2(ADX_OPERAND
 #define ADX_TAKE_3      adx_apply_3(ADX_OPERAND
 #define ADX_TAKE_TEST   adx_apply_test(ADX_OPERAND
+#define ADX_TAKE_MODF   adx_apply_modf(ADX_OPERAND
+#define ADX_TAKE_FREXP  adx_apply_frexp(ADX_OPERAND
 #define ADX_TAKE_CHOICE adx_call_choose(ADX_HOW, !!
 #define ADX_AND_Y       , ADX_OPERAND
 #define ADX_AND_Z       , ADX_OPERAND
+#define ADX_AND_WHOLE(whole)       , whole
+#define ADX_AND_EXPONENT(exponent) , exponent
 #define ADX_MAKE_1(name)    , adx_call_##name)
 #define ADX_MAKE_2(name)    , adx_call_##name)
 #define ADX_MAKE_3(name)    , adx_call_##name)
@@ -3081,6 +3505,10 @@ typedef adx_number ad_expr;
 ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_real ad_value(adx_number e) { return adx_plain_expr(e); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_value(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_detach(Plain x) { return static_cast<ad_real>(x); }
 ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
 ADX_INLINE adx_number ad_detach(adx_number e) { return adx_detach_expr(e); }
@@ -3093,6 +3521,15 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
     adx_call_acc_fwd(ADX_HOW, s, e);
 }
 #define ad_acc(s, e) adx_acc((s), ADX_OPERAND(e))
+ADX_INLINE void adx_sincos(adx_number a, ad_rev *s, ad_rev *c)
+{
+    adx_sincos_rev(a, s, c);
+}
+ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
+{
+    adx_sincos_fwd(a, s, c);
+}
+#define ad_sincos(a, s, c) adx_sincos(ADX_OPERAND(a), s, c)
 #else
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
@@ -3105,6 +3542,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_acc(s, e)                                                        \
     _Generic((s), ad_rev *: adx_call_acc_rev, ad_fwd *: adx_call_acc_fwd)(  \
         ADX_HOW, s, ADX_OPERAND(e))
+#define ad_sincos(a, s, c)                                                  \
+    _Generic((s), ad_rev *: adx_sincos_rev, ad_fwd *: adx_sincos_fwd)(      \
+        ADX_OPERAND(a), s, c)
 #endif
 
 #endif // ADX_FUSES
@@ -3125,6 +3565,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *     ad_value(x)    is the plain number. This does not need the recording, so
  *                    x may be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
+ *     ad_sincos(x, s, c)  is *s = sin x and *c = cos x, as ad_rec or ad_dual
+ *                    returns them; x is evaluated once.
  *     ad_expr e = x; keeps an expression for later. Its type depends on the
  *                    number of recorded operands: three make an ad_expr_3. A
  *                    function that takes or returns expressions names such a
@@ -3147,6 +3589,30 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_ldexp(a, k)                                                      \
     (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(ldexp))
 
+// Derivatives of digamma, and Bessel functions. The order n, an int, comes
+// first, as in C. ADREV_NO_BESSEL leaves the latter out.
+#define ad_polygamma(n, a)                                                  \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(polygamma))
+#ifndef ADREV_NO_BESSEL
+#define ad_jn(n, a)                                                         \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(jn))
+#define ad_yn(n, a)                                                         \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(yn))
+#define ad_j0(a) ad_jn(0, a)
+#define ad_j1(a) ad_jn(1, a)
+#define ad_y0(a) ad_yn(0, a)
+#define ad_y1(a) ad_yn(1, a)
+#endif
+
+// As modf and frexp: the result carries the derivative. The other part goes to
+// *whole, an ad_real, or *exponent, an int, and has none; a recorded function
+// holds where that part is what it was. The exponent of infinities and NaNs
+// is 0.
+#define ad_modf(a, whole)                                                   \
+    (ADX_TAKE_MODF (a) ADX_AND_WHOLE(whole) ADX_MAKE_1(frac))
+#define ad_frexp(a, exponent)                                               \
+    (ADX_TAKE_FREXP (a) ADX_AND_EXPONENT(exponent) ADX_MAKE_2(ldexp))
+
 #define ad_add(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(add))
 #define ad_sub(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(sub))
 #define ad_mul(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(mul))
@@ -3163,6 +3629,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_fdim(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fdim))
 #define ad_fmod(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fmod))
 #define ad_remainder(a, b) (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(remainder))
+#define ad_frac(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(frac))
 #define ad_copysign(a, b)  (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(copysign))
 #define ad_sqrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sqrt))
 #define ad_cbrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cbrt))
@@ -3170,6 +3637,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_pow(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(pow))
 #define ad_exp(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(exp))
 #define ad_exp2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(exp2))
+#define ad_exp10(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(exp10))
 #define ad_expm1(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(expm1))
 #define ad_log(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(log))
 #define ad_log2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(log2))
@@ -3191,10 +3659,13 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_relu(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(relu))
 #define ad_sigmoid(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(sigmoid))
 #define ad_softplus(a)     (ADX_TAKE_1 (a) ADX_MAKE_1(softplus))
+#define ad_log_add_exp(a, b)                                                \
+    (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(log_add_exp))
 #define ad_erf(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(erf))
 #define ad_erfc(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(erfc))
 #define ad_lgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(lgamma))
 #define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
+#define ad_digamma(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(digamma))
 
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
@@ -3255,6 +3726,549 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #undef ADX_LIBM1
 #undef ADX_LIBM2
 
+/* === cpp/operators ==========================================================
+ * Operators of C++ on numbers and expressions: x * y is ad_mul(x, y), of the
+ * same type. An expression is recorded, as one statement, where it becomes an
+ * ad_rev, and evaluated where it becomes an ad_fwd: by an initialisation, an
+ * assignment, an argument or a return.
+ *
+ * These are templates for operands of any two types of which one is ours. Which
+ * type they return is computed from the numbers of operands, as in
+ * number/operators, and what they do is written there. Operands are passed by
+ * value, as the macros take them: then they are read in the same order, and gcc
+ * 12 keeps forward numbers in registers (with references a loop of them takes
+ * 2.6 times as long).
+ *
+ *   needs   cpp/members number/recording number/expression number/operators
+ *           number/fronts
+ *   offers  adx_give adx_result_2 adx_result_3
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+// A macro that stands in a function of this file knows no place in the user's.
+#pragma push_macro("ADX_NOTE_PLACE")
+#undef ADX_NOTE_PLACE
+#if ADREV_DEBUG
+#define ADX_NOTE_PLACE adx_here(adx_at_file, adx_at_line);
+#else
+#define ADX_NOTE_PLACE
+#endif
+#if !ADX_FUSES
+#pragma push_macro("ADX_OPERAND")
+#undef ADX_OPERAND
+#define ADX_OPERAND ::adx_own
+#endif
+
+namespace adrev {
+
+/* --- from an expression to a number --------------------------------------- */
+
+#if ADREV_DEBUG && !ADX_FUSES
+#define ADX_HERE adx_here(adx_at_file, adx_at_line);
+#else
+#define ADX_HERE
+#endif
+#define ADX_DEFINE_FROM(number, record)                                     \
+    template <class Expr>                                                   \
+    static ADX_MEMBER number from(const Expr &e ADX_CALLER_IS)              \
+    {                                                                       \
+        ADX_HERE                                                            \
+        return record(e);                                                   \
+    }
+#define ADX_DEFINE_WHOLE(number)                                            \
+    static ADX_MEMBER bool whole(const number &x, bool *)                   \
+    {                                                                       \
+        ADX_UNPLACED                                                        \
+        return ad_ne(x, 0);                                                 \
+    }                                                                       \
+    template <class Whole>                                                  \
+    static ADX_MEMBER Whole whole(const number &x, Whole *)                 \
+    {                                                                       \
+        return static_cast<Whole>(ad_value(x));                             \
+    }
+#if ADREV_DEBUG && ADX_FUSES
+#define ADX_UNPLACED                                                        \
+    const char *adx_at_file = nullptr;                                      \
+    int adx_at_line = 0;
+#else
+#define ADX_UNPLACED
+#endif
+#define ADX_DEFINE(number, record)                                          \
+    template <> struct adx_convert<number, ADX_SWITCHES>                    \
+    {                                                                       \
+        ADX_DEFINE_FROM(number, record)                                     \
+        ADX_DEFINE_WHOLE(number)                                            \
+    };
+ADX_DEFINE(ad_rev, ad_rec)
+ADX_DEFINE(ad_fwd, ad_dual)
+#undef ADX_DEFINE
+#undef ADX_HERE
+
+/* --- types of results ----------------------------------------------------- */
+
+#if ADX_FUSES
+
+static_assert(int(ADX_FORWARD) == ADX_DUAL_WIDTH, "of forward numbers");
+
+// Those of an operation on operands with so many slots.
+template <unsigned nx> struct adx_slots_1
+{
+    typedef typename adx_of_width<nx>::type type;
+    typedef typename adx_of_width<nx / ADX_FORWARD * ADX_FORWARD>::type step;
+};
+template <unsigned nx, unsigned ny> struct adx_slots_2
+{
+    typedef typename adx_of_width<ADX_LEFT(nx, ADX_SPLIT_X(nx, ny))
+                                  + ADX_LEFT(ny, ADX_SPLIT_Y(nx, ny))>::type
+        type;
+};
+template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
+{
+    static constexpr bool wide = nx + ny + nz > ADREV_FUSE && nx < ADX_FORWARD
+                              && ny < ADX_FORWARD && nz < ADX_FORWARD;
+    typedef typename adx_of_width<ADX_LEFT(nx, wide && nx > 1)
+                                  + ADX_LEFT(ny, wide && ny > 1)
+                                  + ADX_LEFT(nz, wide && nz > 1)>::type type;
+};
+
+template <class Result, class Expr>
+ADX_INLINE Result adx_give(const Expr &e) { return e; }
+
+// A constant, or an expression with fewer operands: the other slots are those of
+// constants. Under a trace hook the first one is the expression's only one.
+#define ADX_EMPTY(i)                                                        \
+    r.slot[i].d = (i) < n ? s[i].d : (i) == 0;                              \
+    r.slot[i].id = (i) < n ? s[i].id : 0;
+#define ADX_DEFINE(N)                                                       \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
+    {                                                                       \
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            auto e = adx_own(x);                                            \
+            const unsigned n = ADX_WIDTH(e);                                \
+            const adx_slot *s = adx_slots_of(&e.head);                      \
+            r.head = e.head;                                                \
+            r.head.leaf = 0;                                                \
+            ADX_SLOTS_##N(ADX_EMPTY)                                        \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_EMPTY
+#define ADX_DEFINE(N, rest)                                                 \
+    template <> struct adx_convert<ad_expr_##N, ADX_SWITCHES>               \
+    {                                                                       \
+        template <class Any> static ADX_MEMBER ad_expr_##N widen(Any x)     \
+        {                                                                   \
+            ad_expr_##N r;                                                  \
+            r.head = adx_own(x).head;                                       \
+            rest                                                            \
+            return r;                                                       \
+        }                                                                   \
+        ADX_DEFINE_WHOLE(ad_expr_##N)                                       \
+    };
+ADX_DEFINE(0, )
+ADX_DEFINE(dual, r.d = 0;)
+#undef ADX_DEFINE
+
+#else // ADX_FUSES
+
+// Every operation is recorded already: it returns a number. What a macro
+// returns may be a number of either kind.
+template <unsigned kinds> struct adx_of_kinds;      // bits: 1 rev, 2 fwd, 4 any
+template <> struct adx_of_kinds<0> { typedef adx_number type; };
+template <> struct adx_of_kinds<1> { typedef ad_rev type; };
+template <> struct adx_of_kinds<2> { typedef ad_fwd type; };
+template <unsigned nx> struct adx_slots_1
+{
+    static constexpr unsigned kinds = nx % ADX_DUAL_WIDTH != 0 ? 1
+                                    : nx != 0 ? 2 : 0;
+    typedef typename adx_of_kinds<kinds>::type type;
+    typedef adx_number step;
+};
+template <unsigned nx, unsigned ny> struct adx_slots_2
+{
+    static constexpr unsigned kinds = adx_slots_1<nx>::kinds
+                                    | adx_slots_1<ny>::kinds;
+    static_assert(kinds != 3, "an ad_fwd and an ad_rev in one expression: take "
+                  "ad_value of one of them");
+    typedef typename adx_of_kinds<kinds % 3>::type type;
+};
+template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
+    : adx_slots_2<(nx | ny) % (2 * ADX_DUAL_WIDTH), nz> { };
+
+template <> struct adx_convert<adx_number, ADX_SWITCHES>
+{
+    static ADX_MEMBER adx_number from(const adx_number &e,
+                                      const char * = nullptr, int = 0)
+    {
+        return e;
+    }
+    template <class Any> static ADX_MEMBER adx_number widen(Any x)
+    {
+        return ::adx_own(x);
+    }
+    ADX_DEFINE_WHOLE(adx_number)
+};
+template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
+{
+    return adx_convert<Result, ADX_SWITCHES>::from(e ADX_NO_PLACE);
+}
+
+#endif // ADX_FUSES
+
+// From here on the place is not known.
+#if ADREV_DEBUG
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#endif
+#undef ADX_UNPLACED
+#undef ADX_DEFINE_WHOLE
+#undef ADX_DEFINE_FROM
+
+// No type, and so no operator, unless all are operands and one of them is ours.
+template <class X, bool = adx_sort<X>::ours> struct adx_result_1 { };
+template <class X> struct adx_result_1<X, true>
+    : adx_slots_1<adx_sort<X>::width> { };
+
+template <class X, class Y,
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0>
+struct adx_result_2 { };
+template <class X, class Y> struct adx_result_2<X, Y, true>
+    : adx_slots_2<adx_sort<X>::width, adx_sort<Y>::width> { };
+
+template <class X, class Y, class Z,
+          bool = (adx_sort<X>::ours || adx_sort<Y>::ours || adx_sort<Z>::ours)
+              && adx_sort<X>::width >= 0 && adx_sort<Y>::width >= 0
+              && adx_sort<Z>::width >= 0>
+struct adx_result_3 { };
+template <class X, class Y, class Z> struct adx_result_3<X, Y, Z, true>
+    : adx_slots_3<adx_sort<X>::width, adx_sort<Y>::width, adx_sort<Z>::width>
+{ };
+
+// Those of a comparison, and of an assignment to a number.
+template <class X, class Y> using adx_if_compared =
+    typename adx_if<sizeof(typename adx_result_2<X, Y>::type) != 0>::type;
+template <class X> using adx_if_ours =
+    typename adx_if<adx_sort<X>::ours>::type;
+template <class S> using adx_if_number =
+    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr>::type;
+template <class S> using adx_if_expr =
+    typename adx_if<adx_sort<S>::expr>::type;
+
+/* --- operators ------------------------------------------------------------ */
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class X, class Y> ADX_INLINE ADX_CHECKED                      \
+    typename adx_result_2<X, Y>::type operator symbol(X x, Y y)             \
+    {                                                                       \
+        typedef typename adx_result_2<X, Y>::type result;                   \
+        return adx_give<result>(ad_##name(x, y));                           \
+    }
+ADX_DEFINE(+, add)
+ADX_DEFINE(-, sub)
+ADX_DEFINE(*, mul)
+ADX_DEFINE(/, div)
+#undef ADX_DEFINE
+
+template <class X> ADX_INLINE ADX_CHECKED
+typename adx_result_1<X>::type operator-(X x)
+{
+    return adx_give<typename adx_result_1<X>::type>(ad_neg(x));
+}
+
+template <class X, adx_if_ours<X> = 0> ADX_INLINE ADX_CHECKED
+X operator+(X x) { return x; }
+
+#define ADX_DEFINE(name, symbol)                                            \
+    template <class X, class Y, adx_if_compared<X, Y> = 0>                  \
+    ADX_INLINE ADX_CHECKED bool operator symbol(X x, Y y)                   \
+    {                                                                       \
+        return ad_##name(x, y);                                             \
+    }
+ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+template <class X, adx_if_ours<X> = 0> ADX_INLINE ADX_CHECKED
+bool operator!(X x) { return ad_eq(x, 0); }
+
+// What auto has declared is an expression, of one width for ever.
+#define ADX_DEFINE(symbol)                                                  \
+    template <class S, class Y, adx_if_expr<S> = 0>                         \
+    ADX_INLINE S &operator symbol(S &s, const Y &)                          \
+    {                                                                       \
+        static_assert(sizeof(S) == 0, "auto made this an expression: write "\
+                      "ad_rev, or ad_fwd, where it is declared");           \
+        return s;                                                           \
+    }
+ADX_DEFINE(+=)
+ADX_DEFINE(-=)
+ADX_DEFINE(*=)
+ADX_DEFINE(/=)
+#undef ADX_DEFINE
+
+template <class S, class Y, adx_if_number<S> = 0, adx_if_compared<S, Y> = 0>
+ADX_INLINE S &operator+=(S &s, Y y)
+{
+    ad_acc(&s, y);
+    return s;
+}
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class S, class Y, adx_if_number<S> = 0,                       \
+              adx_if_compared<S, Y> = 0>                                    \
+    ADX_INLINE S &operator symbol(S &s, Y y)                                \
+    {                                                                       \
+        return s = S(ad_##name(s, y) ADX_NO_PLACE);                         \
+    }
+ADX_DEFINE(-=, sub)
+ADX_DEFINE(*=, mul)
+ADX_DEFINE(/=, div)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(symbol)                                                  \
+    template <class S, adx_if_number<S> = 0>                                \
+    ADX_INLINE S &operator symbol##symbol(S &s) { return s symbol##= 1; }   \
+    template <class S, adx_if_number<S> = 0>                                \
+    ADX_INLINE S operator symbol##symbol(S &s, int)                         \
+    {                                                                       \
+        const S before = s;                                                 \
+        s symbol##= 1;                                                      \
+        return before;                                                      \
+    }
+ADX_DEFINE(+)
+ADX_DEFINE(-)
+#undef ADX_DEFINE
+
+// To any stream that prints a double.
+template <class Stream, class X, adx_if_ours<X> = 0>
+ADX_INLINE auto operator<<(Stream &stream, const X &x)
+    -> decltype(stream << ad_value(x))
+{
+    return stream << ad_value(x);
+}
+
+} // namespace adrev
+
+#if !ADX_FUSES
+#pragma pop_macro("ADX_OPERAND")
+#endif
+#pragma pop_macro("ADX_NOTE_PLACE")
+
+#endif // __cplusplus
+
+/* === cpp/library ============================================================
+ * The functions of <cmath>, found by the types of their arguments: write
+ * sin(x), or `using std::sin; sin(x)` where x may be a double, too. They are
+ * made from the operator table, without the rows that are not in <cmath>
+ * (ad_sqr, ad_clamp, ad_jn ...): those would get in the way of functions of the
+ * same name in the user's program. And numeric_limits.
+ *
+ * Of <cmath> there is no nextafter, nexttoward, remquo, nor a special function of
+ * C++17. ilogb, logb and the roundings to integers are those of ad_value.
+ *
+ *   needs   cpp/members number/recording number/expression number/operators
+ *           number/fronts cpp/operators
+ * ========================================================================== */
+
+#ifdef __cplusplus
+
+#pragma push_macro("ADX_NOTE_PLACE")
+#undef ADX_NOTE_PLACE
+#if ADREV_DEBUG
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#else
+#define ADX_NOTE_PLACE
+#endif
+#if !ADX_FUSES
+#pragma push_macro("ADX_OPERAND")
+#undef ADX_OPERAND
+#define ADX_OPERAND ::adx_own
+#endif
+
+namespace adrev {
+
+// Parentheses keep a macro of that name away. ADX_OMIT: no function.
+#define ADX_OMIT(name, row)
+#define ADX_CMATH_1(name, row)                                              \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::type (name)(X x)                              \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::type>(ad_##row(x));       \
+    }
+#define ADX_CMATH_2(name, row)                                              \
+    template <class X, class Y> ADX_INLINE ADX_CHECKED                      \
+    typename adx_result_2<X, Y>::type (name)(X x, Y y)                      \
+    {                                                                       \
+        typedef typename adx_result_2<X, Y>::type result;                   \
+        return adx_give<result>(ad_##row(x, y));                            \
+    }
+#define ADX_CMATH_3(name, row)                                              \
+    template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED             \
+    typename adx_result_3<X, Y, Z>::type (name)(X x, Y y, Z z)                     \
+    {                                                                       \
+        typedef typename adx_result_3<X, Y, Z>::type result;                \
+        return adx_give<result>(ad_##row(x, y, z));                         \
+    }
+#define ADX_CMATH_int(name, row)                                            \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::type (name)(X x, int k)                       \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::type>(ad_##row(x, k));    \
+    }
+#define ADX_CMATH_STEP(name, row)                                           \
+    template <class X> ADX_INLINE ADX_CHECKED                               \
+    typename adx_result_1<X>::step (name)(X x)                              \
+    {                                                                       \
+        return adx_give<typename adx_result_1<X>::step>(ad_##row(x));       \
+    }
+
+// What a row makes, unless it is named here.
+#define ADX_ROW_add      ~, ADX_OMIT
+#define ADX_ROW_sub      ~, ADX_OMIT
+#define ADX_ROW_mul      ~, ADX_OMIT
+#define ADX_ROW_div      ~, ADX_OMIT
+#define ADX_ROW_neg      ~, ADX_OMIT
+#define ADX_ROW_sqr      ~, ADX_OMIT
+#define ADX_ROW_clamp    ~, ADX_OMIT
+#define ADX_ROW_select   ~, ADX_OMIT
+#define ADX_ROW_powi     ~, ADX_OMIT
+#define ADX_ROW_relu     ~, ADX_OMIT
+#define ADX_ROW_sigmoid  ~, ADX_OMIT
+#define ADX_ROW_softplus ~, ADX_OMIT
+#define ADX_ROW_sign     ~, ADX_OMIT
+#define ADX_ROW_frac     ~, ADX_OMIT
+#define ADX_ROW_exp10    ~, ADX_OMIT
+#define ADX_ROW_digamma  ~, ADX_OMIT
+#define ADX_ROW_jn       ~, ADX_OMIT
+#define ADX_ROW_yn       ~, ADX_OMIT
+#define ADX_ROW_polygamma   ~, ADX_OMIT
+#define ADX_ROW_log_add_exp ~, ADX_OMIT
+#define ADX_ROW_ldexp    ~, ADX_CMATH_int
+#define ADX_SECOND_(first, second, ...) second
+#define ADX_SECOND(...)                 ADX_SECOND_(__VA_ARGS__)
+#define ADX_DEFINE(name, n, ...)                                            \
+    ADX_SECOND(ADX_ROW_##name, ADX_CMATH_##n, ~)(name, name)
+#define ADX_DEFINE_STEP(name, ...)                                          \
+    ADX_SECOND(ADX_ROW_##name, ADX_CMATH_STEP, ~)(name, name)
+ADREV_OPS(ADX_DEFINE)
+ADREV_STEPS(ADX_DEFINE_STEP)
+#undef ADX_DEFINE
+#undef ADX_DEFINE_STEP
+
+// Other names of the same.
+ADX_CMATH_1(fabs, abs)
+ADX_CMATH_2(fmin, min)
+ADX_CMATH_2(fmax, max)
+ADX_CMATH_int(scalbn, ldexp)
+
+template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED
+auto (hypot)(X x, Y y, Z z) -> decltype(
+    hypot(adx_any<typename adx_result_2<X, Y>::type>(), z))
+{
+    return hypot(hypot(x, y), z);
+}
+
+// x = fraction * 2^k, and x = fraction + whole; k and whole are constants.
+template <class X> ADX_INLINE
+typename adx_result_1<X>::type (frexp)(X x, int *k)
+{
+    return adx_give<typename adx_result_1<X>::type>(ad_frexp(x, k));
+}
+template <class X, class Whole> ADX_INLINE
+typename adx_result_1<X>::type (modf)(X x, Whole *whole)
+{
+    ad_real part = 0;
+    typename adx_result_1<X>::type rest =
+        adx_give<typename adx_result_1<X>::type>(ad_modf(x, &part));
+    *whole = part;
+    return rest;
+}
+
+// Integers, and what kind of number it is. These are comparisons, so a recorded
+// function notices when they come out differently.
+#define ADX_DEFINE(type, name)                                              \
+    template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
+    type (name)(X x) { return ::name(ad_value(x)); }
+ADX_DEFINE(int, ilogb)
+ADX_DEFINE(ad_real, logb)
+ADX_DEFINE(long, lrint)
+ADX_DEFINE(long, lround)
+ADX_DEFINE(long long, llrint)
+ADX_DEFINE(long long, llround)
+#undef ADX_DEFINE
+#define ADX_DEFINE(name, test)                                              \
+    template <class X, adx_if_ours<X> = 0> ADX_INLINE                       \
+    bool (name)(X x) { return test; }
+ADX_DEFINE(isnan, ad_ne(x, x))
+ADX_DEFINE(isinf, ad_gt(ad_abs(x), std::numeric_limits<ad_real>::max()))
+ADX_DEFINE(isfinite, ad_le(ad_abs(x), std::numeric_limits<ad_real>::max()))
+ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
+#undef ADX_DEFINE
+
+#undef ADX_OMIT
+#undef ADX_CMATH_1
+#undef ADX_CMATH_2
+#undef ADX_CMATH_3
+#undef ADX_CMATH_int
+#undef ADX_CMATH_STEP
+#undef ADX_ROW_add
+#undef ADX_ROW_sub
+#undef ADX_ROW_mul
+#undef ADX_ROW_div
+#undef ADX_ROW_neg
+#undef ADX_ROW_sqr
+#undef ADX_ROW_clamp
+#undef ADX_ROW_select
+#undef ADX_ROW_powi
+#undef ADX_ROW_relu
+#undef ADX_ROW_sigmoid
+#undef ADX_ROW_softplus
+#undef ADX_ROW_sign
+#undef ADX_ROW_frac
+#undef ADX_ROW_exp10
+#undef ADX_ROW_digamma
+#undef ADX_ROW_jn
+#undef ADX_ROW_yn
+#undef ADX_ROW_polygamma
+#undef ADX_ROW_log_add_exp
+#undef ADX_ROW_ldexp
+#undef ADX_SECOND_
+#undef ADX_SECOND
+
+// The limits of ad_real, as constants of type Number.
+template <class Number> struct adx_limits : std::numeric_limits<ad_real>
+{
+    typedef std::numeric_limits<ad_real> real;
+#define ADX_DEFINE(name)                                                    \
+    static constexpr Number (name)() noexcept { return Number((real::name)()); }
+    ADX_DEFINE(min) ADX_DEFINE(max) ADX_DEFINE(lowest) ADX_DEFINE(epsilon)
+    ADX_DEFINE(round_error) ADX_DEFINE(infinity) ADX_DEFINE(quiet_NaN)
+    ADX_DEFINE(signaling_NaN) ADX_DEFINE(denorm_min)
+#undef ADX_DEFINE
+};
+
+} // namespace adrev
+
+namespace std {
+template <> class numeric_limits<adrev::ad_rev>
+    : public adrev::adx_limits<adrev::ad_rev> { };
+template <> class numeric_limits<adrev::ad_fwd>
+    : public adrev::adx_limits<adrev::ad_fwd> { };
+}
+
+#if !ADX_FUSES
+#pragma pop_macro("ADX_OPERAND")
+#endif
+#pragma pop_macro("ADX_NOTE_PLACE")
+
+#endif // __cplusplus
+
 #endif // ADREV_H
 
 #ifdef ADREV_IMPLEMENTATION
@@ -3282,9 +4296,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
- *           adx_bottom adx_top adx_gap adx_round_up ADX_JOB_BATCH
- *           ADX_JOB_BEYOND adx_next_job adx_take_jobs adx_new_job
- *           adx_fail_because adx_fail adx_failed
+ *           adx_bottom adx_top adx_open_bottom adx_gap adx_round_up
+ *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
+ *           adx_new_job adx_fail_because adx_fail adx_failed
  * ========================================================================== */
 
 #include <stdarg.h>
@@ -3346,7 +4360,7 @@ typedef struct adx_rule {
 } adx_rule;
 
 struct adx_extended {
-    const adx_rule *rule;
+    _Alignas(8) const adx_rule *rule;   // numbers may stand behind it
     adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
@@ -3484,14 +4498,20 @@ ADX_THREAD ad_count_both ad_counts;
 
 static adx_context *adx_live(const ad_tape *t) { return t->live; }
 
-static adx_operand *adx_bottom(const adx_block *b)
+static const adx_operand *adx_bottom(const adx_block *b)
 {
-    return (adx_operand *)(b + 1);
+    return (const adx_operand *)(b + 1);
 }
 
-static uint16_t *adx_top(const adx_block *b)
+static const uint16_t *adx_top(const adx_block *b)
 {
-    return (uint16_t *)((char *)(b + 1) + b->bytes);
+    return (const uint16_t *)((const char *)(b + 1) + b->bytes);
+}
+
+// The bottom of a block that is written.
+static adx_operand *adx_open_bottom(adx_block *b)
+{
+    return (adx_operand *)(b + 1);
 }
 
 static size_t adx_gap(const adx_context *c)
@@ -3645,7 +4665,7 @@ static size_t adx_need_of(const ad_tape *t, const adx_context *c,
                           size_t operands, size_t values)
 {
     size_t data = operands * sizeof(adx_operand);
-    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
+    size_t bottom = (size_t)((const char *)c->op - (const char *)t) + data;
     return (operands == 0 ? 0 : sizeof(uint16_t) + data)
          + adx_round_up(bottom) - bottom
          + (values + c->seq + 1 + t->scratch) * sizeof(ad_real);
@@ -3705,8 +4725,8 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
-    c->op = adx_bottom(b);
-    c->head = adx_top(b);
+    c->op = adx_open_bottom(b);
+    c->head = (uint16_t *)((char *)(b + 1) + b->bytes);
     t->start = b == t->first ? c->head : t->start;
 }
 
@@ -4077,7 +5097,8 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
         adx_block *next = t->block->next;
         if (next == NULL || next->bytes < need)
             next = ahead.added = adx_add_block(t, all);
-        first = next == NULL || next->bytes < all ? NULL : adx_bottom(next);
+        first = next == NULL || next->bytes < all ? NULL
+              : adx_open_bottom(next);
     }
     if (first != NULL) {
         ahead.payload = adx_payload(first);
@@ -4510,6 +5531,20 @@ ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
         adx_known_here(a), one ? none : adx_known_here(b), none } };
     if ((told.arg[0].seq | told.arg[1].seq) != 0)
         adx_tell(&told, adx_passive(v));
+}
+
+// Tells the hook of comparisons that say that k is the exponent of x.
+ADX_API void adx_observed_exponent(ad_rev x, int k)
+{
+    bool below = x.v < 0;
+    ad_real near = adm_ldexp(below ? -1 : 1, k - 1);
+    if (x.v == 0 || x.v - x.v != 0) {
+        adx_observed(ADREV_OP_eq, x.v == x.v, x, adx_passive(x.v));
+        return;
+    }
+    adx_observed(below ? ADREV_OP_le : ADREV_OP_ge, 1, x, adx_passive(near));
+    adx_observed(below ? ADREV_OP_gt : ADREV_OP_lt, 1, x,
+                 adx_passive(2 * near));
 }
 
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
@@ -5687,7 +6722,7 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_cell adx_check_values adx_check adx_cleared
+ *   offers  adx_in_steps adx_derivative adx_check_values adx_check adx_cleared
  *           adx_pullback adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
@@ -5706,7 +6741,8 @@ ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
 }
 
 // The adjoints or tangents of x, which may lie on another tape.
-ADX_INLINE ad_real *adx_cell(const ad_tape *t, ad_real a[], ad_rev x, size_t W)
+ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
+                                   size_t W)
 {
     if (ADX_UNLIKELY(t->annex != NULL) && !adx_member(t, x))
         a = t->annex->owner(t, x)->adjoint;
@@ -5717,10 +6753,10 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
                             ad_real adj[], bool run, ad_real to[])
 {
     if (run)
-        memcpy(to, adx_cell(t, adj, *x, 1), n * sizeof *to);
+        memcpy(to, adx_derivative(t, adj, *x, 1), n * sizeof *to);
     else if (ADX_UNLIKELY(t->annex != NULL))
         for (size_t j = 0; j < n; j++)
-            to[j] = *adx_cell(t, adj, x[j], 1);
+            to[j] = *adx_derivative(t, adj, x[j], 1);
     else
         for (size_t j = 0; j < n; j++)
             to[j] = adj[x[j].seq];
@@ -5869,7 +6905,7 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
-            *adx_cell(t, adj, y[i], 1) += dy[i];
+            *adx_derivative(t, adj, y[i], 1) += dy[i];
     if (!adx_sweep(t, adx_reverse_1, adj))
         return ADREV_EEXTERNAL;
     adx_read(t, n, x, adj, run, dx);
@@ -5962,11 +6998,11 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
         return ADREV_ENOMEM;
 
     for (size_t j = 0; j < n; j++)
-        *adx_cell(t, tan, x[j], 1) += dx[j];
+        *adx_derivative(t, tan, x[j], 1) += dx[j];
     if (!adx_sweep(t, adx_forward_1, tan))
         return ADREV_EEXTERNAL;
     for (size_t i = 0; i < m; i++)
-        dy[i] = y[i].job == 0 ? 0 : *adx_cell(t, tan, y[i], 1);
+        dy[i] = y[i].job == 0 ? 0 : *adx_derivative(t, tan, y[i], 1);
     return ADREV_OK;
 }
 
@@ -5992,12 +7028,12 @@ static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
 {
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
-            adx_cell(t, adj, y[first + w], width)[w] += 1;
+            adx_derivative(t, adj, y[first + w], width)[w] += 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_reverse), adj))
         return false;
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++) {
-        const ad_real *column = adx_cell(t, adj, x[j], width);
+        const ad_real *column = adx_derivative(t, adj, x[j], width);
         for (size_t w = 0; w < rows; w++)
             J[(first + w) * n + j] = column[w];
     }
@@ -6010,13 +7046,13 @@ static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
                         const ad_rev x[], ad_real J[])
 {
     for (size_t w = 0; w < width && first + w < n; w++)
-        adx_cell(t, tan, x[first + w], width)[w] += 1;
+        adx_derivative(t, tan, x[first + w], width)[w] += 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_forward), tan))
         return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)
             J[i * n + first + w] = y[i].job == 0
-                                 ? 0 : adx_cell(t, tan, y[i], width)[w];
+                                 ? 0 : adx_derivative(t, tan, y[i], width)[w];
     return true;
 }
 
@@ -6064,7 +7100,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *           adx_unset adx_all_set
  * ========================================================================== */
 
-// A stretch of a recording: behind what is on the current tape, or, if none is
+// A part of a recording: behind what is on the current tape, or, if none is
 // current, on a tape that lives as long as the call.
 typedef struct adx_session {
     ad_tape *tape;
@@ -6296,11 +7332,9 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === core/table =============================================================
- * The rows of the operator table as data; also digamma, which is too long to
- * inline.
+ * The rows of the operator table as data.
  *
- *   needs   core/config core/types core/operations
- *   offers  adx_pi_cot_pi
+ *   needs   core/config core/operations
  * ========================================================================== */
 
 #define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
@@ -6325,85 +7359,206 @@ ADX_API const ad_op_info *ad_op_table(void)
 
 ADX_API const char *ad_version(void) { return ADREV_VERSION; }
 
-// Taylor series at the positive root, for |h| <= 1/4, where the next term is
-// below 2^-60 of the first. The general formula would cancel here.
-static ad_real adx_digamma_near_root(ad_real h)
-{
-    static const double c[] = {
-        0.96767224544762117043,  -0.44276316898359210609,
-        0.25849976095565101062,  -0.16394270544240652750,
-        0.10782405069126236576,  -0.072199561256454710926,
-        0.048804288164143107225, -0.033161126474847359292,
-        0.022597648232218104660, -0.015424765904948959139,
-        0.010538791616612175388, -0.0072045343863568682410,
-        0.0049267813957298534464, -0.0033698016554393280828,
-        0.0023051263267349278369, -0.0015769367714301972593,
-        0.0010788252019162965807, -0.00073807093899600512957,
-        0.00050495326583460203518, -0.00034546802510630769956,
-        0.00023635601564027052792, -0.00016170622091974803449,
-    };
-    ad_real sum = 0;
-    for (size_t i = sizeof c / sizeof *c; i-- > 0;)
-        sum = sum * h + (ad_real)c[i];
-    return sum * h;
-}
+/* === core/special ===========================================================
+ * Functions that rows of the operator table call, and that are too long to
+ * inline. They are compiled here only; code/text has them as text.
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  ADX_LONG ADX_LONG_SELDOM ADX_BESSELS
+ * ========================================================================== */
 
-// pi/tan(pi x). The argument is reduced so that neither end of a period loses
-// digits.
-static ad_real adx_pi_cot_pi(ad_real x)
-{
-    const ad_real pi = ADX_K(3.14159265358979323846);
-    ad_real r = x - adm_round(x);
-    ad_real half = 1 / (ad_real)2;
-    if (adm_fabs(r) < half / 2)
-        return pi / adm_tan(pi * r);
-    return pi * adm_tan(pi * (r > 0 ? half - r : -half - r));
-}
+/* --- functions as text ------------------------------------------------------
+ * As in ADX_HELPERS, each row makes a function adx_name, and its text for
+ * generated C: with a name, parameters and a body. A function stands behind
+ * those that it calls. A PART is called from here only.
+ *
+ * pi_cot_pi     pi/tan(pi x). The argument is reduced so that neither end of a
+ *               period loses digits
+ * near_root     digamma at a distance h from its positive root, of at most 1/4:
+ *               a Taylor series, whose next term is below 2^-60 of the first.
+ *               The general formula would cancel here
+ * digamma       below 1/2 by reflection, up to 10 by recurrence, and from there
+ *               by the asymptotic series, whose next term is below 2^-58. The
+ *               error is 3 ulp for x > 0; for x < 0 it is relative to the
+ *               larger of the two terms that cancel. The root is
+ *               1.46163214496836234126..., in two parts: float and the rest,
+ *               double and the rest. `low` is what rounding took from `shift`
+ * cot_dx        the derivative of order n, at most 20, of u = pi cot(pi x).
+ *               Since u' = -(pi^2 + u^2), it is a polynomial in u, with
+ *               coefficients p[j]: each round differentiates all terms p[j] u^j
+ * polygamma     the derivative of order k of digamma. The recurrence raises x
+ *               to at least 15 + k, where the asymptotic series follows, with
+ *               the coefficients B(2j)/(2j)!; the first term that is left out
+ *               is below 1e-17 of the first. An x far below zero is reflected
+ *               to 1 - x. From the order 171 on, k! is infinite, and the
+ *               recurrence endless
+ * log_add_exp   log(exp(x) + exp(y)) without overflow                       */
 
-// Below 1/2 by reflection, up to 10 by recurrence, and from there by the
-// asymptotic series, whose next term is below 2^-58. The error is 3 ulp for x >
-// 0; for x < 0 it is relative to the larger of the two terms that cancel.
-ADX_API ad_real adx_digamma(ad_real x)
-{
-    static const double bernoulli[] = {
-        1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760.,
-        1 / 12., -3617 / 8160.
-    };
-    // The root is 1.46163214496836234126..., in two parts: float and the
-    // rest, double and the rest.
-    const bool narrow = sizeof(ad_real) == 4;
-    const ad_real root = narrow ? ADX_K(0x1.762d86p+0)
-                                : ADX_K(1.4616321449683622458);
-    const ad_real rest = narrow ? ADX_K(0x1.ab5f2p-27)
-                                : ADX_K(9.5499954299656974e-17);
-    ad_real shift = 0;
-    ad_real low = 0;            // what rounding took from shift
+// clang-format off
+#define ADX_LONG(ROW, PART)                                                 \
+    PART( pi_cot_pi, (ad_real x),                                           \
+        const ad_real pi = ADX_K(3.14159265358979323846);                   \
+        const ad_real half = 1 / (ad_real)2;                                \
+        ad_real r = x - adm_round(x);                                       \
+        if (adm_fabs(r) < half / 2)                                         \
+            return pi / adm_tan(pi * r);                                    \
+        return pi * adm_tan(pi * (r > 0 ? half - r : -half - r)); )         \
+    PART( near_root, (ad_real h),                                           \
+        static const double c[22] = {                                       \
+            0.96767224544762117043,  -0.44276316898359210609,               \
+            0.25849976095565101062,  -0.16394270544240652750,               \
+            0.10782405069126236576,  -0.072199561256454710926,              \
+            0.048804288164143107225, -0.033161126474847359292,              \
+            0.022597648232218104660, -0.015424765904948959139,              \
+            0.010538791616612175388, -0.0072045343863568682410,             \
+            0.0049267813957298534464, -0.0033698016554393280828,            \
+            0.0023051263267349278369, -0.0015769367714301972593,            \
+            0.0010788252019162965807, -0.00073807093899600512957,           \
+            0.00050495326583460203518, -0.00034546802510630769956,          \
+            0.00023635601564027052792, -0.00016170622091974803449           \
+        };                                                                  \
+        ad_real sum = 0;                                                    \
+        int i;                                                              \
+        for (i = 21; i >= 0; i--)                                           \
+            sum = sum * h + (ad_real)c[i];                                  \
+        return sum * h; )                                                   \
+    ROW( digamma, (ad_real x),                                              \
+        static const double bernoulli[8] = {                                \
+            1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., \
+            1 / 12., -3617 / 8160.                                          \
+        };                                                                  \
+        const int narrow = sizeof(ad_real) == 4;                            \
+        const ad_real root = narrow ? ADX_K(0x1.762d86p+0)                  \
+                                    : ADX_K(1.4616321449683622458);         \
+        const ad_real rest = narrow ? ADX_K(0x1.ab5f2p-27)                  \
+                                    : ADX_K(9.5499954299656974e-17);        \
+        ad_real below = 0, shift = 0, low = 0, sum = 0, r;                  \
+        int i;                                                              \
+        if (x == 0)                                                         \
+            return -adm_copysign((ad_real)HUGE_VAL, x);                     \
+        if (x < 0 && x == adm_floor(x))                                     \
+            return (ad_real)NAN;                                            \
+        if (x < 1 / (ad_real)2) {                                           \
+            below = adx_pi_cot_pi(x);                                       \
+            x = 1 - x;                                                      \
+        }                                                                   \
+        if (adm_fabs(x - root) < 1 / (ad_real)4)                            \
+            return adx_near_root(x - root - rest) - below;                  \
+        for (; x < 10; x++) {                                               \
+            r = shift + 1 / x;                                              \
+            low += 1 / x - (r - shift);                                     \
+            shift = r;                                                      \
+        }                                                                   \
+        r = 1 / x / x;                                                      \
+        for (i = 7; i >= 0; i--)                                            \
+            sum = (sum + (ad_real)bernoulli[i]) * r;                        \
+        return adm_log(x) - shift - (1 / (2 * x) + sum + low) - below; )    \
+    ROW( log_add_exp, (ad_real x, ad_real y),                               \
+        return x == y ? x + ADX_K(0.69314718055994530942)                   \
+             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )
 
-    if (x <= 0 && x == adm_floor(x))
-        return x - x == 0 ? ADX_K(NAN) : x;
-    if (x < 1 / (ad_real)2)
-        return adx_digamma(1 - x) - adx_pi_cot_pi(x);
-    if (adm_fabs(x - root) < 1 / (ad_real)4)
-        return adx_digamma_near_root(x - root - rest);
-    for (; x < 10; x++) {
-        ad_real sum = shift + 1 / x;
-        low += 1 / x - (sum - shift);
-        shift = sum;
-    }
+// Nearly all of their time is pow's.
+#define ADX_LONG_SELDOM(ROW, PART)                                          \
+    PART( cot_dx, (int n, double x),                                        \
+        const double pi = 3.14159265358979323846;                           \
+        double p[24] = { 0 };                                               \
+        double u = (double)adx_pi_cot_pi((ad_real)x), sum = 0;              \
+        int degree, j;                                                      \
+        p[1] = 1;                                                           \
+        for (degree = 1; degree <= n; degree++) {                           \
+            double before = 0;                                              \
+            for (j = 0; j <= degree + 1; j++) {                             \
+                double old = p[j];                                          \
+                p[j] = -pi * pi * (j + 1) * p[j + 1] - (j - 1) * before;    \
+                before = old;                                               \
+            }                                                               \
+        }                                                                   \
+        for (j = n + 1; j >= 0; j--)                                        \
+            sum = sum * u + p[j];                                           \
+        return (ad_real)sum; )                                              \
+    ROW( polygamma, (ad_real k, ad_real x),                                 \
+        static const double bernoulli[8] = {                                \
+            1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600,              \
+            1.0 / 47900160, -691.0 / 1307674368000, 1.0 / 74724249600,      \
+            -3617.0 / 10670622842880000                                     \
+        };                                                                  \
+        double n = (double)k, z = (double)x, sum = 0, rising = 1, tail;     \
+        const double sign = fmod(n, 2) == 0 ? 1 : -1;                       \
+        int j;                                                              \
+        if (!(n >= 0 && n <= 170 && n == floor(n)) || z != z)               \
+            return (ad_real)NAN;                                            \
+        if (n == 0)                                                         \
+            return adx_digamma(x);                                          \
+        if (z <= 0 && z == floor(z))                                        \
+            return z - z != 0 || (z != 0 && sign > 0) ? (ad_real)NAN        \
+                 : sign < 0 ? (ad_real)HUGE_VAL                             \
+                 : -adm_copysign((ad_real)HUGE_VAL, x);                     \
+        if (z < -20 && n <= 20)                                             \
+            return (ad_real)sign * adx_polygamma(k, 1 - x)                  \
+                 - adx_cot_dx((int)n, z);                                   \
+        if (z < -1e6)                                                       \
+            return (ad_real)NAN;                                            \
+        for (; z < 15 + n; z++)                                             \
+            sum += pow(z, -(n + 1));                                        \
+        tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;                       \
+        for (j = 1; j <= 8; j++) {                                          \
+            const double i = 2 * (double)j;                                 \
+            rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);           \
+            tail += bernoulli[j - 1] * rising * pow(z, -(n + i));           \
+        }                                                                   \
+        return (ad_real)(-sign * tgamma(n + 1) * (sum + tail)); )
+// clang-format on
 
-    ad_real r = 1 / x / x;
-    ad_real sum = 0;
-    for (size_t i = sizeof bernoulli / sizeof *bernoulli; i-- > 0;)
-        sum = (sum + (ad_real)bernoulli[i]) * r;
-    return adm_log(x) - shift - (1 / (2 * x) + sum + low);
-}
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+#define ADX_DEFINE_PART(name, parameters, ...)                              \
+    static ad_real adx_##name parameters { __VA_ARGS__ }
+ADX_LONG(ADX_DEFINE, ADX_DEFINE_PART)
+ADX_SELDOM_BEGIN
+ADX_LONG_SELDOM(ADX_DEFINE, ADX_DEFINE_PART)
+ADX_SELDOM_END
+#undef ADX_DEFINE
+#undef ADX_DEFINE_PART
+
+/* --- Bessel functions -------------------------------------------------------
+ * Those of the C library, in double, which strict C11 does not declare. Of
+ * order 0 and 1 they are its j0, j1, y0 and y1. An order beyond a million gives
+ * NaN: the recurrences of some libraries take as many steps. So does yn of a
+ * negative number, where POSIX allows -HUGE_VAL, too.                        */
+
+#ifdef ADREV_NO_BESSEL
+#define ADX_BESSEL(name) return (double)NAN + n + x;
+#elif defined _WIN32
+#define ADX_BESSEL(name)                                                    \
+    extern double _##name(int, double);                                     \
+    return _##name(n, x);
+#else
+#define ADX_BESSEL(name)                                                    \
+    extern double name(int, double);                                        \
+    return name(n, x);
+#endif
+static double adx_libm_jn(int n, double x) { ADX_BESSEL(jn) }
+static double adx_libm_yn(int n, double x) { ADX_BESSEL(yn) }
+#undef ADX_BESSEL
+
+#define ADX_BESSELS(ROW)                                                    \
+    ROW( jn, (ad_real n, ad_real x),                                        \
+        return adm_fabs(n) <= 1000000 && n == adm_floor(n)                  \
+             ? (ad_real)adx_libm_jn((int)n, (double)x) : (ad_real)NAN; )    \
+    ROW( yn, (ad_real n, ad_real x),                                        \
+        return adm_fabs(n) <= 1000000 && n == adm_floor(n) && x >= 0        \
+             ? (ad_real)adx_libm_yn((int)n, (double)x) : (ad_real)NAN; )
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+ADX_BESSELS(ADX_DEFINE)
+#undef ADX_DEFINE
 
 /* === core/derived ===========================================================
  * The rows of the operator table, and behind them the operations that only
  * partials need: the rows PARTIAL of core/operations, and a few others. So a
  * partial is made of operations, and has partials itself.
  *
- *   needs   core/config core/types core/operations core/api core/table
+ *   needs   core/config core/types core/operations core/api
  *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_EVERY adx_compute
  *           adx_partial_at adx_row_of
  * ========================================================================== */
@@ -6413,9 +7568,7 @@ ADX_API ad_real adx_digamma(ad_real x)
     ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
 #define ADX_OTHERS(ROW)                                                                                    \
     ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
-    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
-    ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
-    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 )
+    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
@@ -6430,65 +7583,6 @@ enum {
     ADX_OP_COUNT
 };
 #undef ADX_ENUM
-
-enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
-
-// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
-// is a polynomial in u, with coefficients p[j]: each round differentiates all
-// terms p[j] u^j.
-static double adx_cot_derivative(int n, double x)
-{
-    const double pi = 3.14159265358979323846;
-    double p[ADX_REFLECTED + 2] = { 0, 1 };
-    double u = (double)adx_pi_cot_pi((ad_real)x);
-    double sum = 0;
-    for (int degree = 1; degree <= n; degree++) {
-        double q[ADX_REFLECTED + 2] = { 0 };
-        for (int j = 1; j <= degree; j++) {
-            q[j - 1] -= pi * pi * j * p[j];
-            q[j + 1] -= j * p[j];
-        }
-        memcpy(p, q, sizeof p);
-    }
-    for (int j = n + 1; j >= 0; j--)
-        sum = sum * u + p[j];
-    return sum;
-}
-
-// The derivative of order k of digamma. The recurrence raises x to at least
-// 15 + k, where the asymptotic series follows; the first term that is left out
-// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
-static ad_real adx_polygamma(ad_real k, ad_real x)
-{
-    static const double bernoulli[] = {     // B(2j)/(2j)!
-        1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-        -691.0 / 1307674368000, 1.0 / 74724249600, -3617.0 / 10670622842880000
-    };
-    double n = (double)k;
-    double z = (double)x;
-    double sum = 0;
-
-    if ((z <= 0 && z == floor(z)) || z != z)
-        return ADX_K(NAN);
-    if (z < -20 && n <= ADX_REFLECTED)
-        return (fmod(n, 2) == 0 ? 1 : -1) * adx_polygamma(k, 1 - x)
-             - (ad_real)adx_cot_derivative((int)n, z);
-    if (z < -1e6)
-        return ADX_K(NAN);
-    if (!(n <= 170))            // n! is infinite, and the recurrence endless
-        return ADX_K(NAN);
-    for (; z < 15 + n; z++)
-        sum += pow(z, -(n + 1));
-    double factorial = tgamma(n + 1);
-    double tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;
-    double rising = 1;          // (n + 1)(n + 2)...(n + 2j - 1)
-    for (size_t j = 1; j <= sizeof bernoulli / sizeof *bernoulli; j++) {
-        double i = 2 * (double)j;
-        rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);
-        tail += bernoulli[j - 1] * rising * pow(z, -(n + i));
-    }
-    return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
-}
 
 // adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \
@@ -8943,6 +10037,12 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
+// What the rule saves.
+static char *adx_saved_room(adx_external *s)
+{
+    return (char *)s + (sizeof *s + 15) / 16 * 16;
+}
+
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
 // then the list of ids. It also makes sure that a sweep has scratch room for
 // one direction of the operands and results. NULL: nothing is recorded.
@@ -8963,8 +10063,9 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
         return NULL;
     }
     s->ids = *ids;
-    s->saved = (char *)s + (sizeof *s + 15) / 16 * 16;
-    adx_write_list(x, &s->ids, (uint32_t *)(void *)((char *)s->saved + saved));
+    char *room = adx_saved_room(s);
+    s->saved = room;
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)(room + saved));
     return s;
 }
 
@@ -9026,7 +10127,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     if (s != NULL) {
         s->rule = rule;
         if (bytes > 0)
-            memcpy((char *)s->saved, saved, bytes);
+            memcpy(adx_saved_room(s), saved, bytes);
         adx_tell_external(s, &from, bytes, &kept);
     }
     for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)

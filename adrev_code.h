@@ -201,8 +201,7 @@ typedef struct ad_c_options {
 //                such name, a gradient of several results, casadi with single,
 //                or a header if its name has a quote, a line break or more than
 //                200 characters, or if the functions are static;
-//                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
-//                an external statement
+//                ADREV_EEXTERNAL: an external statement
 ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
@@ -381,7 +380,7 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/cells function/operations
+ *   needs   core/special core/cells function/operations
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
  *           adx_say_index adx_infinity adx_say_literal adx_say_formula
  *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
@@ -597,6 +596,13 @@ typedef struct adx_helper {
 #define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
     ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 static const adx_helper adx_helpers[] = {
+    ADX_LONG(ADX_TEXT, ADX_TEXT)
+    ADX_LONG_SELDOM(ADX_TEXT, ADX_TEXT)
+    { "libm_jn", "(int n, double x)",
+      "extern double jn(int, double); return (ad_real)jn(n, x);" },
+    { "libm_yn", "(int n, double x)",
+      "extern double yn(int, double); return (ad_real)yn(n, x);" },
+    ADX_BESSELS(ADX_TEXT)
     ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
 };
 #undef ADX_TEXT

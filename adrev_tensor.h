@@ -62,6 +62,7 @@
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/entries       points as a list, over which loops run
  *   tensor/sharing       equal values and equal terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
@@ -71,8 +72,11 @@
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/gathers       strips along which maps give the other variables
+ *   tensor/storage       values with memory for their entries only
  *   tensor/run           evaluates programs by loops
+ *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
@@ -81,6 +85,7 @@
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
  *   tensor/blocks        steps that share their outermost loop
+ *   tensor/ranges        how a step is cut into parts
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
@@ -182,11 +187,14 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  * thread uses t. What is given is copied. A name is given once more to change
  * it: t is then not bound any more.
  *
- *   returns      ADREV_OK; ADREV_ESHAPE: t or an array is NULL, the text has no
- *                such name, or a number is impossible; ADREV_ENOMEM. On failure
- *                t stays as it was                                          */
+ *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
+ *                stands for something else: a size is no map, a formula without
+ *                `out` has no layout; ADREV_ELIMIT: a number is too large;
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
+ *                a size that has not been given; ADREV_ENOMEM. On failure t
+ *                stays as it was                                            */
 
-// The size `name` is n. An n above 2^31 - 1 is impossible.
+// The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 
 // The entries of a relation, in any order: entry e is (column[0][e],
@@ -194,6 +202,7 @@ ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 // entries lie in the ranges of the relation, and that none comes twice, is
 // checked by ad_tensor_bind.
 //
+//   entries      in    at most 2^31 - 1
 //   column       in    as many arrays [entries] as the relation has columns
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries,
@@ -201,15 +210,17 @@ ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
 
 // A relation of two columns as compressed rows: the entries of row i are
 // (i, column[e]) for start[i] <= e < start[i + 1]. The size of the rows must
-// have been given.
+// have been given; if it changes, ad_tensor_bind asks for them again.
 //
-//   start  [rows + 1]     in    start[0] is 0
+//   start  [rows + 1]     in    start[0] is 0, and none is less than the one
+//                               before: else ADREV_ESHAPE
 //   column [start[rows]]  in
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given. That they lie in the range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
+// range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -237,10 +248,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
- * array of one. Instead of v or w, or of one of their arrays, NULL stands for
- * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
- * that it is not wanted; it is then not computed. Results overlap no argument
- * and no other result. Any number of threads may evaluate t once it is bound.
+ * array of one. An input that nothing needs may be NULL. Instead of v or w, or
+ * of one of their arrays, NULL stands for zeros. Instead of y, dy, dx, g or hv,
+ * or of one of their arrays, NULL says that it is not wanted; it is then not
+ * computed. Results overlap no argument and no other result. Any number of
+ * threads may evaluate t once it is bound.
  * Memory for what is between inputs and results is kept for the next
  * evaluation, for some eight threads, until something is bound anew or t is
  * freed.
@@ -250,6 +262,7 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * the same bits as without one. Sums that go through the entries of a relation,
  * or the values of a map, in another order than their results do so only where
  * a pool is in use in ad_tensor_bind, too: the text then has lists of points.
+ * So does machine code; use the pool while it is made (ad_tensor_compile), too.
  *
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
@@ -354,10 +367,10 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 #ifdef ADREV_CODE_H
 
 // From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, and what
-// has no C text (the derivatives of lgamma and tgamma), loops go on to
-// evaluate. The code is kept in the cache of ad_fn_compile, whose comment says
-// how, by the same options.
+// The results have the same bits. Where an array of v or w is NULL, loops go on
+// to evaluate. The code runs on the pool of its thread, as loops do; where one
+// is in use here, more of it can. It is kept in the cache of ad_fn_compile,
+// whose comment says how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -396,7 +409,6 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
 //                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
-//                (the derivatives of lgamma and tgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);
@@ -1637,9 +1649,11 @@ static bool adx_was_bound(const adx_parser *p)
     return false;
 }
 
-// Says that the name at hand is not known, and which one is like it. Short
-// names are all alike: of two letters only the case may differ.
-ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
+// Says that the name at hand is not known, and which one is like it; if there is
+// none, `text` of the name. Short names are all alike: of two letters only the
+// case may differ.
+ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
+                                      const char *text)
 {
     const adx_tree *tree = p->tree;
     const adx_spot spot = p->spot;
@@ -1662,8 +1676,7 @@ ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
     for (size_t i = 0; function && i < ADREV_OP_COUNT; i++)
         adx_try_name(&k, ad_op_table()[i].name, strlen(ad_op_table()[i].name));
     if (k.name == NULL) {
-        adx_wrong_at(p, spot.at, function ? "'%w' is no function"
-                                          : "'%w' is not known here", spot);
+        adx_wrong_at(p, spot.at, text, spot, spot);
         return;
     }
     memcpy(copy, k.name, k.length);
@@ -1937,7 +1950,10 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
         adx_wrong_at(p, name.at, "'%w' is %s: here are indices, sizes, maps "
                      "and whole numbers", name, adx_kind_text(p->tree, d));
     else
-        adx_unknown_name(p, false);
+        adx_unknown_name(p, false, kind == ADX_FORM_OF_INDICES
+                         ? "'%w' is not known here"
+                         : "'%w' is not known here: a size is named by a "
+                           "declaration, such as 'in a[%w]'");
 }
 
 // A name in a form.
@@ -2472,7 +2488,8 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,
                      name);
     else
-        adx_unknown_name(p, call);
+        adx_unknown_name(p, call, call ? "'%w' is no function"
+                                       : "'%w' is not known here");
 }
 
 // A name in an expression.
@@ -2736,8 +2753,8 @@ ADX_SELDOM_END
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_is_definition adx_find_given ADX_ROWS_MOST adx_combine_all
- *           adx_project
+ *           adx_is_definition adx_map_vars adx_find_given ADX_ROWS_MOST
+ *           adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2750,6 +2767,7 @@ typedef struct adx_int_table {
     int64_t from;
     size_t n;
     int64_t low, high;          // bounds of the values
+    bool ascending;             // it is known that they never fall
     uint32_t *start;            // [high - low + 2]: which arguments have a value:
     uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
@@ -3233,39 +3251,56 @@ static bool adx_is_definition(const adx_set *s, uint32_t r, uint32_t *v)
         && adx_extreme(s, argument, true) < t->from + (int64_t)t->n;
 }
 
-// Marks the variables that maps give from others: each row that does so comes
-// after those that give its argument; order [rows] has their numbers. Returns
-// how many there are. Whether they are all conditions, *all says.
-static uint32_t adx_find_given(const adx_set *s, bool given[], uint32_t order[],
-                               bool *all)
+// The variables that maps give from others, and those that nothing gives.
+typedef struct adx_map_vars {
+    bool *given;                // [vars] by a map; NULL: no memory
+    uint32_t *row;              // [rows] by which rows, each after those that
+    uint32_t rows;              // give its argument
+    uint32_t free;              // variables that are left, and not gone
+    bool all;                   // the set has no other condition
+} adx_map_vars;
+
+// Whether no argument of a row is a variable that a map will give.
+static bool adx_knows_argument(const adx_set *s, uint32_t r,
+                               const bool given[])
 {
-    uint32_t n = 0;
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    bool known = true;
+    for (uint32_t q = 0; q < s->rows && known; q++) {
+        uint32_t u = 0;
+        known = !adx_is_definition(s, q, &u) || given[u]
+             || argument[1 + u] == 0;
+    }
+    return known;
+}
+
+static adx_map_vars adx_find_given(const adx_set *s)
+{
+    adx_map_vars to = { ADX_GET(s->arena, s->vars, bool),
+                        ADX_GET(s->arena, s->rows, uint32_t), 0, 0, false };
     uint32_t conditions = 0;
     uint32_t before = UINT32_MAX;
-    for (uint32_t v = 0; v < s->vars; v++)
-        given[v] = false;
-    for (uint32_t r = 0; r < s->rows; r++)
-        conditions += s->row[r].kind > ADX_ROW_FORM;
-    while (n != before) {
-        before = n;
+    if (to.row == NULL)
+        to.given = NULL;
+    if (to.given == NULL)
+        return to;
+    while (to.rows != before) {
+        before = to.rows;
         for (uint32_t r = 0; r < s->rows; r++) {
             uint32_t v = 0;
-            if (!adx_is_definition(s, r, &v) || given[v])
+            if (!adx_is_definition(s, r, &v) || to.given[v]
+                || !adx_knows_argument(s, r, to.given))
                 continue;
-            const int64_t *argument = adx_form_of(s, s->row[r].at);
-            bool known = true;
-            for (uint32_t q = 0; q < s->rows && known; q++) {
-                uint32_t u = 0;
-                known = !adx_is_definition(s, q, &u) || given[u]
-                     || argument[1 + u] == 0;
-            }
-            given[v] = known;
-            if (known)
-                order[n++] = r;
+            to.given[v] = true;
+            to.row[to.rows++] = r;
         }
     }
-    *all = n == conditions;
-    return n;
+    for (uint32_t r = 0; r < s->rows; r++)
+        conditions += s->row[r].kind > ADX_ROW_FORM;
+    for (uint32_t v = 0; v < s->vars; v++)
+        to.free += !s->gone[v] && !to.given[v];
+    to.all = to.rows == conditions;
+    return to;
 }
 
 /* --- projections ---------------------------------------------------------
@@ -3411,11 +3446,11 @@ ADX_SELDOM_END
  * ranges of the variables before.
  *
  *   needs   tensor/arena tensor/sets
- *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
- *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
- *           adx_nest_level adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit
- *           adx_make_nest adx_point_fn adx_nest_walk adx_walk_from
- *           adx_walk_nest
+ *   offers  adx_sparse_form adx_sparse_at adx_form_has adx_make_sparse_form
+ *           ADX_LEVEL_RANGE ADX_LEVEL_SOLVED ADX_LEVEL_VALUE
+ *           ADX_LEVEL_ARGUMENTS adx_set_check adx_nest_level adx_nest
+ *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
+ *           adx_nest_walk adx_walk_from adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]
@@ -3432,6 +3467,14 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
     for (uint32_t i = 0; i < f->n; i++)
         sum += f->k[i] * x[f->var[i]];
     return sum;
+}
+
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
 }
 
 // The form without variable v, UINT32_MAX: with all. False: no memory.
@@ -3814,6 +3857,29 @@ static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
     return adx_walk_from(w, level + 1);
 }
 
+// The bits that must be 1 along a level, one for each value of its variable;
+// *first: the number of that at value 0. NULL: there are none.
+static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
+                                        const int64_t x[], int64_t *first)
+{
+    const adx_set_check *c = l->check;
+    if (l->checks == 0 || c->kind != ADX_ROW_BIT)
+        return NULL;
+    bool along = false;
+    for (uint32_t i = 0; i < c->form.n; i++)
+        along = along || (c->form.var[i] == l->var && c->form.k[i] == 1);
+    *first = along ? adx_sparse_at(&c->form, x) - x[l->var] : 0;
+    return along ? c->bits : NULL;
+}
+
+// How many bits from this one on are 0, as far as one word says.
+static int64_t adx_zeros_from(const adx_bitmap *b, int64_t at)
+{
+    if (at < 0 || (uint64_t)at >= b->n)
+        return 0;
+    return b->word[at / 64] >> (at % 64) == 0 ? 64 - at % 64 : 0;
+}
+
 static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -3835,9 +3901,14 @@ static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
     w->x[l->var] = low;
     if (level + 1 == w->nest->levels && l->checks == 0)
         return w->visit(w->user, w->x, l->var, high - low + 1);
+    int64_t first = 0;
+    const adx_bitmap *bits = adx_bits_along(l, w->x, &first);
     for (; low <= high; low++) {
+        int64_t zeros = bits == NULL ? 0 : adx_zeros_from(bits, first + low);
         w->x[l->var] = low;
-        if (!adx_walk_on(w, level))
+        if (zeros > 0)
+            low += zeros - 1;
+        else if (!adx_walk_on(w, level))
             return false;
     }
     return true;
@@ -3909,8 +3980,10 @@ static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
  *           tensor/arena tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
- *           adx_tensor_code ADX_TENSOR_SPARES adx_size_form adx_dim_range
- *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
+ *           adx_step_way ADX_STEP_WHOLE ADX_STEP_INDEX ADX_STEP_TERMS
+ *           ADX_STEP_RUNS ADX_STEP_SUMS adx_step_cut adx_tensor_code
+ *           adx_spare_of_thread adx_size_form adx_dim_range adx_begin_given
+ *           adx_unbind_tensor adx_free_given adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3919,6 +3992,8 @@ ADX_SELDOM_BEGIN
 typedef struct adx_given_relation {
     size_t entries;
     int32_t **column;           // [arity][entries]
+    bool by_rows;               // of this range:
+    int64_t from, to;
 } adx_given_relation;
 
 typedef struct adx_tensor_given {
@@ -3933,10 +4008,29 @@ typedef struct adx_tensor_given {
 typedef struct adx_tensor_program adx_tensor_program;
 
 // A step of a program as machine code: the values, tables of whole numbers,
-// which values are needed, flags for picks, and memory for the sums of a part.
+// which values are needed, flags for picks, memory for the sums of a part, which
+// part it is (-1: all), and its range.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
-                                ad_real *sums);
+                                ad_real *sums, long which, long lo,
+                                long hi);
+
+// How such a step is cut into parts (tensor/ranges).
+typedef enum adx_step_way {
+    ADX_STEP_WHOLE,             // not at all
+    ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi
+    ADX_STEP_TERMS,             // ... the points of the value's cut
+    ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a block
+    ADX_STEP_SUMS               // ... sums of its own
+} adx_step_way;
+
+typedef struct adx_step_cut {
+    adx_step_way way;
+    uint32_t dim;               // the index that lo and hi are of, or UINT32_MAX
+    int64_t from, to;
+    uint32_t parts;
+    bool clears;                // all numbers are made 0 before
+} adx_step_cut;
 
 // By parts (ad_tensor_part) and values. No step: by the loops of tensor/run.
 typedef struct adx_tensor_code {
@@ -3944,6 +4038,7 @@ typedef struct adx_tensor_code {
     void (*unload)(void *library);
     const void **table;
     adx_tensor_step_fn **step[ADREV_TENSOR_HVP + 1];    // NULL: no such part
+    adx_step_cut *cut[ADREV_TENSOR_HVP + 1];
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
                                             // computed; 0: alone
     bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
@@ -3963,8 +4058,18 @@ struct ad_tensor {
     adx_tensor_code *code;      // machine code of the program, or NULL
     adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
     adx_spare numbers[ADX_TENSOR_SPARES];
+    adx_spare panels[ADX_TENSOR_SPARES];        // of products: tensor/matrices
     uint64_t binding;           // times that this has become NULL
 };
+
+// What is kept for the next evaluation of this thread, mostly: by the place of
+// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
+// the system gives and takes back its 260 MB each time.)
+static size_t adx_spare_of_thread(void)
+{
+    char here;
+    return (size_t)((uintptr_t)&here >> 20) % ADX_TENSOR_SPARES;
+}
 
 /* --- forms in sizes ------------------------------------------------------ */
 
@@ -4041,6 +4146,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     for (int i = 0; i < ADX_TENSOR_SPARES; i++) {
         adx_drop_spare(&t->lists[i], &t->memory);
         adx_drop_spare(&t->numbers[i], &t->memory);
+        adx_drop_spare(&t->panels[i], &t->memory);
     }
     adx_free_arena(&t->arena);
     t->arena.status = ADREV_OK;
@@ -4068,21 +4174,27 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind; 0: it is not.
-static uint32_t adx_named(const ad_tensor *t, const char *name,
-                          adx_declared_kind kind)
+// What a name stands for, if it is of this kind.
+static ad_status adx_named(const ad_tensor *t, const char *name,
+                           adx_declared_kind kind, uint32_t *of)
 {
     if (t == NULL || name == NULL)
-        return 0;
+        return ADREV_ESHAPE;
     const adx_declared *d = adx_find_declared(&t->tree, name, strlen(name));
-    return d == NULL || d->kind != kind ? 0 : d->of;
+    if (d == NULL || d->kind != kind)
+        return ADREV_ESYNTAX;
+    *of = d->of;
+    return ADREV_OK;
 }
 
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_SIZE);
-    if (i == 0 || n > INT32_MAX)
-        return ADREV_ESHAPE;
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_SIZE, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (n > INT32_MAX)
+        return ADREV_ELIMIT;
     if (t->given.size[i] != (int64_t)n)
         adx_unbind_tensor(t);
     t->given.size[i] = (int64_t)n;
@@ -4125,14 +4237,20 @@ static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries, const int *const column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
-    if (i == 0 || column == NULL || entries > INT32_MAX)
+    uint32_t i = 0;
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (entries > INT32_MAX)
+        return ADREV_ELIMIT;
+    if (column == NULL)
         return ADREV_ESHAPE;
     uint32_t arity = t->tree.relation[i].arity;
     for (uint32_t k = 0; k < arity; k++)
         if (column[k] == NULL && entries > 0)
             return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, arity) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, arity), false, 0, 0 };
     for (uint32_t k = 0; given.column != NULL && k < arity; k++)
         given.column[k] = adx_copy_ints(&t->memory, entries, column[k]);
     return adx_give_relation(t, i, &given);
@@ -4150,10 +4268,15 @@ static bool adx_are_rows(size_t rows, const int start[])
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || start == NULL || t->tree.relation[i].arity != 2
+    ad_status status = adx_named(t, name, ADX_NAMES_RELATION, &i);
+    if (status == ADREV_OK && t->tree.relation[i].arity != 2)
+        status = ADREV_ESYNTAX;
+    if (status != ADREV_OK)
+        return status;
+    if (start == NULL
         || !adx_dim_range(t, &t->tree.dim[t->tree.relation[i].first], &from,
                           &to)
         || !adx_are_rows((size_t)(to - from), start))
@@ -4162,7 +4285,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
     size_t entries = (size_t)start[rows];
     if (column == NULL && entries > 0)
         return ADREV_ESHAPE;
-    const adx_given_relation given = { entries, adx_new_columns(t, 2) };
+    const adx_given_relation given =
+        { entries, adx_new_columns(t, 2), true, from, to };
     if (given.column != NULL) {
         given.column[0] = (int32_t *)adx_take(&t->memory, entries,
                                               sizeof **given.column);
@@ -4178,11 +4302,13 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[])
 {
-    uint32_t i = adx_named(t, name, ADX_NAMES_MAP);
+    uint32_t i = 0;
     int64_t from;
     int64_t to;
-    if (i == 0 || !adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from,
-                                 &to)
+    ad_status status = adx_named(t, name, ADX_NAMES_MAP, &i);
+    if (status != ADREV_OK)
+        return status;
+    if (!adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from, &to)
         || (value == NULL && to > from))
         return ADREV_ESHAPE;
     int32_t *copy = adx_copy_ints(&t->memory, (size_t)(to - from), value);
@@ -4206,9 +4332,14 @@ static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[])
 {
-    uint32_t i = adx_named(t, array, ADX_NAMES_ARRAY);
-    const adx_tensor_array *a = i == 0 ? NULL : &t->tree.array[i];
-    if (a == NULL || stride == NULL || (a->formula != 0 && !a->out))
+    uint32_t i = 0;
+    ad_status status = adx_named(t, array, ADX_NAMES_ARRAY, &i);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_array *a = &t->tree.array[i];
+    if (a->formula != 0 && !a->out)
+        return ADREV_ESYNTAX;
+    if (stride == NULL)
         return ADREV_ESHAPE;
     uint32_t n = adx_places_of(&t->tree, a);
     ptrdiff_t *copy = (ptrdiff_t *)adx_take(&t->memory, n, sizeof *copy);
@@ -4916,8 +5047,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
  *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_marking adx_mark_points adx_all_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           adx_marking adx_mark_points adx_mark_form adx_all_written
+ *           adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4934,6 +5065,11 @@ typedef struct adx_tensor_term {
     adx_access factor[3];
     uint32_t factors;
     ad_real k;                  // times this
+    bool absorbs;               // one factor is a partial: where a factor is 0
+                                // the product is, whatever the other is
+    bool in_power;              // part of a power: derivatives absorb
+    int32_t power;              // of a quotient: it is base^power, below 0
+    adx_access base;
     // If `most` is a value: only the first point for each number of it, of
     // those at which `picked` is that number (rows `at`).
     uint32_t most;
@@ -4950,7 +5086,8 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST              // the largest, or least, factor of all points
+    ADX_VALUE_MOST              // the largest, or least, factor of all points;
+                                // -infinity, or infinity, where there is none
 } adx_value_kind;
 
 // The derivative of a partial by argument `by`: the partial as terms, and which
@@ -4979,6 +5116,7 @@ typedef struct adx_tensor_value {
     bool fixed;                 // has no derivative
     bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
+    bool gaps;                  // of a most: some of them have no points
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
@@ -5012,6 +5150,9 @@ struct adx_tensor_program {
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
     const struct adx_part_list *lists;
+    adx_tensor_value *spelt;    // [values] as tensor/explain has them
+    struct adx_entry_list *entries;     // tensor/entries
+    uint64_t entry_numbers;     // in their columns
     uint32_t parts;             // most parts of a value
     uint32_t bounds;            // most bounds of a level
     uint64_t sums;              // numbers of sums of parts: of one part, and
@@ -5161,7 +5302,7 @@ static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
     for (int64_t i = 0; i < count; i++, at += step)
         if (at >= 0 && (uint64_t)at < m->bits->n)
             adx_set_bit(m->bits, (uint64_t)at);
-    return true;
+    return m->bits->set < m->bits->n;
 }
 
 // Marks what a form is at all points of a set. False: no memory.
@@ -5213,6 +5354,8 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
             v->full = adx_term_is_full(v, &v->term[i]);
+        v->gaps = v->kind == ADX_VALUE_MOST && !v->full;
+        v->full = v->full || v->gaps;
     }
     return v->full;
 }
@@ -5362,7 +5505,454 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
         return false;
     s->row[r].bits = v->support;
     adx_place_form(s, v, to.row, false, adx_form_of(s, r));
+    adx_simplify_set(s);        // the number may be the same at all points
     return true;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/entries =========================================================
+ * Points as a list. Loops that try more values in vain than they find points
+ * are run once, when the text is bound: the points become the entries of a
+ * relation, in the order in which the loops find them. From then on the outer
+ * loop is over the entries, and a column gives each variable. Levels in front
+ * that have no part in the tests stay in front, and those behind the last test
+ * stay behind. So points keep their order, and this changes no bits.
+ *
+ * Terms with the same loops have one list. A list takes four bytes for each
+ * variable and point; all lists of a text, ADX_ENTRIES_MOST at most.
+ *
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
+ *   offers  adx_always_has_value adx_use_entries
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Values that are tried in vain, at least; numbers in all columns of a text.
+#ifndef ADX_ENTRIES_LEAST
+#define ADX_ENTRIES_LEAST 64
+#endif
+#ifndef ADX_ENTRIES_MOST
+#define ADX_ENTRIES_MOST ((uint64_t)1 << 26)
+#endif
+
+// The points of levels first ... first + levels - 1 of a nest. The level behind
+// them may be a strip, which is not listed; points without one are not either.
+typedef struct adx_entry_list {
+    const adx_nest *nest;
+    uint32_t first, levels;
+    uint32_t walked;            // levels; with the strip
+    uint64_t n;                 // entries
+    adx_int_table *column;      // [levels]; NULL: the loops do better
+    struct adx_entry_list *next;
+} adx_entry_list;
+
+/* --- which levels -------------------------------------------------------- */
+
+// Whether a map gives the variable of a level at every point that gets there:
+// no later level has checks, so no other row is about it.
+static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
+{
+    uint32_t v = 0;
+    for (uint32_t r = 0; r < s->rows && l->kind == ADX_LEVEL_VALUE; r++)
+        if (adx_is_definition(s, r, &v) && v == l->var
+            && s->row[r].table == l->table)
+            return true;
+    return false;
+}
+
+// Whether a value may be tried in vain.
+static bool adx_may_fail(const adx_set *s, const adx_nest_level *l)
+{
+    bool safe = l->kind == ADX_LEVEL_RANGE ? l->bounds == 0
+                                           : adx_always_has_value(s, l);
+    return !safe || l->checks > 0;
+}
+
+// Whether a level depends on a variable that is known before.
+static bool adx_level_names(const adx_nest_level *l, uint32_t var)
+{
+    bool named = l->kind != ADX_LEVEL_RANGE
+              && (adx_form_has(&l->form, var)
+                  || adx_form_has(&l->argument, var));
+    for (uint32_t i = 0; i < l->bounds && !named; i++)
+        named = adx_form_has(&l->bound[i].form, var);
+    for (uint32_t i = 0; i < l->checks && !named; i++)
+        named = adx_form_has(&l->check[i].form, var)
+             || (l->check[i].kind == ADX_ROW_VALUE
+                 && adx_form_has(&l->check[i].argument, var));
+    return named;
+}
+
+// The levels that a list stands for: up to the last that may fail, without
+// those in front that have no part in it. levels 0: there are none.
+static adx_entry_list adx_listed_levels(const adx_set *s, const adx_nest *nest)
+{
+    adx_entry_list l = { .nest = nest };
+    uint32_t end = nest->levels;
+    bool free = true;
+    while (end > 0 && !adx_may_fail(s, &nest->level[end - 1]))
+        end--;
+    bool strip = end > 0 && end == nest->levels
+              && nest->level[end - 1].kind == ADX_LEVEL_RANGE
+              && nest->level[end - 1].checks == 0;
+    end -= strip;
+    while (free && l.first + 1 < end) {
+        const adx_nest_level *at = &nest->level[l.first];
+        free = at->kind == ADX_LEVEL_RANGE && !adx_may_fail(s, at);
+        for (uint32_t i = l.first + 1; i < end + strip && free; i++)
+            free = !adx_level_names(&nest->level[i], at->var);
+        l.first += free;
+    }
+    l.levels = end - (end > 0 ? l.first : 0);
+    l.walked = l.levels + strip;
+    for (uint32_t i = l.first; i < end; i++)
+        if (nest->level[i].low < INT32_MIN || nest->level[i].high > INT32_MAX)
+            l.levels = 0;
+    return l;
+}
+
+/* --- equal loops --------------------------------------------------------- */
+
+// Two lists, and the forms of their levels.
+typedef struct adx_entry_pair {
+    const adx_entry_list *a, *b;
+} adx_entry_pair;
+
+// The place of a variable among the listed levels.
+static uint32_t adx_place_in_list(const adx_entry_list *l, uint32_t var)
+{
+    uint32_t i = 0;
+    while (i < l->walked && l->nest->level[l->first + i].var != var)
+        i++;
+    return i;
+}
+
+static bool adx_are_forms_alike(const adx_entry_pair *p,
+                                const adx_sparse_form *one,
+                                const adx_sparse_form *other)
+{
+    bool same = one->n == other->n && one->c == other->c;
+    for (uint32_t i = 0; i < one->n && same; i++) {
+        uint32_t at = adx_place_in_list(p->a, one->var[i]);
+        same = false;
+        for (uint32_t j = 0; j < other->n && !same; j++)
+            same = adx_place_in_list(p->b, other->var[j]) == at
+                && other->k[j] == one->k[i];
+    }
+    return same;
+}
+
+static bool adx_are_checks_alike(const adx_entry_pair *p, uint32_t n,
+                                 const adx_set_check *one,
+                                 const adx_set_check *other)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < n && same; i++)
+        same = one[i].kind == other[i].kind && one[i].k == other[i].k
+            && one[i].table == other[i].table && one[i].bits == other[i].bits
+            && adx_are_forms_alike(p, &one[i].form, &other[i].form)
+            && (one[i].kind != ADX_ROW_VALUE
+                || adx_are_forms_alike(p, &one[i].argument,
+                                       &other[i].argument));
+    return same;
+}
+
+static bool adx_are_levels_alike(const adx_entry_pair *p, uint32_t i)
+{
+    const adx_nest_level *a = &p->a->nest->level[p->a->first + i];
+    const adx_nest_level *b = &p->b->nest->level[p->b->first + i];
+    bool same = a->kind == b->kind && a->low == b->low && a->high == b->high
+             && a->bounds == b->bounds && a->checks == b->checks
+             && adx_are_checks_alike(p, a->bounds, a->bound, b->bound)
+             && adx_are_checks_alike(p, a->checks, a->check, b->check);
+    return same
+        && (a->kind == ADX_LEVEL_RANGE
+            || (a->k == b->k && a->table == b->table
+                && adx_are_forms_alike(p, &a->form, &b->form)
+                && adx_are_forms_alike(p, &a->argument, &b->argument)));
+}
+
+// The list of the same loops, if there is one.
+static adx_entry_list *adx_find_entries(const ad_tensor *t,
+                                        const adx_entry_list *of)
+{
+    adx_entry_list *l = t->program->entries;
+    for (; l != NULL; l = l->next) {
+        const adx_entry_pair p = { l, of };
+        bool same = l->levels == of->levels && l->walked == of->walked;
+        for (uint32_t i = 0; i < l->walked && same; i++)
+            same = adx_are_levels_alike(&p, i);
+        if (same)
+            break;
+    }
+    return l;
+}
+
+/* --- finding points ------------------------------------------------------ */
+
+typedef struct adx_entering {
+    const adx_entry_list *list;
+    uint64_t most;              // points; more are not looked for
+    uint64_t n;
+    uint64_t useful;            // values of levels, that lead to points
+    int64_t *before;            // the values of the last point
+    int32_t **column;           // that are filled
+} adx_entering;
+
+// Counts the values that lead to points: those that differ from the values of
+// the point before, or stand behind one that does. A strip is one point.
+static bool adx_count_entries(void *user, const int64_t x[], uint32_t var,
+                              int64_t count)
+{
+    adx_entering *k = (adx_entering *)user;
+    const adx_nest_level *level = k->list->nest->level + k->list->first;
+    uint32_t last = k->list->levels - 1;
+    uint32_t i = 0;
+    (void)var;
+    count = k->list->walked > k->list->levels ? 1 : count;
+    while (k->n > 0 && i < last && x[level[i].var] == k->before[i])
+        i++;
+    for (; i < last; i++, k->useful++)
+        k->before[i] = x[level[i].var];
+    k->useful += (uint64_t)count;
+    k->n += (uint64_t)count;
+    return k->n <= k->most;
+}
+
+static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
+                              int64_t count)
+{
+    adx_entering *k = (adx_entering *)user;
+    const adx_nest_level *level = k->list->nest->level + k->list->first;
+    count = k->list->walked > k->list->levels ? 1 : count;
+    for (uint32_t i = 0; i < k->list->levels; i++) {
+        int32_t *to = k->column[i] + k->n;
+        int64_t from = x[level[i].var];
+        for (int64_t j = 0; j < count; j++)
+            to[j] = (int32_t)(from + (level[i].var == var ? j : 0));
+    }
+    k->n += (uint64_t)count;
+    return true;
+}
+
+static bool adx_count_values(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    (void)x;
+    (void)var;
+    *(uint64_t *)user += (uint64_t)count;
+    return true;
+}
+
+// How many values the loops try, level by level. x: [vars] memory; level: room
+// for those of the list.
+static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
+                                adx_nest_level level[])
+{
+    adx_nest nest = *l->nest;
+    uint64_t tries = 0;
+    uint64_t left = 1;          // what the checks of the level before pass
+    nest.level = level;
+    memcpy(level, l->nest->level + l->first, l->levels * sizeof *level);
+    for (uint32_t i = 0; i < l->levels; i++) {
+        uint32_t checks = level[i].checks;
+        bool one = level[i].kind == ADX_LEVEL_SOLVED
+                || level[i].kind == ADX_LEVEL_VALUE;
+        uint64_t n = 0;
+        nest.levels = i + 1;
+        level[i].checks = 0;
+        adx_walk_nest(&nest, x, adx_count_values, &n);
+        tries += one ? left : n;
+        level[i].checks = checks;
+        left = n;
+        if (checks > 0 && i + 1 < l->levels) {
+            left = 0;
+            adx_walk_nest(&nest, x, adx_count_values, &left);
+        }
+    }
+    return tries;
+}
+
+// Room for the columns. False: no memory.
+static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
+                                   adx_entering *k)
+{
+    adx_int_table *column = ADX_GET(&t->arena, l->levels, adx_int_table);
+    k->column = ADX_GET(&t->arena, l->levels, int32_t *);
+    if (k->column == NULL)
+        return false;
+    for (uint32_t i = 0; column != NULL && i < l->levels; i++) {
+        column[i].value = k->column[i] = ADX_GET(&t->arena, l->n, int32_t);
+        column[i].n = (size_t)l->n;
+        if (column[i].value == NULL)
+            return false;
+    }
+    l->column = column;
+    return column != NULL;
+}
+
+// Least and largest values, and whether they never fall.
+static void adx_measure_column(adx_int_table *c)
+{
+    c->low = c->high = c->value[0];
+    c->ascending = true;
+    for (size_t i = 1; i < c->n; i++) {
+        c->low = c->value[i] < c->low ? c->value[i] : c->low;
+        c->high = c->value[i] > c->high ? c->value[i] : c->high;
+        c->ascending = c->ascending && c->value[i - 1] <= c->value[i];
+    }
+}
+
+// Looks for the points; fills the columns if more values are tried in vain than
+// there are points. False: no memory.
+static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
+{
+    adx_tensor_program *p = t->program;
+    adx_nest nest = *l->nest;
+    adx_entering k = { .list = l };
+    int64_t *x = ADX_GET(&t->arena, nest.vars, int64_t);
+    adx_nest_level *room = ADX_GET(&t->arena, l->levels, adx_nest_level);
+    k.before = ADX_GET(&t->arena, l->levels, int64_t);
+    if (x == NULL || room == NULL || k.before == NULL)
+        return false;
+    nest.level += l->first;
+    nest.levels = l->walked;
+    k.most = (ADX_ENTRIES_MOST - p->entry_numbers) / l->levels;
+    if (!adx_walk_nest(&nest, x, adx_count_entries, &k))
+        return true;
+    uint64_t vain = adx_count_tries(l, x, room) - k.useful;
+    if (vain <= k.n || vain < ADX_ENTRIES_LEAST)
+        return true;
+    l->n = k.n;
+    p->entry_numbers += k.n * l->levels;
+    if (!adx_make_entry_columns(t, l, &k))
+        return false;
+    k.n = 0;
+    adx_walk_nest(&nest, x, adx_note_entries, &k);
+    for (uint32_t i = 0; i < l->levels && l->n > 0; i++)
+        adx_measure_column(&l->column[i]);
+    return true;
+}
+
+/* --- loops over entries -------------------------------------------------- */
+
+// The last level at which a variable of a form is known, + 1; 0: it has none.
+static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
+                               uint32_t row)
+{
+    uint32_t last = 0;
+    for (uint32_t l = 0; l < nest->levels; l++)
+        if (adx_form_of(s, row)[1 + nest->level[l].var] != 0)
+            last = l + 1;
+    return last;
+}
+
+// The set with an entry in place of the conditions that the list has seen to.
+// NULL: no memory.
+static adx_set *adx_set_of_entries(const adx_set *of, const adx_entry_list *l,
+                                   const adx_nest *nest)
+{
+    adx_set *s = adx_copy_set(of);
+    uint32_t end = l->first + l->levels;
+    if (s == NULL)
+        return NULL;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind > ADX_ROW_FORM
+            && adx_known_from(s, nest, r) <= end
+            && (s->row[r].kind != ADX_ROW_VALUE
+                || adx_known_from(s, nest, s->row[r].at) <= end))
+            s->row[r].kind = ADX_ROW_GONE;
+    s->empty = s->empty || l->n == 0;
+    uint32_t e = adx_new_var(s, 0, l->n == 0 ? 0 : (int64_t)l->n - 1);
+    uint32_t at = e == UINT32_MAX ? e : adx_new_row(s, ADX_ROW_FORM);
+    if (at == UINT32_MAX)
+        return NULL;
+    adx_form_of(s, at)[1 + e] = 1;
+    for (uint32_t i = 0; i < l->levels; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_VALUE);
+        if (r == UINT32_MAX)
+            return NULL;
+        adx_form_of(s, r)[1 + nest->level[l->first + i].var] = 1;
+        s->row[r].at = at;
+        s->row[r].table = &l->column[i];
+    }
+    return s;
+}
+
+// A level whose variable a column gives, of the entry that variable e is.
+static bool adx_level_of_column(adx_arena *a, adx_nest_level *l, uint32_t e,
+                                adx_int_table *column)
+{
+    const adx_nest_level to = {
+        .kind = ADX_LEVEL_VALUE, .var = l->var, .low = l->low, .high = l->high,
+        .k = 1,
+        .argument = { 0, 1, ADX_GET(a, 1, uint32_t), ADX_GET(a, 1, int64_t) },
+        .table = column
+    };
+    *l = to;
+    if (a->status != ADREV_OK)
+        return false;
+    l->argument.var[0] = e;
+    l->argument.k[0] = 1;
+    return true;
+}
+
+// The loops in front, over the entries, and behind. NULL: no memory.
+static adx_nest *adx_nest_of_entries(const adx_set *s, const adx_entry_list *l,
+                                     const adx_nest *of)
+{
+    adx_nest *to = ADX_GET(s->arena, 1, adx_nest);
+    uint32_t e = s->vars - 1;
+    if (to == NULL)
+        return NULL;
+    to->levels = of->levels + 1;
+    to->vars = s->vars;
+    to->empty = of->empty || l->n == 0;
+    to->level = ADX_GET(s->arena, to->levels, adx_nest_level);
+    if (to->level == NULL)
+        return NULL;
+    memcpy(to->level, of->level, l->first * sizeof *to->level);
+    memcpy(to->level + l->first + 1, of->level + l->first,
+           (of->levels - l->first) * sizeof *to->level);
+    adx_nest_level *at = &to->level[l->first];
+    at->kind = ADX_LEVEL_RANGE;
+    at->var = e;
+    at->low = s->low[e];
+    at->high = s->high[e];
+    at->bounds = at->checks = 0;
+    for (uint32_t i = 0; i < l->levels; i++)
+        if (!adx_level_of_column(s->arena, &at[1 + i], e, &l->column[i]))
+            return NULL;
+    return to;
+}
+
+// Makes the loops over a set ones over a list of its points, where that is
+// better: another nest, and the set that belongs to it. False: no memory.
+static bool adx_use_entries(ad_tensor *t, adx_set **set, const adx_nest **nest)
+{
+    const adx_entry_list wanted = adx_listed_levels(*set, *nest);
+    if (wanted.levels == 0 || (*nest)->empty)
+        return true;
+    adx_entry_list *l = adx_find_entries(t, &wanted);
+    if (l == NULL) {
+        l = ADX_GET(&t->arena, 1, adx_entry_list);
+        if (l == NULL)
+            return false;
+        *l = wanted;
+        l->next = t->program->entries;
+        t->program->entries = l;
+        if (!adx_find_points(t, l))
+            return false;
+    }
+    if (l->column == NULL)
+        return true;
+    adx_entry_list mine = wanted;
+    mine.column = l->column;
+    mine.n = l->n;
+    *set = adx_set_of_entries(*set, &mine, *nest);
+    *nest = *set == NULL ? NULL : adx_nest_of_entries(*set, &mine, *nest);
+    return *nest != NULL;
 }
 
 ADX_SELDOM_END
@@ -5509,10 +6099,15 @@ static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
     bool turn = v->kind == ADX_VALUE_SUM && term->factors == 2
              && term->factor[0].value > term->factor[1].value;
     adx_put_key(w, term->factors);
+    adx_put_key(w, term->absorbs);
+    adx_put_key(w, term->in_power);
+    adx_put_key(w, term->power);
     for (uint32_t d = 0; d < v->dims; d++)
         adx_put_key_form(w, term->out + d);
     for (uint32_t f = 0; f < term->factors; f++)
         adx_put_key_access(w, t, term->factor[turn ? 1 - f : f]);
+    if (term->power != 0)
+        adx_put_key_access(w, t, term->base);
     adx_put_key(w, term->most);
     if (term->most != 0) {
         const adx_access at = { term->most, term->at };
@@ -5610,26 +6205,20 @@ static bool adx_writes_once(const adx_tensor_value *v,
                             const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i] && !given[i];
     for (uint32_t i = 0; i < v->dims; i++) {
         uint32_t count;
         uint32_t var = 0;
         adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1 || given[var];
+        bool again = count != 1 || maps.given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
         own += !again;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // All numbers of another value with the same indices, times k, as a term.
@@ -6080,10 +6669,12 @@ ADX_SELDOM_END
  * A condition splits a set into disjoint ones. Comparisons become rows, and an
  * entry of a relation a variable. What is no such set is written down point by
  * point, as bits: exists, what is no entry of a relation, and conditions that
- * have too many parts.
+ * have too many parts. The points are found by loops over sets, in which what
+ * exists is a variable, too: so relations are joined by the buckets of their
+ * columns, and not all values of all indices are tried.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/lower
+ *           tensor/programs tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
  *           adx_where_by_bits adx_set_where
  * ========================================================================== */
@@ -6377,15 +6968,179 @@ static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
     return size;
 }
 
-// The bits of a grid at which a condition is true. NULL: no memory.
-static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
-                                       uint32_t node)
+/* --- points by loops ----------------------------------------------------- */
+
+// The range of a form, as those of its indices and maps make it. False: a map
+// may be asked outside of its own, or numbers are too large.
+static bool adx_range_of_form(const adx_lowering *k, uint32_t form, double *low,
+                              double *high)
 {
-    adx_arena *a = &k->t->arena;
-    uint64_t size = adx_measure_grid(k, g);
-    int64_t *value = ADX_GET(a, k->t->tree.index_count, int64_t);
-    adx_bitmap *bits = value == NULL ? NULL : adx_new_bitmap(a, size);
-    for (uint64_t at = 0; bits != NULL && at < size && adx_lowered(k); at++) {
+    const adx_affine *f = &k->t->tree.form[form];
+    *low = *high = (double)f->constant;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        const adx_tensor_index *x = &k->t->tree.index[m->of];
+        double end[2] = { 0, 0 };
+        int64_t from = 0;
+        int64_t to = 0;
+        if (m->kind == ADX_OF_SIZE)
+            end[0] = end[1] = (double)k->t->given.size[m->of];
+        else if (m->kind == ADX_OF_MAP) {
+            const adx_int_table *t = k->t->program->map[m->of];
+            if (!adx_range_of_form(k, m->argument, &end[0], &end[1])
+                || end[0] < (double)t->from
+                || end[1] >= (double)t->from + (double)t->n)
+                return false;
+            end[0] = (double)t->low;
+            end[1] = (double)t->high;
+        } else if (adx_size_form(k->t, x->from, &from)
+                   && adx_size_form(k->t, x->to, &to)) {
+            end[0] = (double)from;
+            end[1] = (double)to - 1;
+        }
+        *low += (double)m->k * end[m->k < 0];
+        *high += (double)m->k * end[m->k > 0];
+    }
+    return *low > -0x1p50 && *high < 0x1p50;
+}
+
+// Whether all forms of a condition have a value wherever their indices are.
+static bool adx_has_all_forms(const adx_lowering *k, uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    bool ok = true;
+    double low;
+    double high;
+    if (n->kind == ADX_TREE_EXISTS)
+        return adx_has_all_forms(k, n->condition);
+    if (n->kind == ADX_TREE_MEMBER)
+        for (uint32_t i = 0; i < n->count && ok; i++)
+            ok = adx_range_of_form(k, k->t->tree.list[n->first + i], &low,
+                                   &high);
+    else if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
+        for (uint32_t c = n->child; c != 0 && ok; c = adx_node_of(k, c)->next)
+            ok = adx_has_all_forms(k, c);
+    else
+        ok = adx_range_of_form(k, n->of, &low, &high);
+    return ok;
+}
+
+// The number of a point in a grid, of which the rows are indices.
+static void adx_grid_place(const adx_lowering *k, const adx_grid *g,
+                           const adx_set *s, int64_t form[])
+{
+    for (uint32_t j = 0; j < g->n; j++) {
+        for (uint32_t v = 0; v <= s->vars; v++)
+            form[v] *= g->extent[j];
+        adx_add_multiple(s, form, 1, adx_form_of(s, k->row_of[g->index[j]]));
+        form[0] -= g->low[j];
+    }
+}
+
+// Conditions that are still to be joined; more: with those that follow in the
+// tree.
+typedef struct adx_to_join {
+    uint32_t node;
+    bool more;
+    const struct adx_to_join *next;
+} adx_to_join;
+
+// The set without variables that say nothing of the indices of a grid, as far
+// as that is exact. NULL: no memory.
+static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
+                                      const adx_set *of)
+{
+    adx_set *s = adx_copy_set(of);
+    bool *keep = s == NULL ? NULL : ADX_GET(s->arena, s->width, bool);
+    if (keep == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t v = 0; v < s->vars; v++)
+            keep[v] |= adx_form_of(s, k->row_of[g->index[i]])[1 + v] != 0;
+    adx_project(s, keep);
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t v = 0; v < s->vars; v++)
+            if (s->gone[v]
+                && adx_form_of(s, k->row_of[g->index[i]])[1 + v] != 0)
+                return of;
+    return s;
+}
+
+static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
+                            const adx_set *of, adx_bitmap *bits)
+{
+    const adx_set *s = adx_set_on_grid(k, g, of);
+    int64_t *form = s == NULL ? NULL : ADX_GET(s->arena, s->width, int64_t);
+    if (form == NULL || s->empty)
+        return;
+    adx_grid_place(k, g, s, form);
+    adx_mark_form(s, form, bits);
+}
+
+// Marks the points of a set where conditions are true.
+static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
+                     const adx_to_join *todo, adx_bitmap *bits)
+{
+    if (todo == NULL)
+        adx_mark_joined(k, g, s, bits);
+    if (todo == NULL || !adx_lowered(k))
+        return;
+    const adx_tensor_node *n = adx_node_of(k, todo->node);
+    const adx_to_join after = { n->next, true, todo->next };
+    adx_to_join first = { n->child, n->kind == ADX_TREE_AND,
+                          todo->more && n->next != 0 ? &after : todo->next };
+    if (n->kind == ADX_TREE_AND)
+        adx_join_all(k, g, s, &first, bits);
+    else if (n->kind == ADX_TREE_OR)
+        for (; first.node != 0; first.node = adx_node_of(k, first.node)->next)
+            adx_join_all(k, g, s, &first, bits);
+    else if (n->kind == ADX_TREE_EXISTS) {
+        adx_set *c = adx_copy_set(s);
+        if (c == NULL)
+            return;
+        adx_bind_indices(k, c, n->first, n->count);
+        first.node = n->condition;
+        adx_join_all(k, g, c, &first, bits);
+        adx_forget_indices(k, n->first, n->count);
+    } else {
+        adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+        if (pieces != NULL)
+            adx_split_set(k, s, todo->node, false, pieces);
+        for (uint32_t i = 0; pieces != NULL && i < pieces->n; i++)
+            adx_join_all(k, g, pieces->set[i], first.next, bits);
+    }
+}
+
+// Marks by loops where a condition is true.
+static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
+                              adx_bitmap *bits)
+{
+    adx_set *s = adx_new_set(&k->t->arena);
+    const adx_to_join all = { node, false, NULL };
+    uint32_t around[ADX_BOUND_MOST];
+    for (uint32_t i = 0; s != NULL && i < g->n; i++) {
+        uint32_t v = adx_new_var(s, g->low[i], g->low[i] + g->extent[i] - 1);
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        around[i] = k->row_of[g->index[i]];
+        k->row_of[g->index[i]] = r;
+        if (v != UINT32_MAX && r != UINT32_MAX)
+            adx_form_of(s, r)[1 + v] = 1;
+    }
+    if (adx_lowered(k) && bits->n > 0) {
+        adx_simplify_set(s);
+        adx_join_all(k, g, s, &all, bits);
+    }
+    for (uint32_t i = 0; s != NULL && i < g->n; i++)
+        k->row_of[g->index[i]] = around[i];
+}
+
+// Marks, point by point, where a condition is true.
+static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
+                              adx_bitmap *bits)
+{
+    int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
+    for (uint64_t at = 0; value != NULL && at < bits->n && adx_lowered(k);
+         at++) {
         uint64_t rest = at;
         for (uint32_t i = g->n; i-- > 0;) {
             value[g->index[i]] = g->low[i]
@@ -6395,8 +7150,20 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
         if (adx_is_true_at(k, node, value))
             adx_set_bit(bits, at);
     }
-    if (bits != NULL)
-        bits->node = node;
+}
+
+// The bits of a grid at which a condition is true. NULL: no memory.
+static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
+                                       uint32_t node)
+{
+    adx_bitmap *bits = adx_new_bitmap(&k->t->arena, adx_measure_grid(k, g));
+    if (bits == NULL)
+        return NULL;
+    if (adx_has_all_forms(k, node))
+        adx_mark_by_joins(k, g, node, bits);
+    else
+        adx_mark_by_trial(k, g, node, bits);
+    bits->node = node;
     return adx_lowered(k) ? bits : NULL;
 }
 
@@ -6414,14 +7181,8 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                : adx_new_row(c, negated ? ADX_ROW_NO_BIT : ADX_ROW_BIT);
     if (r == UINT32_MAX)
         return;
-    int64_t *form = adx_form_of(c, r);
     c->row[r].bits = bits;
-    for (uint32_t j = 0; j < g->n; j++) {
-        for (uint32_t v = 0; v <= c->vars; v++)
-            form[v] *= g->extent[j];
-        adx_add_multiple(c, form, 1, adx_form_of(c, k->row_of[g->index[j]]));
-        form[0] -= g->low[j];
-    }
+    adx_grid_place(k, g, c, adx_form_of(c, r));
     adx_simplify_set(c);
     adx_add_set_piece(k, to, c);
 }
@@ -6826,11 +7587,10 @@ static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
     return r;
 }
 
-// Whether a term has the conditions and bounds of a set that it was made in. (A
-// condition may have taken the place of a weaker one.)
-static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
+// Whether the set of a term has the conditions and bounds of a set that it was
+// made in. (A condition may have taken the place of a weaker one.)
+static bool adx_covers(const adx_set *set, const adx_set *s)
 {
-    const adx_set *set = term->set;
     uint32_t q = adx_next_condition(set, 0);
     uint32_t r = adx_next_condition(s, 0);
     bool same = true;
@@ -6851,7 +7611,7 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
     const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
-        all = adx_covers(&v->term[i], of);
+        all = adx_covers(v->term[i].set, of);
     return all;
 }
 
@@ -7104,13 +7864,6 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
     return before + nodes;
 }
 
-// Whether a set has the conditions and bounds of another, with which it began.
-static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
-{
-    const adx_tensor_term term = { .set = (adx_set *)s };
-    return adx_covers(&term, from);
-}
-
 #define ADX_AGAIN_MOST 3
 
 /* --- products in another order --------------------------------------------- */
@@ -7271,7 +8024,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     adx_take_each(k, &p.set, node, nodes, &times, p.factor);
     if (!adx_lowered(k) || p.set->empty)
         return true;
-    if (!adx_is_unchanged(p.set, s))
+    if (!adx_covers(p.set, s))
         return false;
     uint32_t whole = adx_path_whole(path);
     uint32_t one = path->step[whole].one;
@@ -7302,7 +8055,7 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
     if (adx_lowered(k) && nodes > 1 && !c->empty
-        && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
+        && k->again < ADX_AGAIN_MOST && !adx_covers(c, begin)) {
         k->again++;
         times = first;
         n = adx_take_factors(k, &c, node, nodes, &times, factor);
@@ -7486,7 +8239,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value.
+// The product of two numbers at each point of a set, as a value: part of a
+// power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -7501,6 +8255,8 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
+    if (term != NULL)
+        term->in_power = true;
     part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
@@ -7513,9 +8269,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     const adx_tensor_node *base = adx_node_of(k, n->child);
     ad_real times = 1;
     adx_access all = { 0, 0 };
-    adx_access square = n->power < 0 ? adx_argument_of(k, s, n->child)
+    const adx_access first = n->power < 0 ? adx_argument_of(k, s, n->child)
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
         : adx_factor_part(k, &s, &n->child, 1, false);
+    adx_access square = first;
     if (adx_lowered(k))
         adx_simplify_set(s);
     if (n->power % 2 == 0)
@@ -7546,6 +8303,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
         adx_add_factor(term, one);
         adx_add_factor(term, all);
+        if (term != NULL) {
+            term->power = n->power;
+            term->base = first;
+        }
     }
 }
 
@@ -7615,6 +8376,15 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
+// A term with all its factors, derived from another one: a product of the chain
+// rule if that is one, or a power.
+static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
+                              const adx_tensor_term *of)
+{
+    if (term != NULL && term->factors == 2)
+        term->absorbs = of->absorbs || of->in_power || adx_is_square(t, of);
+}
+
 // The partial of a row as a factor, times a number.
 typedef struct adx_tensor_partial {
     adx_access from;            // value 0: there is none but the number
@@ -7644,8 +8414,17 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
+// An argument of a row. A power below 0 is a quotient that is derived as a
+// function of its base: a product of the base's derivatives would be 0*infinity
+// at 0.
+static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
+{
+    return row->power != 0 && i == 1 ? row->base : row->factor[i];
+}
+
 // A partial as a value, at the points of a set. That of a quotient is a
-// quotient, 1/y or (x/y)/y, of which the second is to be subtracted.
+// quotient, 1/y or (x/y)/y, of which the second is to be subtracted; of x^n it
+// is x^n/x, times n.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -7660,7 +8439,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                                  : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
-    to.k = quotient && which == 1 ? -1 : 1;
+    to.k = !quotient || which == 0 ? 1 : of.power != 0 ? (ad_real)of.power : -1;
     if (p == 0)
         return to;
     const adx_access above = { which == 0 ? one : row, of.out };
@@ -7669,9 +8448,22 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
-        adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
+        adx_add_factor(term, quotient && i == 0 ? above
+                                                : adx_argument_at(&of, i));
     to.from.value = adx_complete_value(t, p);
     return to;
+}
+
+// Makes a term the product of a partial, if there is one, with a tangent or an
+// adjoint.
+static void adx_add_chain(adx_tensor_term *term, adx_access partial,
+                          adx_access of)
+{
+    if (partial.value != 0)
+        adx_add_factor(term, partial);
+    adx_add_factor(term, of);
+    if (term != NULL)
+        term->absorbs = partial.value != 0;
 }
 
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
@@ -7708,6 +8500,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
         to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
     for (uint32_t i = 0; i < of->factors; i++)
         adx_add_factor(term, i == which ? moved : of->factor[i]);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -7719,9 +8512,9 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access x = adx_argument_at(&of, i);
         const adx_access moved =
-            { adx_tensor_value_at(t, of.factor[i].value)->tangent,
-                of.factor[i].row };
+            { adx_tensor_value_at(t, x.value)->tangent, x.row };
         adx_set *s = adx_copy_set(of.set);
         if (moved.value == 0
             || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
@@ -7734,9 +8527,7 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
                                                     partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, partial.from, moved);
     }
 }
 
@@ -7810,8 +8601,7 @@ static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
         uint32_t to = second.value == 0 ? 0 : adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out, 1);
-        adx_add_factor(term, second);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, second, moved);
     }
 }
 
@@ -7873,6 +8663,7 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
         if (i != which)
             adx_add_factor(term, of->factor[i]);
     adx_add_factor(term, above);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -7886,17 +8677,16 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
-        if (!adx_is_active(t, of->factor[i].value)
+        const adx_access x = adx_argument_at(of, i);
+        if (!adx_is_active(t, x.value)
             || !adx_has_partial_text(op, i))
             continue;
         const adx_tensor_partial partial =
             adx_tensor_partial_of(t, value, i, s);
-        uint32_t to = adx_adjoint_value(t, of->factor[i].value);
+        uint32_t to = adx_adjoint_value(t, x.value);
         adx_tensor_term *term = to == 0 ? NULL
-            : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, above);
+            : adx_new_tensor_term(t, to, s, x.row, partial.k);
+        adx_add_chain(term, partial.from, above);
     }
 }
 
@@ -8053,8 +8843,9 @@ ADX_SELDOM_END
  *
  *   needs   tape/layout parallel/pool tensor/api tensor/arena tensor/sets
  *           tensor/nests tensor/programs
- *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list
- *           adx_term_cut adx_value_cut adx_shares_parts adx_part_from
+ *   offers  ADX_PART_LEAST ADX_FORK_LEAST ADX_PARTS_MOST ADX_CUT_RESULTS
+ *           ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list adx_term_cut
+ *           adx_value_cut adx_points_from adx_shares_parts adx_part_from
  *           adx_cut_value adx_part_memory adx_nest_of_part adx_walk_list
  *           adx_do_parts
  * ========================================================================== */
@@ -8097,7 +8888,8 @@ typedef struct adx_part_list {
 typedef struct adx_term_cut {
     adx_sparse_form form;
     uint32_t *level;            // [form.n] of its variables
-    uint32_t last;              // the latest of these
+    uint32_t last;              // the latest of these; that of the entries, if
+                                // a column gives the variable in order
     adx_sparse_form rest;       // f without the variable of this level
     adx_sparse_form less;       // -rest
     int64_t k;                  // of that variable
@@ -8140,6 +8932,19 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
     return nest->empty ? 0 : n;
 }
 
+// The level whose range is cut where the variable of a level is: another one if
+// a column gives the variable, and rises with its entries.
+static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
+{
+    const adx_nest_level *l = &nest->level[level];
+    uint32_t e = 0;
+    if (l->kind != ADX_LEVEL_VALUE || !l->table->ascending)
+        return level;
+    while (nest->level[e].var != l->argument.var[0])
+        e++;
+    return e;
+}
+
 // As many parts as a nest allows that is cut at a level: the levels before are
 // run through by each part, and where the level has no range, so is the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
@@ -8166,6 +8971,7 @@ static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
         while (nest->level[l].var != to->form.var[i])
             l++;
         to->level[i] = l;
+        l = to->form.n == 1 ? adx_level_in_order(nest, l) : l;
         if (var == UINT32_MAX || l > to->last) {
             to->last = l;
             var = to->form.var[i];
@@ -8218,7 +9024,7 @@ static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
 // one.
 static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
 {
-    uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
+    uint32_t level = c->last;
     return c->form.n == 0 || nest->level[level].kind == ADX_LEVEL_RANGE;
 }
 
@@ -8254,7 +9060,8 @@ static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
         return lists && adx_can_list(t, v, term, nest, c) ? ADX_PARTS_MOST
              : c->form.n > 1 ? 0 : 1;
     return c->form.n == 0 ? 1
-         : adx_parts_at_level(nest, adx_level_of_cut(nest, c));
+         : adx_parts_at_level(nest, c->form.n > 1 ? adx_level_of_cut(nest, c)
+                                                  : c->last);
 }
 
 // How many parts a value allows along a dimension. 0: no memory; 1: none.
@@ -8435,6 +9242,9 @@ static bool adx_same_sets(const adx_set *a, const adx_set *b)
 {
     if (a->vars != b->vars || a->rows != b->rows)
         return false;
+    for (uint32_t v = 0; v < a->vars; v++)
+        if (a->low[v] != b->low[v] || a->high[v] != b->high[v])
+            return false;
     for (uint32_t r = 0; r < a->rows; r++)
         if (a->row[r].kind != b->row[r].kind || a->row[r].at != b->row[r].at
             || a->row[r].table != b->row[r].table
@@ -8532,7 +9342,8 @@ static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
     c.term = ADX_GET(&t->arena, 1, adx_term_cut);
     if (known == NULL || c.term == NULL)
         return false;
-    if (v->kind == ADX_VALUE_SUM && !adx_has_own_numbers(v, term, known))
+    if (v->kind == ADX_VALUE_SUM && !v->once
+        && !adx_has_own_numbers(v, term, known))
         return true;
     c.parts = adx_cut_points(term->set, nest[0], ADX_PART_LEAST, c.term);
     c.from = c.term->from;
@@ -8660,6 +9471,24 @@ static void adx_narrow_level(const adx_term_cut *c, uint32_t which, int64_t lo,
     to->empty = to->empty || l->low > l->high;
 }
 
+// The entries whose column has values from low to high.
+static void adx_narrow_entries(const adx_int_table *column, int64_t low,
+                               int64_t high, adx_nest_level *l)
+{
+    for (int upper = 0; upper < 2; upper++) {
+        int64_t from = l->low;
+        int64_t to = l->high + 1;
+        while (from < to) {
+            int64_t at = from + (to - from) / 2;
+            if (column->value[at] < low + upper * (high + 1 - low))
+                from = at + 1;
+            else
+                to = at;
+        }
+        *(upper ? &l->high : &l->low) = from - upper;
+    }
+}
+
 // Bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
@@ -8691,6 +9520,11 @@ static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
     to.level = m->level;
     for (uint32_t i = 0; i < c->form.n && !to.empty; i++)
         adx_narrow_level(c, i, lo, hi, &to);
+    const adx_nest_level *l = &to.level[c->level[0]];
+    if (c->form.n == 1 && c->last < c->level[0] && !to.empty) {
+        adx_narrow_entries(l->table, l->low, l->high, &to.level[c->last]);
+        to.empty = to.level[c->last].low > to.level[c->last].high;
+    }
     if (c->form.n > 1)
         adx_bound_part(c, lo, hi, &to.level[c->last], m->bound);
     return to;
@@ -8737,8 +9571,8 @@ static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
  * where there is no memory for panels. So bits depend on the sizes alone, if
  * the compiler does not contract.
  *
- *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/programs
+ *   needs   tape/workspace tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs
  *   offers  adx_tensor_more adx_matrices adx_find_matrices adx_matrix_part
  *           adx_matrix_part_of adx_run_matrices
  * ========================================================================== */
@@ -8919,8 +9753,8 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
         for (; k > 0; k--, a += column, b += next) {                        \
             const adx_wide y0 = ADX_CONST_WIDE(b);                          \
-            const adx_wide y1 = ADX_WIDE_AT(b + ADX_WIDE);                  \
-            const adx_wide y2 = ADX_WIDE_AT(b + 2 * ADX_WIDE);              \
+            const adx_wide y1 = ADX_CONST_WIDE(b + ADX_WIDE);               \
+            const adx_wide y2 = ADX_CONST_WIDE(b + 2 * ADX_WIDE);           \
             ADX_TILE_ROWS(DO)                                               \
         }                                                                   \
         ADX_TILE_ROWS(ADX_TILE_STORE)                                       \
@@ -9186,7 +10020,7 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;
@@ -9402,25 +10236,22 @@ static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 
 // Adds the products of a part to what is written; part NULL: all. False: no
 // memory, and nothing was done.
-static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
+static bool adx_run_matrices(ad_tensor *t, const adx_matrices *of,
                              const adx_matrix_part *part, ad_real *c,
                              const ad_real *a, const ad_real *b)
 {
     const adx_matrix_part all = { UINT32_MAX, 0, 1 };
     if (part != NULL && part->n <= 0)
         return true;
-    const size_t line = 64 / sizeof(ad_real);   // tiles begin with a line of
-    ad_real *room = (ad_real *)adx_take(        // the cache
-        &t->memory, (size_t)adx_matrix_room(t, of->product) + line,
-        sizeof *room);
+    adx_spare *spare = &t->panels[adx_spare_of_thread()];
+    adx_workspace *room = adx_take_workspace(
+        spare, &t->memory, (size_t)adx_matrix_room(t, of->product));
     if (room == NULL)
         return false;
-    size_t past = (uintptr_t)room / sizeof *room % line;
-    const adx_matrix_walk w = { of, t, part == NULL ? all : *part,
-                                room + (line - past) % line };
+    const adx_matrix_walk w = { of, t, part == NULL ? all : *part, room->w };
     adx_run_matrix_loop(&w, 0, c + of->first[0], a + of->first[1],
                         b + of->first[2]);
-    adx_drop(&t->memory, room);
+    adx_give_workspace(spare, &t->memory, room);
     return true;
 }
 
@@ -9435,7 +10266,7 @@ static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
  * Points keep their order, and each is done as if it stood alone. So this
  * changes no bits.
  *
- *   needs   tensor/arena tensor/sets tensor/nests
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/entries
  *   offers  ADX_GATHER_MOST adx_gather_form adx_gathers adx_make_gathers
  *           adx_gathering adx_has_even_places adx_first_place
  *           adx_gather_places adx_ask_maps adx_gather_numbers
@@ -9478,18 +10309,6 @@ typedef struct adx_gathers {
 ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
-
-// Whether a map gives the variable of a level at every point that gets there:
-// no later level has checks, so no other row is about it.
-static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
-{
-    uint32_t v = 0;
-    for (uint32_t r = 0; r < s->rows && l->kind == ADX_LEVEL_VALUE; r++)
-        if (adx_is_definition(s, r, &v) && v == l->var
-            && s->row[r].table == l->table)
-            return true;
-    return false;
-}
 
 // The level of a strip behind which there are only maps that always give a
 // value, and perhaps a range. UINT32_MAX: there is none.
@@ -9691,17 +10510,18 @@ static const ad_real *adx_gather_numbers(const adx_gathering *s,
     return room;
 }
 
-/* === tensor/run =============================================================
- * Evaluates programs: the values that are needed, one after the other, by loops
- * over the sets of their terms. The innermost loop is a kernel over numbers that
- * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+/* === tensor/storage =========================================================
+ * Numbers on entries. A value of which few numbers are written has memory for
+ * these alone, if all loops that write and read it have one variable that says
+ * which number it is: the entry of a relation, or of a list (tensor/entries).
+ * Its only index is then the place of a number among those that are written;
+ * a column says for each entry which one that is.
  *
- *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
- *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/sharing tensor/derive tensor/parts tensor/matrices
- *           tensor/gathers
- *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
- *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
+ * Loops are chosen before, for the whole array. So this changes no bits.
+ *
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/matrices tensor/gathers
+ *   offers  adx_stream_of adx_loop adx_store_on_entries
  * ========================================================================== */
 
 // A place in memory along the loops; `step` from one point of the innermost
@@ -9713,6 +10533,8 @@ typedef struct adx_stream_of {
 
 typedef struct adx_loop {
     const adx_nest *nest;
+    const adx_nest *found_by;   // the loops by which the points were listed;
+                                // `nest`, if they are not
     adx_stream_of out;
     adx_stream_of factor[3];
     adx_stream_of at;           // of a pick: in `most`
@@ -9721,6 +10543,447 @@ typedef struct adx_loop {
     const adx_matrices *matrices;       // NULL: it is no product of matrices
     const adx_gathers *gathers; // NULL: no strip with maps ends the nest
 } adx_loop;
+
+ADX_SELDOM_BEGIN
+
+// Smaller arrays are stored as they are; of others, so many times the numbers
+// that are written may not be more than all.
+#ifndef ADX_STORED_LEAST
+#define ADX_STORED_LEAST 4096
+#endif
+#define ADX_STORED_PART 4
+
+// Columns of places. Equal ones are one.
+typedef struct adx_place_column {
+    adx_int_table table;
+    struct adx_place_column *next;
+} adx_place_column;
+
+/* --- which number an entry is of ----------------------------------------- */
+
+// The row by which a map of one other variable gives variable v. UINT32_MAX:
+// none.
+static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows; r++) {
+        uint32_t count;
+        uint32_t u = 0;
+        if (s->row[r].kind != ADX_ROW_VALUE)
+            continue;
+        adx_divisor_of(s, adx_form_of(s, r), &count, &u);
+        if (count != 1 || u != v || !adx_is_unit(adx_form_of(s, r)[1 + v]))
+            continue;
+        const int64_t *argument = adx_form_of(s, s->row[r].at);
+        const adx_int_table *t = s->row[r].table;
+        adx_divisor_of(s, argument, &count, &u);
+        if (count == 1 && u != v && adx_extreme(s, argument, false) >= t->from
+            && adx_extreme(s, argument, true) < t->from + (int64_t)t->n)
+            return r;
+    }
+    return UINT32_MAX;
+}
+
+// The variable that says which number is accessed. UINT32_MAX: there is not
+// one alone.
+static uint32_t adx_entry_of_number(const adx_set *s, uint32_t row,
+                                    uint32_t dims)
+{
+    uint32_t entry = UINT32_MAX;
+    for (uint32_t v = 0; v < s->vars; v++) {
+        bool used = false;
+        uint32_t behind = v;
+        uint32_t count;
+        for (uint32_t d = 0; d < dims && !used; d++)
+            used = adx_form_of(s, row + d)[1 + v] != 0;
+        uint32_t r = used ? adx_row_that_gives(s, v) : UINT32_MAX;
+        if (r != UINT32_MAX)
+            adx_divisor_of(s, adx_form_of(s, s->row[r].at), &count, &behind);
+        if (used && entry != UINT32_MAX && entry != behind)
+            return UINT32_MAX;
+        entry = used ? behind : entry;
+    }
+    return entry;
+}
+
+// Adds what variable v, times k, is at each value of the entry.
+static void adx_add_variable(const adx_set *s, uint32_t v, int64_t k,
+                             uint32_t entry, uint64_t n, int64_t place[])
+{
+    uint32_t r = v == entry ? UINT32_MAX : adx_row_that_gives(s, v);
+    if (r == UINT32_MAX) {
+        for (uint64_t i = 0; i < n; i++)
+            place[i] += k * (s->low[entry] + (int64_t)i);
+        return;
+    }
+    const int64_t *form = adx_form_of(s, r);
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    const adx_int_table *t = s->row[r].table;
+    int64_t at = argument[0] - t->from + argument[1 + entry] * s->low[entry];
+    k *= form[1 + v];
+    for (uint64_t i = 0; i < n; i++, at += argument[1 + entry])
+        place[i] += k * (t->value[at] - form[0]);
+}
+
+// An access to a value, and the numbers that it has along its entry.
+typedef struct adx_number_access {
+    adx_tensor_term *term;
+    uint32_t *row;              // of the access
+    uint32_t entry;
+    uint64_t n;
+    int64_t *place;             // [n] in the whole array; then among those
+                                // that are written
+    adx_bitmap *visited;        // [n] entries that the loops come to
+} adx_number_access;
+
+// Marks the entries that the loops come to. False: no memory.
+static bool adx_visit_entries(adx_arena *a, adx_number_access *x)
+{
+    const adx_set *s = x->term->set;
+    int64_t one = 1;
+    adx_marking m = { .place = { -s->low[x->entry], 1, &x->entry, &one } };
+    int64_t *at = ADX_GET(a, s->vars, int64_t);
+    m.bits = x->visited = adx_new_bitmap(a, x->n);
+    if (at == NULL || m.bits == NULL)
+        return false;
+    adx_walk_nest(x->term->loop->nest, at, adx_mark_points, &m);
+    return true;
+}
+
+// False: no variable says which number it is, there are too many, or there is
+// no memory.
+static bool adx_list_places(adx_arena *a, const adx_tensor_value *v,
+                            adx_number_access *x)
+{
+    const adx_set *s = x->term->set;
+    x->entry = adx_entry_of_number(s, *x->row, v->dims);
+    if (x->entry == UINT32_MAX || s->empty)
+        return false;
+    x->n = (uint64_t)(s->high[x->entry] - s->low[x->entry]) + 1;
+    if (x->n > v->size / ADX_STORED_PART)
+        return false;
+    adx_set of = *s;
+    of.arena = a;
+    int64_t *form = ADX_GET(a, s->width, int64_t);
+    x->place = ADX_GET(a, (size_t)x->n, int64_t);
+    if (form == NULL || x->place == NULL || !adx_visit_entries(a, x))
+        return false;
+    adx_place_form(&of, v, *x->row, false, form);
+    for (uint64_t i = 0; i < x->n; i++)
+        x->place[i] = form[0];
+    for (uint32_t u = 0; u < s->vars; u++)
+        if (form[1 + u] != 0)
+            adx_add_variable(s, u, form[1 + u], x->entry, x->n, x->place);
+    return true;
+}
+
+/* --- all accesses --------------------------------------------------------- */
+
+typedef struct adx_storing {
+    ad_tensor *t;
+    const bool *needed;
+    bool *whole;                // [values] stored as they are
+    adx_place_column *column;
+    adx_arena a;                // of one value
+    uint32_t value;
+    adx_number_access *access;
+    uint32_t n, room;
+    adx_bitmap *written;
+    uint32_t *before;           // numbers that are written, before each word
+} adx_storing;
+
+static bool adx_note_access(adx_storing *k, adx_tensor_term *term,
+                            uint32_t *row)
+{
+    if (k->n == k->room) {
+        uint32_t room = 2 * k->room + 8;
+        adx_number_access *wide = ADX_GET(&k->a, room, adx_number_access);
+        if (wide == NULL)
+            return false;
+        if (k->n > 0)
+            memcpy(wide, k->access, k->n * sizeof *wide);
+        k->access = wide;
+        k->room = room;
+    }
+    adx_number_access *x = &k->access[k->n++];
+    x->term = term;
+    x->row = row;
+    return adx_list_places(&k->a, adx_tensor_value_at(k->t, k->value), x);
+}
+
+// The accesses that write come first. False: not all have an entry.
+static bool adx_find_accesses(adx_storing *k)
+{
+    const adx_tensor_program *p = k->t->program;
+    adx_tensor_value *v = adx_tensor_value_at(k->t, k->value);
+    bool ok = true;
+    k->n = 0;
+    for (uint32_t j = 0; j < v->terms && ok; j++)
+        ok = adx_note_access(k, &v->term[j], &v->term[j].out);
+    for (uint32_t i = 0; i < p->steps && ok; i++) {
+        v = adx_tensor_value_at(k->t, p->order[i]);
+        for (uint32_t j = 0; k->needed[p->order[i]] && j < v->terms; j++)
+            for (uint32_t f = 0; f < v->term[j].factors && ok; f++)
+                if (v->term[j].factor[f].value == k->value)
+                    ok = adx_note_access(k, &v->term[j],
+                                         &v->term[j].factor[f].row);
+    }
+    return ok;
+}
+
+/* --- places among those that are written ---------------------------------- */
+
+static uint32_t adx_bits_in(uint64_t word)
+{
+    uint32_t n = 0;
+    for (; word != 0; word &= word - 1)
+        n++;
+    return n;
+}
+
+// Marks what is written, and counts. False: it is too much, or no memory.
+static bool adx_number_written(adx_storing *k)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->t, k->value);
+    uint32_t n = 0;
+    k->written = adx_new_bitmap(&k->a, v->size);
+    k->before = ADX_GET(&k->a, (size_t)(v->size / 64 + 1), uint32_t);
+    if (k->written == NULL || k->before == NULL)
+        return false;
+    for (uint32_t j = 0; j < v->terms; j++)
+        for (uint64_t i = 0; i < k->access[j].n; i++)
+            if (adx_has_bit(k->access[j].visited, i))
+                adx_set_bit(k->written, (uint64_t)k->access[j].place[i]);
+    if (k->written->set > v->size / ADX_STORED_PART
+        || k->written->set > INT32_MAX)
+        return false;
+    for (uint64_t w = 0; w <= v->size / 64; w++) {
+        k->before[w] = n;
+        n += adx_bits_in(k->written->word[w]);
+    }
+    return true;
+}
+
+// Whether the places are as far apart everywhere.
+static bool adx_are_places_even(const adx_number_access *x)
+{
+    int64_t step = x->n > 1 ? x->place[1] - x->place[0] : 0;
+    for (uint64_t i = 1; i < x->n; i++)
+        if (x->place[i] - x->place[i - 1] != step)
+            return false;
+    return true;
+}
+
+// A table after the strip that ends a nest would make its sums others.
+static bool adx_ends_in_strip(const adx_number_access *x)
+{
+    const adx_nest *nest = x->term->loop->nest;
+    const adx_nest_level *last = &nest->level[nest->levels - 1];
+    return last->var == x->entry && last->kind == ADX_LEVEL_RANGE
+        && last->checks == 0;
+}
+
+// The places of an access among those that are written. False: others are
+// read, too, or a table is of no use.
+static bool adx_number_places(const adx_storing *k, adx_number_access *x)
+{
+    for (uint64_t i = 0; i < x->n; i++) {
+        uint64_t at = (uint64_t)x->place[i];
+        if (!adx_has_bit(x->visited, i)) {
+            x->place[i] = 0;
+            continue;
+        }
+        if (at >= k->written->n || !adx_has_bit(k->written, at))
+            return false;
+        uint64_t word = k->written->word[at / 64];
+        x->place[i] = k->before[at / 64]
+                    + adx_bits_in(word & (((uint64_t)1 << at % 64) - 1));
+    }
+    return adx_are_places_even(x) || !adx_ends_in_strip(x);
+}
+
+/* --- other indices -------------------------------------------------------- */
+
+// The column of the places of an access. NULL: no memory.
+static adx_int_table *adx_column_of_places(adx_storing *k,
+                                           const adx_number_access *x,
+                                           uint64_t size)
+{
+    adx_place_column *c = k->column;
+    int64_t from = x->term->set->low[x->entry];
+    for (; c != NULL; c = c->next) {
+        bool same = c->table.n == x->n && c->table.from == from
+                 && c->table.high == (int64_t)size - 1;
+        for (uint64_t i = 0; i < x->n && same; i++)
+            same = c->table.value[i] == x->place[i];
+        if (same)
+            return &c->table;
+    }
+    c = ADX_GET(&k->t->arena, 1, adx_place_column);
+    int32_t *value = ADX_GET(&k->t->arena, (size_t)x->n, int32_t);
+    if (c == NULL || value == NULL)
+        return NULL;
+    for (uint64_t i = 0; i < x->n; i++)
+        value[i] = (int32_t)x->place[i];
+    c->table.value = value;
+    c->table.from = from;
+    c->table.n = (size_t)x->n;
+    c->table.high = (int64_t)size - 1;
+    c->next = k->column;
+    k->column = c;
+    return &c->table;
+}
+
+// Adds a level behind that of the entry. False: no memory.
+static bool adx_add_level(adx_tensor_term *term, uint32_t entry,
+                          const adx_nest_level *l)
+{
+    const adx_nest *of = term->loop->nest;
+    adx_nest *to = ADX_GET(term->set->arena, 1, adx_nest);
+    adx_nest_level *level = ADX_GET(term->set->arena, of->levels + 1,
+                                    adx_nest_level);
+    uint32_t at = 0;
+    if (to == NULL || level == NULL)
+        return false;
+    while (of->level[at].var != entry)
+        at++;
+    memcpy(level, of->level, (at + 1) * sizeof *level);
+    level[at + 1] = *l;
+    memcpy(level + at + 2, of->level + at + 1,
+           (of->levels - at - 1) * sizeof *level);
+    *to = *of;
+    to->level = level;
+    to->levels++;
+    to->vars = term->set->vars;
+    if (term->loop->found_by == of)
+        term->loop->found_by = to;
+    term->loop->nest = to;
+    return true;
+}
+
+// A variable that is the column's value for the entry. UINT32_MAX: no memory.
+static uint32_t adx_column_variable(const adx_number_access *x,
+                                    adx_int_table *column)
+{
+    adx_set *s = x->term->set;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        uint32_t v = 0;
+        if (s->row[r].kind == ADX_ROW_VALUE && s->row[r].table == column
+            && adx_is_definition(s, r, &v))
+            return v;
+    }
+    uint32_t v = adx_new_var(s, column->low, column->high);
+    uint32_t at = adx_new_row(s, ADX_ROW_FORM);
+    uint32_t r = adx_new_row(s, ADX_ROW_VALUE);
+    adx_nest_level l = { .kind = ADX_LEVEL_VALUE, .var = v, .low = column->low,
+                         .high = column->high, .k = 1, .table = column };
+    if (v == UINT32_MAX || at == UINT32_MAX || r == UINT32_MAX)
+        return UINT32_MAX;
+    adx_form_of(s, at)[1 + x->entry] = 1;
+    adx_form_of(s, r)[1 + v] = 1;
+    s->row[r].at = at;
+    s->row[r].table = column;
+    return adx_make_sparse_form(s, adx_form_of(s, at), UINT32_MAX, &l.argument)
+           && adx_add_level(x->term, x->entry, &l) ? v : UINT32_MAX;
+}
+
+// Gives an access its only index. False: no memory.
+static bool adx_set_index(adx_storing *k, const adx_number_access *x,
+                          uint64_t size)
+{
+    adx_set *s = x->term->set;
+    bool even = adx_are_places_even(x);
+    adx_int_table *column = even ? NULL : adx_column_of_places(k, x, size);
+    uint32_t v = even ? x->entry
+               : column == NULL ? UINT32_MAX : adx_column_variable(x, column);
+    uint32_t row = v == UINT32_MAX ? v : adx_new_row(s, ADX_ROW_FORM);
+    if (row == UINT32_MAX)
+        return false;
+    int64_t step = !even ? 1 : x->n > 1 ? x->place[1] - x->place[0] : 0;
+    adx_form_of(s, row)[1 + v] = step;
+    adx_form_of(s, row)[0] = even ? x->place[0] - step * s->low[v] : 0;
+    *x->row = row;
+    return true;
+}
+
+static void adx_store_value(adx_storing *k)
+{
+    if (!adx_find_accesses(k) || !adx_number_written(k))
+        return;
+    for (uint32_t i = 0; i < k->n; i++)
+        if (!adx_number_places(k, &k->access[i]))
+            return;
+    adx_tensor_value *v = adx_tensor_value_at(k->t, k->value);
+    uint64_t size = k->written->set;
+    for (uint32_t i = 0; i < k->n; i++)
+        if (!adx_set_index(k, &k->access[i], size)) {
+            adx_arena_fail(&k->t->arena, ADREV_ENOMEM);
+            return;
+        }
+    v->dims = 1;
+    v->low[0] = 0;
+    v->extent[0] = (int64_t)size;
+    v->first = 0;
+    v->support = NULL;          // is of the whole array
+    adx_lay_out(k->t, v, NULL);
+}
+
+// Marks values that stay as they are: results of the caller's, and what picks
+// compare.
+static void adx_mark_whole(const ad_tensor *t, bool whole[])
+{
+    const adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < t->tree.outs; i++)
+        whole[p->out[i]] = whole[p->tangent_out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        whole[p->adjoint_in[i]] = whole[p->second_in[i]] = true;
+    for (uint32_t i = 1; i < p->values; i++)
+        for (uint32_t j = 0; j < p->value[i].terms; j++)
+            if (p->value[i].term[j].most != 0) {
+                whole[p->value[i].term[j].most] = true;
+                whole[p->value[i].term[j].picked.value] = true;
+            }
+}
+
+// Looks for values that need memory for their entries only. All terms that are
+// needed have their loops.
+static void adx_store_on_entries(ad_tensor *t, const bool needed[])
+{
+    const adx_tensor_program *p = t->program;
+    adx_storing k = { .t = t, .needed = needed };
+    k.whole = ADX_GET(&t->arena, p->values, bool);
+    if (k.whole == NULL)
+        return;
+    adx_mark_whole(t, k.whole);
+    for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
+        const adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
+        k.value = p->order[i];
+        k.a = (adx_arena){ .memory = &t->memory };
+        k.access = NULL;
+        k.room = 0;
+        if (needed[k.value] && !k.whole[k.value] && v->kind != ADX_VALUE_MOST
+            && v->terms > 0 && v->dims > 0 && v->size >= ADX_STORED_LEAST)
+            adx_store_value(&k);
+        if (k.a.status != ADREV_OK)
+            adx_arena_fail(&t->arena, k.a.status);
+        adx_free_arena(&k.a);
+    }
+}
+
+ADX_SELDOM_END
+
+/* === tensor/run =============================================================
+ * Evaluates programs: the values that are needed, one after the other, by loops
+ * over the sets of their terms. The innermost loop is a kernel over numbers that
+ * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+ *
+ *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
+ *           tensor/sets tensor/nests tensor/binding tensor/programs
+ *           tensor/entries tensor/sharing tensor/derive tensor/parts
+ *           tensor/matrices tensor/gathers tensor/storage
+ *   offers  adx_mark_results adx_prepare_program adx_clear_results
+ *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
+ *           adx_run_value
+ * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
 
@@ -9786,8 +11049,9 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     return best;
 }
 
+// The loops of a term. NULL: no memory.
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
-                               const adx_tensor_term *term)
+                               adx_tensor_term *term)
 {
     adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
     const adx_set *s = term->set;
@@ -9803,8 +11067,20 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
-    if (l->nest == NULL)
-        return NULL;
+    l->found_by = l->nest;
+    return l->nest != NULL
+           && (l->matrices != NULL
+               || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
+}
+
+// Where the loops of a term read and write. False: no memory.
+static bool adx_make_streams(ad_tensor *t, uint32_t value,
+                             const adx_tensor_term *term)
+{
+    adx_loop *l = term->loop;
+    const adx_set *s = term->set;
+    bool picks = term->most != 0
+              || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
@@ -9825,7 +11101,7 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     l->points = adx_box_points(s);
     if (s->vars > t->program->vars)
         t->program->vars = s->vars;
-    return ok ? l : NULL;
+    return ok;
 }
 
 // Marks the results of a part: all that a query of it can give.
@@ -9867,39 +11143,80 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
+// Values and terms as tensor/explain tells of them: before loops are over lists
+// and numbers on entries. False: no memory.
+static bool adx_keep_spelt(ad_tensor *t)
+{
+    adx_tensor_program *p = t->program;
+    p->spelt = ADX_GET(&t->arena, p->values, adx_tensor_value);
+    if (p->spelt == NULL)
+        return false;
+    memcpy(p->spelt, p->value, p->values * sizeof *p->spelt);
+    for (uint32_t i = 1; i < p->values; i++) {
+        adx_tensor_value *v = &p->spelt[i];
+        const adx_tensor_term *of = v->term;
+        v->term = ADX_GET(&t->arena, v->terms, adx_tensor_term);
+        v->low = ADX_GET(&t->arena, v->dims, int64_t);
+        v->extent = ADX_GET(&t->arena, v->dims, int64_t);
+        if (v->term == NULL || v->low == NULL || v->extent == NULL)
+            return false;
+        if (v->terms > 0)
+            memcpy(v->term, of, v->terms * sizeof *of);
+        for (uint32_t d = 0; d < v->dims; d++) {
+            v->low[d] = p->value[i].low[d];
+            v->extent[d] = p->value[i].extent[d];
+        }
+    }
+    return true;
+}
+
+// Chooses the loops of a value's terms.
+static void adx_choose_loops(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    adx_all_written(t, value);
+    v->once = v->terms == 1 && v->term[0].most == 0
+           && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
+    bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
+    for (uint32_t j = 0; j < v->terms; j++) {
+        adx_tensor_term *term = &v->term[j];
+        for (uint32_t f = 0; all && f < term->factors; f++)
+            if (!adx_all_written(t, term->factor[f].value))
+                adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
+        term->loop = adx_make_loop(t, value, term);
+        if (term->loop == NULL)
+            adx_arena_fail(&t->arena, ADREV_ENOMEM);
+        t->program->spelt[value].term[j].loop = term->loop;
+    }
+}
+
 // Prepares all values that results need.
 static void adx_prepare_program(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
     bool *needed = ADX_GET(&t->arena, p->values, bool);
-    if (needed == NULL)
+    if (needed == NULL || !adx_keep_spelt(t))
         return;
     for (uint32_t i = 0; i < t->tree.outs; i++)
         needed[p->out[i]] = needed[p->tangent_out[i]] = true;
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         needed[p->adjoint_in[i]] = needed[p->second_in[i]] = true;
     adx_need_all(p, needed);
+    for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++)
+        if (needed[p->order[i]])
+            adx_choose_loops(t, p->order[i]);
+    if (t->arena.status == ADREV_OK)
+        adx_store_on_entries(t, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
         if (!needed[p->order[i]])
             continue;
-        adx_all_written(t, p->order[i]);
-        bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
-        for (uint32_t j = 0; j < v->terms; j++) {
-            adx_tensor_term *term = &v->term[j];
-            for (uint32_t f = 0; all && f < term->factors; f++)
-                if (!adx_all_written(t, term->factor[f].value))
-                    adx_tensor_value_at(t, term->factor[f].value)->cleared =
-                        true;
-            term->loop = adx_make_loop(t, p->order[i], term);
-            if (term->loop == NULL)
+        for (uint32_t j = 0; j < v->terms; j++)
+            if (!adx_make_streams(t, p->order[i], &v->term[j]))
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
-        }
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
         adx_prepare_cut(t, v);
-        v->once = v->terms == 1 && v->term[0].most == 0
-               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
     }
 }
 
@@ -9950,19 +11267,27 @@ typedef struct adx_result_range {
     const adx_tensor_value *value;
     uint32_t dim;
     int64_t lo, hi;
+    ad_real with;               // what they become
 } adx_result_range;
+
+// What a value begins with: what is added to, or compared with.
+static ad_real adx_begin_with(const adx_tensor_value *v)
+{
+    return v->kind != ADX_VALUE_MOST ? 0
+         : v->op == ADREV_OP_min ? ADX_K(INFINITY) : -ADX_K(INFINITY);
+}
 
 static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
     const adx_tensor_value *v = r->value;
     if (dim == v->dims) {
-        *to = 0;
+        *to = r->with;
         return;
     }
     int64_t lo = dim == r->dim ? r->lo - v->low[dim] : 0;
     int64_t hi = dim == r->dim ? r->hi - v->low[dim] : v->extent[dim];
-    if (dim + 1 == v->dims && v->stride[dim] == 1) {
+    if (dim + 1 == v->dims && v->stride[dim] == 1 && r->with == 0) {
         memset(to + lo, 0, (size_t)(hi - lo) * sizeof *to);
         return;
     }
@@ -9972,7 +11297,7 @@ static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
 
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
-    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
+    const adx_result_range all = { v, UINT32_MAX, 0, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
@@ -9998,8 +11323,24 @@ ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
+// A factor where the other one is `by`: a product of the chain rule is 0 where
+// one of them is. Both choose between numbers that are there, so that loops
+// become vectors.
+ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
+{
+    return absorbs && by == 0 ? 0 : factor;
+}
+
+// k*a*b, and the sum.
+ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
+                                    ad_real a, ad_real b, ad_real sum)
+{
+    return adx_sum_with(fused, k * adx_beside(absorbs, a, b),
+                        adx_beside(absorbs, b, a), sum);
+}
+
 // Sums in eight parts, as those of adrev's array statements.
-ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
+ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
 {
@@ -10007,10 +11348,11 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int64_t j = 0; j < 8; j++)
-            sum[j] = adx_sum_with(fused, a[(i + j) * as], b[(i + j) * bs],
-                                  sum[j]);
+            sum[j] = adx_product_with(fused, absorbs, 1, a[(i + j) * as],
+                                      b[(i + j) * bs], sum[j]);
     for (; i < n; i++)
-        sum[0] = adx_sum_with(fused, a[i * as], b[i * bs], sum[0]);
+        sum[0] = adx_product_with(fused, absorbs, 1, a[i * as], b[i * bs],
+                                  sum[0]);
     return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
@@ -10018,16 +11360,24 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
-    return as == 1 && bs == 1 ? adx_add_products_by(fused, n, a, 1, b, 1)
-         : as == 1 && bs == 0 ? adx_add_products_by(fused, n, a, 1, b, 0)
-         : as == 1 ? adx_add_products_by(fused, n, a, 1, b, bs)
-         : bs == 1 ? adx_add_products_by(fused, n, a, as, b, 1)
-         : adx_add_products_by(fused, n, a, as, b, bs);
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, false, n, a, 1, b, 1)
+         : as == 1 && bs == 0 ? adx_add_products_by(fused, false, n, a, 1, b, 0)
+         : as == 1 ? adx_add_products_by(fused, false, n, a, 1, b, bs)
+         : bs == 1 ? adx_add_products_by(fused, false, n, a, as, b, 1)
+         : adx_add_products_by(fused, false, n, a, as, b, bs);
+}
+
+ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
+                                  int64_t as, const ad_real *b, int64_t bs)
+{
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, true, n, a, 1, b, 1)
+         : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
+    bool absorbs;
     ad_real *to;
     int64_t step;
     const ad_real *a;
@@ -10038,7 +11388,11 @@ typedef struct adx_tensor_strip {
 
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
-    ad_real sum = fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
+    ad_real sum =
+        s->absorbs
+        ? fused ? adx_add_chains(true, s->n, s->a, s->as, s->b, s->bs)
+                : adx_add_chains(false, s->n, s->a, s->as, s->b, s->bs)
+        : fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
                 : adx_add_products(false, s->n, s->a, s->as, s->b, s->bs);
     *s->to = adx_sum_with(fused, s->k, sum, *s->to);
 }
@@ -10048,7 +11402,7 @@ typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
 
 // to = k*a*b, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
-                             int64_t step, int64_t as, int64_t bs)
+                             bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
@@ -10057,28 +11411,43 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
     const int64_t n = s->n;
     if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = k * a[i * as] * b[i * bs];
+            to[i * step] = k * adx_beside(absorbs, a[i * as], b[i * bs])
+                         * adx_beside(absorbs, b[i * bs], a[i * as]);
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = adx_sum_with(way == ADX_STRIP_FUSE, k * a[i * as],
-                                        b[i * bs], to[i * step]);
+            to[i * step] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
+                                            a[i * as], b[i * bs], to[i * step]);
+}
+
+// Those of the chain rule are of two arrays most often, or of one and a number.
+ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
+{
+    bool next = s->step == 1 && s->as == 1 && s->n > 1;
+    if (next && s->bs == 1)
+        adx_strip_by(s, way, true, 1, 1, 1);
+    else if (next && s->bs == 0)
+        adx_strip_by(s, way, true, 1, 1, 0);
+    else
+        adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
-    if (next && s->as == 1 && s->bs == 1)
-        adx_strip_by(s, way, 1, 1, 1);
+    if (s->absorbs)
+        adx_run_chain_as(s, way);
+    else if (next && s->as == 1 && s->bs == 1)
+        adx_strip_by(s, way, false, 1, 1, 1);
     else if (next && s->as == 1 && s->bs == 0)
-        adx_strip_by(s, way, 1, 1, 0);
+        adx_strip_by(s, way, false, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
-        adx_strip_by(s, way, 1, 0, 1);
+        adx_strip_by(s, way, false, 1, 0, 1);
     else if (next && s->as == 0 && s->bs == 0)
-        adx_strip_by(s, way, 1, 0, 0);
+        adx_strip_by(s, way, false, 1, 0, 0);
     else if (s->step == 0 && s->n > 1)
-        adx_strip_by(s, way, 0, s->as, s->bs);
+        adx_strip_by(s, way, false, 0, s->as, s->bs);
     else
-        adx_strip_by(s, way, s->step, s->as, s->bs);
+        adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
@@ -10120,8 +11489,9 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
                           ad_real *to, int64_t step, int64_t n, bool loop)
 {
-    const adx_tensor_strip s = { n, e->term->k, to, step, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (loop && s.step == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
@@ -10204,18 +11574,6 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static bool adx_begin_most(void *user, const int64_t x[], uint32_t var,
-                           int64_t n)
-{
-    const adx_evaluating *e = (const adx_evaluating *)user;
-    ad_real *out = e->out + adx_sparse_at(&e->loop->out.place, x);
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
-    for (int64_t i = 0; i < n; i++)
-        out[i * step] = e->value->op == ADREV_OP_min ? ADX_K(INFINITY)
-                                                     : -ADX_K(INFINITY);
-    return true;
-}
-
 static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -10250,8 +11608,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 {
     for (int64_t i = 0; i < s->n; i++) {
         ad_real *to = &s->to[at[i]];
-        ad_real a = s->k * s->a[i * s->as];
-        ad_real b = s->b[i * s->bs];
+        ad_real a = s->k * adx_beside(s->absorbs, s->a[i * s->as],
+                                      s->b[i * s->bs]);
+        ad_real b = adx_beside(s->absorbs, s->b[i * s->bs], s->a[i * s->as]);
         *to = way == ADX_STRIP_STORE ? a * b
             : adx_sum_with(way == ADX_STRIP_FUSE, a, b, *to);
     }
@@ -10260,8 +11619,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
-    const adx_tensor_strip s = { n, e->term->k, e->out, 0, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, e->out, 0,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (e->value->once)
         adx_scatter_by(&s, at, ADX_STRIP_STORE);
     else if (e->t->options.fused)
@@ -10410,7 +11770,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
 // What a part of a value clears; the whole, if it has no part.
 static void adx_clear_part(const adx_evaluating *e)
 {
-    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0,
+                           adx_begin_with(e->value) };
     if (e->cut != NULL) {
         r.dim = e->cut->dim;
         r.lo = e->lo;
@@ -10427,10 +11788,12 @@ static bool adx_clears_all(const adx_tensor_value *v)
     for (uint32_t j = 0; j < v->terms; j++)
         points = v->term[j].loop->points > v->size ? v->size
                : points + v->term[j].loop->points;
-    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+    return v->cleared || v->kind == ADX_VALUE_MOST
+        || (!v->once && (v->full || points >= v->size / 4));
 }
 
-// Makes 0 what is added to, or what is read without having been written.
+// Makes 0, or what a most begins with, what is added to, or what is read without
+// having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -10499,8 +11862,6 @@ static void adx_run_terms(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
     uint32_t picking = 0;
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         if (adx_is_nothing(e, term) || adx_run_as_matrices(e, term))
@@ -10627,13 +11988,84 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
         e->base[value] = NULL;
 }
 
+/* === tensor/coded ===========================================================
+ * Runs steps of machine code (ad_tensor_compile), in parts where threads share
+ * them.
+ *
+ *   needs   tensor/api tensor/binding tensor/programs tensor/sharing
+ *           tensor/parts tensor/run
+ *   offers  adx_run_coded
+ * ========================================================================== */
+
+typedef struct adx_coded_step {
+    const adx_evaluating *e;
+    const adx_tensor_value *value;
+    adx_tensor_step_fn *fn;
+    const adx_step_cut *cut;
+} adx_coded_step;
+
+static void adx_call_coded(const adx_coded_step *s, ad_real *sums, int64_t which,
+                          int64_t lo, int64_t hi)
+{
+    const adx_evaluating *e = s->e;
+    s->fn(e->base, e->code->table, (const unsigned char *)e->needed,
+          (unsigned char *)e->picked, sums, (long)which, (long)lo, (long)hi);
+}
+
+static void adx_call_coded_part(size_t i, void *user)
+{
+    const adx_coded_step *s = (const adx_coded_step *)user;
+    const adx_step_cut *c = s->cut;
+    uint32_t part = (uint32_t)i;
+    adx_call_coded(s, s->e->sums, part,
+                  adx_part_from(c->from, c->to, part, c->parts),
+                  adx_part_from(c->from, c->to, part + 1, c->parts));
+}
+
+static void adx_call_coded_sum(size_t i, void *user)
+{
+    const adx_coded_step *s = (const adx_coded_step *)user;
+    adx_call_coded(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
+}
+
+// Sums of the parts, and of these the sum: as adx_run_sums.
+static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
+{
+    const adx_tensor_value *v = s->value;
+    adx_clear_all(v, to);
+    if (s->e->shares)
+        adx_do_parts(s->cut->parts, adx_call_coded_sum, s);
+    for (uint32_t i = 0; i < s->cut->parts; i++) {
+        ad_real *sums = s->e->sums + (s->e->shares ? i * (size_t)v->span : 0);
+        if (!s->e->shares)
+            adx_call_coded(s, sums, i, 0, 0);
+        adx_add_sums(v, 0, sums + v->first, to);
+    }
+}
+
+static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
+                         uint32_t value)
+{
+    adx_coded_step s = { e, adx_tensor_value_at(e->t, value),
+                         e->code->step[part][value],
+                         &e->code->cut[part][value] };
+    if (s.cut->clears)
+        adx_clear_all(s.value, e->base[value]);
+    if (s.cut->way == ADX_STEP_SUMS)
+        adx_call_coded_sums(&s, e->base[value]);
+    else if (s.cut->way != ADX_STEP_WHOLE && adx_shares_parts())
+        adx_do_parts(s.cut->parts, adx_call_coded_part, &s);
+    else
+        adx_call_coded(&s, e->sums, -1, s.cut->from, s.cut->to);
+}
+
 /* === tensor/queries =========================================================
  * Binding, evaluations and counts: the interface.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
- *           tensor/derive tensor/parts tensor/run
+ *           tensor/derive tensor/parts tensor/run tensor/coded
  *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
  *           adx_evaluate_tensor adx_points_of_term adx_count_written
  *           adx_count_value adx_need_part adx_numbers_around
@@ -10666,6 +12098,19 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         if (t->given.relation[i].column == NULL)
             adx_not_given(t, error, tree->relation[i].name, "the relation '%w' "
                           "is not given: ad_tensor_relation or ad_tensor_csr");
+}
+
+// Rows of a relation that were given when it had others.
+static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
+{
+    const adx_tensor_relation *r = &t->tree.relation[i];
+    const adx_given_relation *g = &t->given.relation[i];
+    int64_t from = 0;
+    int64_t to = 0;
+    adx_dim_range(t, &t->tree.dim[r->first], &from, &to);
+    if (g->by_rows && (g->from != from || g->to != to))
+        adx_not_given(t, error, r->name, "the rows of the relation '%w' were "
+                      "given for another size: give them again");
 }
 
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
@@ -10727,6 +12172,7 @@ static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
         const adx_tensor_relation *r = &tree->relation[i];
         const adx_given_relation *g = &t->given.relation[i];
         p->column_of[i] = columns;
+        adx_check_rows(t, error, i);
         for (uint32_t c = 0; c < r->arity && t->arena.status == ADREV_OK; c++)
             p->column[columns++] = adx_make_table(t, error, r->name,
                                                   g->column[c], g->entries, 0,
@@ -11000,8 +12446,9 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
         const ad_real *from = adx_given_array(v, a);
         if (from == NULL && v->kind == ADX_VALUE_INPUT && v->size > 0)
             return false;
-        e->base[i] = from == NULL && v->size > 0 ? NULL
-                   : from == NULL ? (ad_real *)adx_one : (ad_real *)from;
+        if (from == NULL && v->size == 0)
+            from = adx_one;
+        memcpy(&e->base[i], &from, sizeof from);    // nobody writes there
     }
     return true;
 }
@@ -11084,9 +12531,7 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table,
-                             (const unsigned char *)e->needed,
-                             (unsigned char *)e->picked, e->sums);
+            adx_run_coded(e, part, v);
         else
             adx_run_value(e, v);
     }
@@ -11123,15 +12568,6 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     e->needed = (bool *)adx_next_piece(at, &n, p->values, sizeof *e->needed);
     e->picked = (bool *)adx_next_piece(at, &n, p->picks, sizeof *e->picked);
     return n;
-}
-
-// What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
-// the system gives and takes back its 260 MB each time.)
-static size_t adx_spare_of_thread(void)
-{
-    char here;
-    return (size_t)((uintptr_t)&here >> 20) % ADX_TENSOR_SPARES;
 }
 
 // False: no memory.
@@ -11301,7 +12737,7 @@ static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
                               int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
-    if (v->full || v->support != NULL) {
+    if ((v->full && !v->gaps) || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }
@@ -11402,17 +12838,16 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 
 ADX_SELDOM_END
 
-/* === tensor/explain =========================================================
- * What became of a text, as text to read: the tree, and of one part its steps,
- * each with the numbers that it writes, its loops and its operations; which
- * terms are products of matrices, and how a step is cut into parts. Steps are
- * written like formulas of the language. A term is a sum over those variables
- * of its set that do not say which number is written; the others stand behind
- * `for`.
+/* === tensor/spelling ========================================================
+ * Steps as formulas of the language: what values, variables, tables, forms and
+ * conditions are called, and terms. A term is a sum over those variables of its
+ * set that do not say which number is written; the others stand behind `for`.
  *
- *   needs   tape/memory check/print tensor/api tensor/tree tensor/sets
- *           tensor/nests tensor/binding tensor/print tensor/programs
- *           tensor/derive tensor/parts tensor/matrices tensor/queries
+ *   needs   check/print tensor/api tensor/tree tensor/sets tensor/nests
+ *           tensor/binding tensor/print tensor/programs tensor/derive
+ *   offers  adx_explainer adx_value_spelt adx_spell adx_spell_whole
+ *           adx_spell_count adx_spell_table adx_row_spelling adx_spell_var
+ *           adx_spell_terms adx_spell_bit adx_spell_formula
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -11434,7 +12869,7 @@ typedef struct adx_explainer {
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
-    return &e->t->program->value[value];
+    return &e->t->program->spelt[value];
 }
 
 static void adx_spell(const adx_explainer *e, const char *text)
@@ -11688,7 +13123,7 @@ static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
     for (uint32_t i = 1; i < p->values; i++)
-        if (p->value[i].support == bits) {
+        if (p->spelt[i].support == bits) {
             adx_spell_value(e, i);
             adx_spell(e, " written at ");
             return;
@@ -11981,6 +13416,21 @@ static void adx_spell_formula(adx_explainer *e, uint32_t value)
     }
 }
 
+ADX_SELDOM_END
+
+/* === tensor/explain =========================================================
+ * What became of a text, as text to read: the tree, and of one part its steps,
+ * each as a formula (tensor/spelling), with the numbers that it writes, its
+ * loops and its operations; which terms are products of matrices, and how a step
+ * is cut into parts.
+ *
+ *   needs   tape/memory tensor/api tensor/tree tensor/sets tensor/nests
+ *           tensor/binding tensor/print tensor/programs tensor/sharing
+ *           tensor/parts tensor/matrices tensor/queries tensor/spelling
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
 /* --- which numbers are written ------------------------------------------- */
 
 // The least and the largest index that terms write, as far as bounds say.
@@ -12220,7 +13670,7 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
 
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
-    const adx_nest *nest = term->loop->nest;
+    const adx_nest *nest = term->loop->found_by;
     e->set = term->set;
     adx_spell(e, "      ");
     for (uint32_t i = 0; i < nest->levels; i++) {
@@ -12229,7 +13679,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     }
     adx_spell(e, nest->levels > 0 ? ": " : "");
     adx_spell_count(e, adx_points_of_term(term, e->x), "point");
-    adx_spell(e, "\n");
+    adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
 // "as 3 products of matrices, [i,l] times [l,j]".
@@ -12254,8 +13704,9 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
 }
 
 // "in 16 parts, by i"; by the index that differs between them.
-static void adx_spell_cut(adx_explainer *e, const adx_tensor_value *v)
+static void adx_spell_cut(adx_explainer *e, uint32_t value)
 {
+    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
     const adx_value_cut *c = v->cut;
     if (c == NULL)
         return;
@@ -12293,7 +13744,9 @@ static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
         adx_spell_loops(e, &v->term[j]);
         adx_spell_matrices(e, &v->term[j]);
     }
-    adx_spell_cut(e, v);
+    if (e->t->program->value[value].size < v->size)
+        adx_spell(e, "      stored on entries\n");
+    adx_spell_cut(e, value);
     adx_spell(e, "      ");
     adx_spell_cost(e, &e->cost[step]);
     adx_spell(e, "\n");
@@ -12312,8 +13765,8 @@ static bool adx_has_bits(const adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
     for (uint32_t i = 1; i < p->values; i++)
-        for (uint32_t j = 0; e->needed[i] && j < p->value[i].terms; j++) {
-            const adx_set *s = p->value[i].term[j].set;
+        for (uint32_t j = 0; e->needed[i] && j < p->spelt[i].terms; j++) {
+            const adx_set *s = p->spelt[i].term[j].set;
             for (uint32_t r = 0; r < s->rows; r++)
                 if (s->row[r].kind >= ADX_ROW_BIT)
                     return true;
@@ -12598,19 +14051,30 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-static ad_real *adx_call_values_of(const adx_tensor_call *c)
+static const ad_real *adx_call_values_of(const adx_tensor_call *c)
+{
+    return (const ad_real *)(c + 1);
+}
+
+static const bool *adx_call_operands(const adx_tensor_call *c)
+{
+    return (const bool *)(adx_call_values_of(c) + c->values);
+}
+
+static const bool *adx_call_wanted(const adx_tensor_call *c)
+{
+    return adx_call_operands(c) + c->t->tree.inputs;
+}
+
+// Values, and both kinds of flags, to be written.
+static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
 }
 
-static bool *adx_call_operands(const adx_tensor_call *c)
+static bool *adx_call_flags(adx_tensor_call *c)
 {
-    return (bool *)(adx_call_values_of(c) + c->values);
-}
-
-static bool *adx_call_wanted(const adx_tensor_call *c)
-{
-    return adx_call_operands(c) + c->t->tree.inputs;
+    return (bool *)(adx_call_room(c) + c->values);
 }
 
 /* --- an evaluation ------------------------------------------------------- */
@@ -12856,7 +14320,7 @@ static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
     k->c->values = (size_t)in;
     k->c->m = (size_t)out;
     for (uint32_t i = 0; i < t->tree.outs; i++)
-        adx_call_wanted(k->c)[i] = y[i] != NULL;
+        adx_call_flags(k->c)[t->tree.inputs + i] = y[i] != NULL;
     return true;
 }
 
@@ -12873,7 +14337,7 @@ static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {
     adx_tensor_call *c = k->c;
-    ad_real *value = adx_call_values_of(c);
+    ad_real *value = adx_call_room(c);
     ad_status status = ADREV_OK;
     for (uint32_t i = 0; i < c->t->tree.inputs && status == ADREV_OK; i++) {
         const adx_tensor_value *v =
@@ -12882,7 +14346,7 @@ static ad_status adx_take_operands(const adx_calling *k,
         adx_each_place(v, 0, 0, adx_take_operand, &from);
         for (size_t j = 0; j < v->size; j++)
             *value++ = k->operand[c->n + j].v;
-        adx_call_operands(c)[i] = from.active;
+        adx_call_flags(c)[i] = from.active;
         c->n += from.active ? (size_t)v->size : 0;
         status = from.active && v->crowded ? ADREV_ESHAPE : ADREV_OK;
     }
@@ -13022,21 +14486,18 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
 // UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint64_t n = s->empty ? 0 : 1;
-    bool all = false;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars && all; v++)
-        if (!s->gone[v] && !given[v]) {
+    for (uint32_t v = 0; v < s->vars && maps.all; v++)
+        if (!s->gone[v] && !maps.given[v]) {
             uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
             if (n > UINT64_MAX / 2 / extent)
                 return UINT64_MAX;
             n *= extent;
         }
-    return all || s->empty ? n : UINT64_MAX;
+    return maps.all || s->empty ? n : UINT64_MAX;
 }
 
 /* --- pieces -------------------------------------------------------------- */
@@ -13123,24 +14584,18 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
                               const adx_set *s)
 {
     adx_term_piece *p = &k->to->piece[k->to->n];
-    uint32_t live = 0;
-    bool all = false;
     if (k->to->n == ADX_PIECES_WRITTEN)
         return false;
     p->term = term;
     p->set = s;
     p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
     bool *own = ADX_GET(k->a, s->vars, bool);
-    bool *given = ADX_GET(k->a, s->vars, bool);
-    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
-    if (p->form == NULL || own == NULL || given == NULL || order == NULL
+    const adx_map_vars maps = adx_find_given(s);
+    if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
-    uint32_t n = adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars; v++)
-        live += !s->gone[v] && !given[v];
-    if (!all || adx_own_indices(k, p, given, own) != live
-        || !adx_add_lookups(k, p, order, n))
+    if (!maps.all || adx_own_indices(k, p, maps.given, own) != maps.free
+        || !adx_add_lookups(k, p, maps.row, maps.rows))
         return false;
     k->to->n++;
     return true;
@@ -13185,18 +14640,15 @@ static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
 {
-    bool *given = ADX_GET(k->a, s->vars, bool);
+    const adx_map_vars maps = adx_find_given(s);
     bool *owner = ADX_GET(k->a, s->vars, bool);
-    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
     uint64_t values = 1;
-    bool all;
     *n = 0;
-    if (given == NULL || owner == NULL || order == NULL)
+    if (maps.given == NULL || owner == NULL)
         return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
     adx_mark_owners(k, term, s, owner);
     for (uint32_t v = 0; v < s->vars; v++) {
-        if (owner[v] || s->gone[v] || given[v])
+        if (owner[v] || s->gone[v] || maps.given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
             return UINT64_MAX;
@@ -13357,7 +14809,8 @@ ADX_SELDOM_END
  *
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/run tensor/pointwise
+ *           tensor/derive tensor/parts tensor/storage tensor/run
+ *           tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -13376,6 +14829,8 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
+    bool parts;                 // steps are cut (tensor/ranges)
+    bool shares;                // and threads share them
     bool *needed;
     bool *result;
     bool *spelled;              // it has C text
@@ -13386,6 +14841,7 @@ typedef struct adx_fusion {
     uint32_t *block;            // the first of its steps (tensor/blocks), or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
+    adx_step_cut *cut;          // of steps (tensor/ranges); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -13502,19 +14958,14 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
     for (uint32_t v = 0; v < s->vars; v++) {
         bool alone = false;
-        if (s->gone[v] || given[v])
+        if (s->gone[v] || maps.given[v])
             continue;
-        live++;
         for (uint32_t d = 0; d < dims && !alone; d++) {
             uint32_t count;
             uint32_t some = 0;
@@ -13523,7 +14974,7 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
         }
         own += alone;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // Whether all that is read there is in the core of a value.
@@ -13758,14 +15209,17 @@ static bool adx_has_kernel(const adx_tensor_value *v)
     return false;
 }
 
-// Decides for a part, of which all results are wanted; kernels: large products
-// of matrices have no text. False: no memory.
+// Decides for a part, of which all results are wanted; loaded: for machine code,
+// so large products of matrices have no text, and steps are cut. False: no
+// memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
-                          ad_tensor_part part, bool kernels)
+                          ad_tensor_part part, bool loaded)
 {
     const adx_tensor_program *p = t->program;
     if (!adx_begin_fusion(f, a, t))
         return false;
+    f->parts = loaded;
+    f->shares = loaded && adx_shares_parts();
     adx_mark_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);
@@ -13773,7 +15227,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
         uint32_t v = p->order[i];
         if (f->needed[v]) {
             f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
-                && !(kernels && adx_has_kernel(adx_tensor_value_at(t, v)));
+                && !(loaded && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
                 f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);
@@ -13795,9 +15249,13 @@ ADX_SELDOM_END
  * its block read is thin: it has memory for one run. So what is between the
  * entries of a relation, or the cases of a batch, stays in the cache.
  *
+ * A step that adds to numbers of many runs keeps all of its block on one thread.
+ * Where a pool is in use when the code is made, and tensor/parts cuts that step,
+ * it is in no block, unless it reads much that would be thin.
+ *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/derive tensor/run
- *           tensor/pointwise tensor/fusion
+ *           tensor/programs tensor/sharing tensor/derive tensor/parts
+ *           tensor/run tensor/pointwise tensor/fusion
  *   offers  adx_outer adx_outer_of adx_is_follower adx_find_blocks
  * ========================================================================== */
 
@@ -13805,6 +15263,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_BLOCK_VALUES 2000   // programs with more have no blocks
 #define ADX_BLOCK_RUNS   64     // runs of a block, at least
+#define ADX_BLOCK_READS  8      // points for each number of others: no block
 
 // The outermost loop of a step; `dim` is the index of its value that it runs
 // over, or UINT32_MAX.
@@ -13845,6 +15304,23 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
+// Whether a step is better cut than in a block that is not: it reads fewer
+// numbers of other steps than it has points. (Gradient of a sparse
+// factorisation, which reads as many: 9.9 ms in place of 4.7 on one thread.)
+static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
+{
+    uint64_t numbers = 0;
+    if (!f->shares || v->cut == NULL)
+        return false;
+    for (uint32_t i = 0; i < v->term[0].factors; i++) {
+        const adx_tensor_value *x =
+            adx_tensor_value_at(f->t, v->term[0].factor[i].value);
+        numbers += x->kind <= ADX_VALUE_WEIGHT ? 0 : x->size;
+    }
+    return adx_points_from(v->term[0].loop->nest, 0)
+           >= ADX_BLOCK_READS * numbers;
+}
+
 // That of loops: all terms begin with the same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
@@ -13872,7 +15348,10 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
         if (all)
             return to;
     }
+    // What is added to in many runs has all points of a term before those of
+    // the next one.
     to.dim = UINT32_MAX;
+    to.there = to.there && v->terms == 1 && !adx_is_better_cut(f, v);
     return to;
 }
 
@@ -13884,10 +15363,18 @@ static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
                                    : adx_outer_of_loops(f, value);
 }
 
+// Whether the loops of two steps can be one.
+static bool adx_same_outer(const adx_outer *one, const adx_outer *other)
+{
+    return one->there && other->there && one->low == other->low
+        && one->high == other->high;
+}
+
 /* --- what is read within a run ------------------------------------------- */
 
 typedef struct adx_blocking {
     adx_fusion *f;
+    adx_outer *outer;           // [values]
     uint32_t *place;            // of values in the order of steps
     bool *needed;               // memory
     uint32_t leader;            // of the block that is made; 0: none
@@ -14007,10 +15494,7 @@ static void adx_free_members(const adx_blocking *k)
         if (!f->needed[v] || f->fate[v] != ADX_FATE_HOSTED || f->result[v]
             || adx_host_is_needed(k, v))
             continue;
-        const adx_outer one = adx_outer_of(f, v);
-        const adx_outer other = adx_outer_of(f, adx_latest_of(f, v));
-        if (one.there && other.there && one.low == other.low
-            && one.high == other.high) {
+        if (adx_same_outer(&k->outer[v], &k->outer[adx_latest_of(f, v)])) {
             f->fate[v] = ADX_FATE_ALONE;
             f->host[v] = 0;
         }
@@ -14049,7 +15533,7 @@ static bool adx_is_follower(const adx_fusion *f, uint32_t value)
 }
 
 // Adds the steps that fit after the leader. Returns how many there are then.
-static uint32_t adx_add_members(const adx_blocking *k, const adx_outer *o)
+static uint32_t adx_add_members(const adx_blocking *k)
 {
     adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -14058,13 +15542,13 @@ static uint32_t adx_add_members(const adx_blocking *k, const adx_outer *o)
         uint32_t v = p->order[i];
         if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->block[v] != 0)
             continue;
-        const adx_outer to = adx_outer_of(f, v);
-        if (!to.there || to.low != o->low || to.high != o->high
-            || !adx_fits_block(k, v, &to, false))
+        const adx_outer *to = &k->outer[v];
+        if (!adx_same_outer(to, &k->outer[k->leader])
+            || !adx_fits_block(k, v, to, false))
             continue;
         f->block[v] = k->leader;
-        f->run_of[v] = to.dim == UINT32_MAX ? 0 : 1 + to.dim;
-        adx_fits_block(k, v, &to, true);
+        f->run_of[v] = to->dim == UINT32_MAX ? 0 : 1 + to->dim;
+        adx_fits_block(k, v, to, true);
         n++;
     }
     return n;
@@ -14074,17 +15558,17 @@ static void adx_try_block(adx_blocking *k, uint32_t leader)
 {
     adx_fusion *f = k->f;
     uint32_t values = f->t->program->values;
-    const adx_outer o = adx_outer_of(f, leader);
+    const adx_outer *o = &k->outer[leader];
     bool any = false;
-    if (!o.there)
+    if (!o->there)
         return;
     memset(k->made, 0, values * sizeof *k->made);
     k->leader = leader;
-    if (!adx_fits_block(k, leader, &o, true))
+    if (!adx_fits_block(k, leader, o, true))
         return;
     f->block[leader] = leader;
-    f->run_of[leader] = o.dim == UINT32_MAX ? 0 : 1 + o.dim;
-    if (adx_add_members(k, &o) > 1)
+    f->run_of[leader] = o->dim == UINT32_MAX ? 0 : 1 + o->dim;
+    if (adx_add_members(k) > 1)
         for (uint32_t i = 1; i < values; i++)
             if (k->made[i] != 0 && adx_can_be_thin(k, i)) {
                 f->thin[i] = k->made[i];
@@ -14100,6 +15584,7 @@ static bool adx_find_blocks(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
     adx_blocking k = { .f = f };
+    k.outer = ADX_GET(f->a, p->values, adx_outer);
     k.place = ADX_GET(f->a, p->values, uint32_t);
     k.needed = ADX_GET(f->a, p->values, bool);
     k.made = ADX_GET(f->a, p->values, uint32_t);
@@ -14107,8 +15592,11 @@ static bool adx_find_blocks(adx_fusion *f)
         return false;
     if (p->values > ADX_BLOCK_VALUES)
         return true;
-    for (uint32_t i = 0; i < p->steps; i++)
+    for (uint32_t i = 0; i < p->steps; i++) {
         k.place[p->order[i]] = i;
+        if (f->needed[p->order[i]])
+            k.outer[p->order[i]] = adx_outer_of(f, p->order[i]);
+    }
     adx_free_members(&k);
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
@@ -14116,6 +15604,149 @@ static bool adx_find_blocks(adx_fusion *f)
             adx_try_block(&k, v);
     }
     return f->a->status == ADREV_OK;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/ranges ==========================================================
+ * How a step of machine code is cut into parts. A part has a range of one loop:
+ * of an index of the value, of its points as tensor/parts cuts them, or of the
+ * runs of a block. What it writes, no other part writes or reads, so bits do not
+ * depend on the parts. Sums of parts are those of tensor/parts.
+ *
+ * Thin values have memory for all runs, of which a step uses that of the first:
+ * so a part uses that of its first run.
+ *
+ *   needs   tensor/arena tensor/binding tensor/programs tensor/sharing
+ *           tensor/parts tensor/run tensor/pointwise tensor/fusion
+ *           tensor/blocks
+ *   offers  adx_cut_steps
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- how many points ----------------------------------------------------- */
+
+// Points of the loops of a value.
+static double adx_points_of_step(const adx_fusion *f, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+    double n = 0;
+    if (f->shape[value] != NULL)
+        return adx_box_size(&f->shape[value]->domain, v->dims);
+    for (uint32_t i = 0; i < v->terms; i++)
+        n += (double)adx_points_from(v->term[i].loop->nest, 0);
+    return n;
+}
+
+// Into how many parts so many points are cut, if one loop can have `most`.
+static uint32_t adx_parts_of_points(double points, int64_t most)
+{
+    double parts = points / ADX_PART_LEAST;
+    if (points < (double)ADX_FORK_LEAST)
+        return 1;
+    parts = parts < ADX_PARTS_MOST ? parts : ADX_PARTS_MOST;
+    return parts < (double)most ? (uint32_t)parts : (uint32_t)most;
+}
+
+/* --- ways ---------------------------------------------------------------- */
+
+// The index with the longest strides of those that have enough values; if none
+// has, the one with most.
+static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
+{
+    const adx_box *all = &f->shape[value]->domain;
+    uint32_t dims = adx_tensor_value_at(f->t, value)->dims;
+    int64_t most = 0;
+    double far = -1;
+    for (uint32_t d = 0; d < dims; d++) {
+        int64_t extent = all->high[d] - all->low[d] + 1;
+        extent = extent < ADX_PARTS_MOST ? extent : ADX_PARTS_MOST;
+        double stride = adx_stride_along(f, value, d);
+        if (extent < most || (extent == most && stride <= far))
+            continue;
+        most = extent;
+        far = stride;
+        to->dim = d;
+    }
+    to->parts = adx_parts_of_points(adx_points_of_step(f, value), most);
+    if (to->parts < 2)
+        return;
+    to->way = ADX_STEP_INDEX;
+    to->from = all->low[to->dim];
+    to->to = all->high[to->dim] + 1;
+}
+
+// Whether C code can have the points of a part of a term: eight sums are not
+// cut.
+static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
+{
+    const adx_tensor_term *term = &v->term[j];
+    const adx_term_cut *c = &v->cut->term[j];
+    uint32_t last = term->loop->nest->levels - 1;
+    bool reduced = c->form.n > 0 && c->last == last && adx_reduces(v, term);
+    for (uint32_t i = 0; i < c->form.n; i++)
+        reduced = reduced || (c->level[i] == last && adx_reduces(v, term));
+    return !reduced;
+}
+
+// As the value's cut is.
+static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
+{
+    bool sums = adx_has_sums(v);
+    for (uint32_t j = 0; j < v->terms && !sums; j++)
+        if (!adx_can_cut_term(v, j))
+            return;
+    to->way = sums ? ADX_STEP_SUMS : ADX_STEP_TERMS;
+    to->dim = v->cut->kind == ADX_CUT_RESULTS ? v->cut->dim : UINT32_MAX;
+    to->from = v->cut->from;
+    to->to = v->cut->to;
+    to->parts = v->cut->parts;
+    to->clears = v->cut->kind == ADX_CUT_POINTS
+              && (!v->once || adx_clears_all(v));
+}
+
+// A block whose steps all write numbers of the run.
+static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
+{
+    const adx_outer o = adx_outer_of(f, leader);
+    double points = 0;
+    for (uint32_t i = 1; i < f->t->program->values; i++) {
+        if (f->block[i] != leader)
+            continue;
+        points += adx_points_of_step(f, i);
+        if (f->run_of[i] == 0)
+            return;
+    }
+    to->parts = adx_parts_of_points(points, o.high - o.low + 1);
+    if (to->parts < 2)
+        return;
+    to->way = ADX_STEP_RUNS;
+    to->from = o.low;
+    to->to = o.high + 1;
+}
+
+// Cuts the steps of a part, whose blocks are known. False: no memory.
+static bool adx_cut_steps(adx_fusion *f)
+{
+    const adx_tensor_program *p = f->t->program;
+    f->cut = ADX_GET(f->a, p->values, adx_step_cut);
+    for (uint32_t i = 0; f->parts && f->cut != NULL && i < p->steps; i++) {
+        uint32_t value = p->order[i];
+        const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
+        adx_step_cut *to = &f->cut[value];
+        to->dim = UINT32_MAX;
+        if (!f->needed[value] || !f->spelled[value] || v->size == 0
+            || adx_is_follower(f, value))
+            continue;
+        if (f->block[value] == value)
+            adx_cut_runs(f, value, to);
+        else if (f->shape[value] != NULL)
+            adx_cut_index(f, value, to);
+        else if (v->cut != NULL)
+            adx_cut_terms(v, to);
+    }
+    return f->cut != NULL;
 }
 
 ADX_SELDOM_END
@@ -14129,14 +15760,15 @@ ADX_SELDOM_END
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number.
  *
- *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/programs
- *           tensor/sharing tensor/pointwise tensor/fusion
+ *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
  *           adx_table_data adx_table_list adx_local_number adx_emission
  *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
  *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
- *           adx_begin_body adx_say_affine adx_say_sparse adx_spot_of
- *           adx_compose adx_indices_at adx_say_place
+ *           adx_is_cut adx_begin_body adx_say_affine adx_say_sparse
+ *           adx_say_counted adx_spot_of adx_compose adx_indices_at
+ *           adx_say_place
  * ========================================================================== */
 
 
@@ -14187,9 +15819,12 @@ typedef struct adx_emission {
     bool *flag;                 // [values] of a block: it asks whether they
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
+    const adx_step_cut *cut;    // of the step; NULL: all of it is done
+    bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step
+    bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
@@ -14277,6 +15912,12 @@ static void adx_begin_variables(adx_emission *e, uint32_t loops)
     e->variables = loops;
 }
 
+// The range of a part, "lo" and "hi", is of this.
+static bool adx_is_cut(const adx_emission *e, adx_step_way way, uint32_t dim)
+{
+    return e->cut != NULL && e->cut->way == way && e->cut->dim == dim;
+}
+
 static void adx_begin_body(adx_emission *e, uint32_t loops)
 {
     e->local = NULL;
@@ -14297,6 +15938,24 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
     for (uint32_t i = 0; i < f->n; i++)
         any = adx_say_multiple(e, f->k[i], f->var[i], any);
     adx_say_rest(e, f->c, any);
+}
+
+// gcc unrolls loops of up to 16 turns before it looks for vectors, and then
+// finds none. (cp, bench/: its gradient took 4.3 times as long.)
+#define ADX_ROLLED_LEAST 9
+#define ADX_ROLLED_MOST  16
+
+// "for (long x1 = 0; x1 <= 15; x1++) {"
+static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
+                            int64_t high)
+{
+    if (high - low + 1 >= ADX_ROLLED_LEAST
+        && high - low + 1 <= ADX_ROLLED_MOST) {
+        e->rolled = true;
+        ADX_SAY_LINE(e, "%s_ROLLED", e->text.name);
+    }
+    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                 (long long)low, x, (long long)high, x);
 }
 
 /* --- where numbers are --------------------------------------------------- */
@@ -14337,6 +15996,16 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
+// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+static void adx_say_first_run(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t d = e->f->thin[value] - 1;
+    if (e->f->thin[value] != 0 && adx_is_cut(e, ADX_STEP_RUNS, UINT32_MAX))
+        adx_say(&e->text, " + (%lld)*(lo - (%lld))", (long long)v->stride[d],
+                (long long)v->low[d]);
+}
+
 // "b7[512*x0 + x1]"
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
@@ -14363,6 +16032,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
     *(write ? &e->written[value] : &e->read[value]) = true;
     adx_say_index(&e->text, "b", value, "[");
     adx_say_affine(e, place);
+    adx_say_first_run(e, value);
     adx_say(&e->text, "]");
 }
 
@@ -14375,8 +16045,8 @@ ADX_SELDOM_END
  * it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
- *           tensor/emission
+ *           tensor/binding tensor/programs tensor/sharing tensor/pointwise
+ *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_row_at adx_is_run_index adx_say_run_index
@@ -14400,6 +16070,7 @@ typedef struct adx_numbers_read {
     adx_emission *e;
     adx_number_read x[3];
     uint32_t result;            // the number that is v in formulas
+    bool absorbs;               // of a product: a zero does (tensor/programs)
 } adx_numbers_read;
 
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
@@ -14498,8 +16169,22 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_tensor_term *term, adx_numbers_read *to)
 {
     to->e = e;
+    to->absorbs = term->absorbs;
     for (uint32_t i = 0; i < term->factors; i++)
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
+}
+
+// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
+                           uint32_t i)
+{
+    if (o->absorbs) {
+        adx_say(&e->text, "(");
+        adx_say_operand(e, &o->x[1 - i]);
+        adx_say(&e->text, " == 0 ? 0 : ");
+    }
+    adx_say_operand(e, &o->x[i]);
+    adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
 // k*a*b; k may be 1.
@@ -14510,7 +16195,7 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
         adx_say_literal(&e->text, k);
     for (uint32_t i = 0; i < n; i++) {
         adx_say(&e->text, i > 0 || k != 1 ? " * " : "");
-        adx_say_operand(e, &o->x[i]);
+        adx_say_factor(e, o, i);
     }
 }
 
@@ -14545,7 +16230,7 @@ static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                 less ? "-" : "");
         adx_say_product_of(e, o, 1, less ? 1 : k);
         adx_say(&e->text, ", ");
-        adx_say_operand(e, &o->x[1]);
+        adx_say_factor(e, o, 1);
         adx_say(&e->text, ", ");
         adx_say_sum_text(e, to);
         adx_say(&e->text, ");\n");
@@ -14878,6 +16563,27 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
+// The loop over an index from low to high, or what a part has of it.
+static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
+                               int64_t high)
+{
+    unsigned long x = d;
+    bool cut = adx_is_cut(e, ADX_STEP_INDEX, d);
+    bool all = cut && low == e->cut->from && high == e->cut->to - 1;
+    if (cut && !all) {
+        ADX_SAY_BLOCK(e);
+        ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
+                     " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
+                     (long long)low, x, e->text.name, (long long)high);
+        e->bounds = true;
+        ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
+                     x, x, x, x);
+    } else if (cut)
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
+    else
+        adx_say_counted(e, x, low, high);
+}
+
 // Loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
@@ -14893,15 +16599,17 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         unsigned long x = order[i];
         if (region->low[x] == region->high[x]) {
             index[x * e->width] = region->low[x];
+            if (adx_is_cut(e, ADX_STEP_INDEX, order[i]))
+                ADX_SAY_OPEN(e, "if (lo <= %lld && hi > %lld)",
+                             (long long)region->low[x],
+                             (long long)region->low[x]);
             continue;
         }
         index[x * e->width + 1 + x] = 1;
         if (adx_is_run_index(e, value, order[i]))
             adx_say_run_index(e, order[i]);
         else
-            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                         (long long)region->low[x], x,
-                         (long long)region->high[x], x);
+            adx_say_index_from(e, order[i], region->low[x], region->high[x]);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
@@ -14942,9 +16650,10 @@ ADX_SELDOM_END
  * C text of a term's loops, as tensor/nests has them.
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/run tensor/emission
- *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ *           tensor/parts tensor/storage tensor/emission
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
+ *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
+ *           adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -14955,7 +16664,7 @@ ADX_SELDOM_BEGIN
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN             // of a most: -infinity
+    ADX_DOING_FORGET            // what is picked from is not yet picked
 } adx_doing;
 
 typedef struct adx_looping {
@@ -14966,6 +16675,7 @@ typedef struct adx_looping {
     adx_doing doing;
     const adx_nest_level *cut;  // its variable is that of a part: from lo to
                                 // hi - 1; or NULL
+    const adx_term_cut *part;   // only points where its form is so; or NULL
 } adx_looping;
 
 // The least, or largest, that a form can be.
@@ -15025,13 +16735,134 @@ static void adx_say_scope(adx_emission *e)
         ADX_SAY_BLOCK(e);
 }
 
+/* --- parts (tensor/ranges) ----------------------------------------------- */
+
+// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+static uint32_t adx_variable_in_part(const adx_looping *k,
+                                     const adx_nest_level *l)
+{
+    for (uint32_t i = 0; k->part != NULL && i < k->part->form.n; i++)
+        if (k->nest->level + k->part->level[i] == l)
+            return i;
+    return UINT32_MAX;
+}
+
+// The level whose column gives the variable of a part's form, if that rises with
+// the entries, which are level l and are cut in its place; or NULL.
+static const adx_nest_level *adx_column_of_part(const adx_looping *k,
+                                                const adx_nest_level *l)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->e->f->t, k->value);
+    const adx_term_cut *c = k->part != NULL ? k->part
+                          : k->cut != l ? NULL
+                          : &v->cut->term[k->term - v->term];
+    return c == NULL || c->form.n != 1 || c->level[0] <= c->last
+        || l != k->nest->level + c->last ? NULL
+                                         : k->nest->level + c->level[0];
+}
+
+// The form of a part without variable i: as it is, less: or its negative; or,
+// at a level before the last, the largest that it can be.
+static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
+                                        bool less)
+{
+    const adx_term_cut *c = k->part;
+    adx_sparse_form to = less ? c->less : c->rest;
+    if (c->level[i] == c->last)
+        return to;
+    to.n = 0;
+    to.c = less ? -c->form.c : c->form.c;
+    for (uint32_t j = 0; j < c->form.n; j++) {
+        const adx_nest_level *l = &k->nest->level[c->level[j]];
+        int64_t by = less ? -c->form.k[j] : c->form.k[j];
+        to.c += j == i ? 0 : by * (by > 0 ? l->high : l->low);
+    }
+    return to;
+}
+
+// lo <= form and form < hi as bounds of a variable of the form.
+static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    uint32_t i = adx_variable_in_part(k, l);
+    for (int upper = 0; i != UINT32_MAX && upper < 2; upper++) {
+        const adx_sparse_form rest = adx_rest_of_part(k, i, upper);
+        int64_t by = upper ? -k->part->form.k[i] : k->part->form.k[i];
+        adx_say_indent(e);
+        adx_say(&e->text, by > 0 ? "from%lu = %s_most(from%lu, -%s_floor("
+                                 : "to%lu = %s_least(to%lu, %s_floor(",
+                x, e->text.name, x, e->text.name);
+        adx_say_sparse(e, &rest);
+        adx_say(&e->text, upper ? " + hi - 1, %lld));\n" : " - lo, %lld));\n",
+                (long long)(by < 0 ? -by : by));
+    }
+}
+
+// Moves from and to of the entries to those whose column is in a part.
+static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->e->f->t, k->value);
+    const adx_nest_level *column = adx_column_of_part(k, l);
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    if (column == NULL)
+        return;
+    const adx_term_cut *c = &v->cut->term[k->term - v->term];
+    int64_t by = c->form.k[0];
+    long long size = (long long)(by < 0 ? -by : by);
+    unsigned long table = adx_table_number(e, column->table->value,
+                                           column->table->n, ADX_TABLE_INTS);
+    e->bounds = true;
+    for (int upper = 0; upper < 2; upper++) {
+        ADX_SAY_BLOCK(e);
+        // the least that lies in the part, and the least beyond it
+        ADX_SAY_LINE(e, upper ? "const long least = %s_floor(%s%lld, %lld) + 1;"
+                              : "const long least = -%s_floor(%s%lld, %lld);",
+                     e->text.name, (by > 0) == upper ? "hi - 1 - " : "-lo + ",
+                     (long long)c->form.c, size);
+        ADX_SAY_LINE(e, "long a = from%lu, b = to%lu + 1;", x, x);
+        ADX_SAY_OPEN(e, "while (a < b)");
+        ADX_SAY_LINE(e, "const long m = a + (b - a) / 2;");
+        ADX_SAY_OPEN(e, "if (t%lu[m] < least)", table);
+        ADX_SAY_LINE(e, "a = m + 1;");
+        adx_close_to(e, e->open - 1);
+        ADX_SAY_OPEN(e, "else");
+        ADX_SAY_LINE(e, "b = m;");
+        adx_close_to(e, e->open - 2);
+        ADX_SAY_LINE(e, upper ? "to%lu = a - 1;" : "from%lu = a;", x);
+        adx_close_to(e, e->open - 1);
+    }
+}
+
+// "if (form >= lo && form < hi) {", where no range has the last variable, or the
+// form has none. l NULL: before all loops.
+static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
+{
+    const adx_term_cut *c = k->part;
+    if (c == NULL || (l == NULL) != (c->form.n == 0)
+        || (l != NULL && (l->kind == ADX_LEVEL_RANGE
+                          || l != k->nest->level + c->last)))
+        return;
+    adx_say_indent(k->e);
+    adx_say(&k->e->text, "if (");
+    adx_say_sparse(k->e, &c->form);
+    adx_say(&k->e->text, " >= lo && ");
+    adx_say_sparse(k->e, &c->form);
+    adx_say(&k->e->text, " < hi) {\n");
+    k->e->open++;
+}
+
+/* --- levels -------------------------------------------------------------- */
+
 // "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
     unsigned long x = l->var;
-    e->bounds = e->bounds || l->bounds > 0;
-    if (l == k->cut)
+    e->bounds = e->bounds || l->bounds > 0
+             || adx_variable_in_part(k, l) != UINT32_MAX;
+    if (l == k->cut && adx_column_of_part(k, l) == NULL)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else
         ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x,
@@ -15046,14 +16877,17 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
         adx_say_sparse(e, &l->bound[i].form);
         adx_say(&e->text, ", %lld));\n", (long long)(by < 0 ? -by : by));
     }
+    adx_say_part_bounds(k, l);
+    adx_say_part_entries(k, l);
 }
 
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
-    if (l->bounds == 0 && l != k->cut) {
-        ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                 (long long)l->low, x, (long long)l->high, x);
+    if (l->bounds == 0 && l != k->cut
+        && adx_variable_in_part(k, l) == UINT32_MAX
+        && adx_column_of_part(k, l) == NULL) {
+        adx_say_counted(k->e, x, l->low, l->high);
         return;
     }
     adx_say_scope(k->e);
@@ -15184,14 +17018,6 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
     }
 }
 
-static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
-{
-    for (uint32_t i = 0; i < f->n; i++)
-        if (f->var[i] == var)
-            return true;
-    return false;
-}
-
 // Whether what is read or written, or a level after this one, depends on its
 // variable.
 static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
@@ -15214,7 +17040,8 @@ static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
             used |= adx_form_has(&m->check[i].form, v)
                  || adx_form_has(&m->check[i].argument, v);
     }
-    return used || k->term->most != 0;
+    return used || k->term->most != 0
+        || adx_variable_in_part(k, l) != UINT32_MAX;
 }
 
 // Whether a level says nothing: a map gives a variable that nobody uses.
@@ -15253,6 +17080,7 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
         adx_say_level_unread(k, l);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
+    adx_say_part_check(k, l);
 }
 
 ADX_SELDOM_END
@@ -15327,27 +17155,12 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
+// "done[3*x0]": whether the number of a most at these indices is picked.
+static void adx_say_done(adx_emission *e, const adx_looping *k,
+                         const int64_t *index)
 {
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
-            adx_infinity(&e->text));
-}
-
-// The first point at which the number that is picked is the largest one.
-static void adx_say_pick(adx_emission *e, const adx_looping *k)
-{
-    const adx_tensor_term *term = k->term;
-    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, term->most);
-    const adx_spot_of at = { term->set, NULL };
-    const adx_access best = { term->most, term->at };
-    const int64_t *picked = adx_indices_at(e, &at, term->picked);
-    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, k->term->most);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
-    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
-    adx_numbers_read o = { .e = e };
     if (place == NULL || index == NULL)
         return;
     place[0] = most->first;
@@ -15357,19 +17170,42 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
         place[0] -= most->stride[d] * most->low[d];
     }
     e->picks = true;
-    adx_say_indent(e);
-    adx_say(&e->text, "if (!done[");
+    adx_say(&e->text, "done[");
     adx_say_affine(e, place);
-    adx_say(&e->text, "] && ");
+    adx_say(&e->text, "]");
+}
+
+static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    const adx_access best = { k->term->most, k->term->at };
+    adx_say_indent(e);
+    adx_say_done(e, k, adx_indices_at(e, &at, best));
+    adx_say(&e->text, " = 0;\n");
+}
+
+// The first point at which the number that is picked is the largest one.
+static void adx_say_pick(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_term *term = k->term;
+    const adx_spot_of at = { term->set, NULL };
+    const adx_access best = { term->most, term->at };
+    const int64_t *picked = adx_indices_at(e, &at, term->picked);
+    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
+    adx_numbers_read o = { .e = e };
+    adx_say_indent(e);
+    adx_say(&e->text, "if (!");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " && ");
     adx_say_place(e, term->picked.value, picked, false);
     adx_say(&e->text, " == ");
     adx_say_place(e, term->most, index, false);
     adx_say(&e->text, ") {\n");
     e->open++;
     adx_say_indent(e);
-    adx_say(&e->text, "done[");
-    adx_say_affine(e, place);
-    adx_say(&e->text, "] = 1;\n");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " = 1;\n");
     adx_take_numbers(e, k->value, &at, term, &o);
     if (!e->f->t->options.fused) {
         adx_say_added(e, &to, &o, term->factors, term->k);
@@ -15394,8 +17230,8 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
         adx_say(&e->text, " = 0;\n");
-    } else if (k->doing == ADX_DOING_BEGIN)
-        adx_say_begun_most(e, k);
+    } else if (k->doing == ADX_DOING_FORGET)
+        adx_say_forgotten(e, k);
     else if (k->term->most != 0)
         adx_say_pick(e, k);
     else if (v->kind == ADX_VALUE_SUM)
@@ -15476,24 +17312,69 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
+    else if (adx_is_cut(e, ADX_STEP_TERMS, d))
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
     else
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
+        adx_say_counted(e, x, v->low[d], v->low[d] + v->extent[d] - 1);
 }
 
 /* --- loops of a value ---------------------------------------------------- */
+
+// The loops from a level on.
+static void adx_say_levels(adx_emission *e, const adx_looping *k,
+                           uint32_t first)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    bool reduces = k->doing == ADX_DOING_TERM && k->term->most == 0
+                && adx_reduces(v, k->term);
+    uint32_t levels = k->nest->levels - (reduces ? 1 : 0);
+    for (uint32_t l = first; l < levels; l++)
+        adx_say_level(k, &k->nest->level[l]);
+    if (reduces)
+        adx_say_reduction(e, k, &k->nest->level[levels]);
+    else {
+        if (e->open == 0)
+            ADX_SAY_BLOCK(e);
+        adx_say_at_point(e, k);
+    }
+}
+
+// Points of a part that are listed (tensor/parts), or else all of them.
+static void adx_say_listed(adx_emission *e, adx_looping *k)
+{
+    const adx_part_list *l = k->part->list;
+    uint32_t open = e->open;
+    unsigned long start = adx_table_number(e, l->start, l->parts + 1,
+                                           ADX_TABLE_WORDS);
+    unsigned long x = adx_table_number(e, l->x, l->start[l->parts] * l->levels,
+                                       ADX_TABLE_INTS);
+    e->listed = true;
+    ADX_SAY_OPEN(e, "if (which >= 0)");
+    ADX_SAY_OPEN(e, "for (unsigned long long q = t%lu[which]; q < t%lu[which"
+                 " + 1]; q++)", start, start);
+    for (uint32_t i = 0; i < l->levels; i++) {
+        unsigned long var = l->nest->level[i].var;
+        ADX_SAY_LINE(e, "const long x%lu = t%lu[%lu*q + %lu];", var, x,
+                     (unsigned long)l->levels, (unsigned long)i);
+        ADX_SAY_LINE(e, "(void)x%lu;", var);
+    }
+    adx_say_levels(e, k, l->levels);
+    adx_close_to(e, open);
+    k->part = NULL;
+    ADX_SAY_OPEN(e, "else");
+}
 
 static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
 {
-    const adx_looping k = { e, value, term, term->loop->nest, doing, cut };
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    adx_looping k = {
+        e, value, term, term->loop->nest, doing, cut,
+        e->cut != NULL && e->cut->way == ADX_STEP_TERMS
+            ? &v->cut->term[term - v->term] : NULL
+    };
     uint32_t open = e->open;
-    bool reduces = doing == ADX_DOING_TERM && term->most == 0
-                && adx_reduces(v, term);
-    uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
     adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
@@ -15501,15 +17382,10 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
         adx_say_run_index(e, k.nest->level[0].var);
     }
-    for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
-        adx_say_level(&k, &k.nest->level[l]);
-    if (reduces)
-        adx_say_reduction(e, &k, &k.nest->level[levels]);
-    else {
-        if (e->open == open)
-            ADX_SAY_BLOCK(e);
-        adx_say_at_point(e, &k);
-    }
+    if (k.part != NULL && k.part->list != NULL)
+        adx_say_listed(e, &k);
+    adx_say_part_check(&k, NULL);
+    adx_say_levels(e, &k, e->in_run ? 1 : 0);
     adx_close_to(e, open);
 }
 
@@ -15534,8 +17410,10 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other.
-static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
+// The parts of one term, one after the other, or one of them: `first` is the
+// number of the term's first one.
+static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
+                             unsigned long first)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const adx_term_cut *c = &v->cut->term[term];
@@ -15543,7 +17421,13 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     unsigned long parts = c->parts;
     uint64_t span = (uint64_t)(c->to - c->from);
     uint32_t open = e->open;
-    ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    if (e->cut == NULL)
+        ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    else {
+        ADX_SAY_OPEN(e, "if (which >= %lu && which < %lu)", first,
+                     first + parts);
+        ADX_SAY_LINE(e, "const long part = which - %lu;", first);
+    }
     ADX_SAY_LINE(e, "for (long i = 0; i < %llu; i++) sums[i] = 0;",
                  (unsigned long long)v->span);
     for (int next = 0; c->form.n > 0 && next < 2; next++)
@@ -15556,13 +17440,14 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
                   c->form.n > 0 ? &nest->level[c->last] : NULL);
     e->into_sums = 0;
-    adx_say_added_sums(e, value);
+    if (e->cut == NULL)
+        adx_say_added_sums(e, value);
     adx_close_to(e, open);
 }
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value.
+// 0 for all numbers of a value, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -15573,7 +17458,11 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
         adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
-    adx_say(&e->text, " = 0;\n");
+    if (v->kind == ADX_VALUE_MOST)
+        adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+                adx_infinity(&e->text));
+    else
+        adx_say(&e->text, " = 0;\n");
     adx_close_to(e, open);
 }
 
@@ -15587,22 +17476,34 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
+// Nothing is picked yet by the terms from `term` on that pick from one value;
+// a part says so of numbers of its own.
+static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t most = v->term[term].most;
+    e->picks = true;
+    if (e->cut == NULL)
+        ADX_SAY_LINE(
+            e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+            (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+    for (uint32_t j = term; e->cut != NULL && j < v->terms
+                            && v->term[j].most == most; j++)
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_FORGET, NULL);
+}
+
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t picking = 0;
-    if (!e->in_run || e->f->run_of[value] != 0)
+    bool cleared = e->cut != NULL && e->cut->clears;
+    if (!cleared && (!e->in_run || e->f->run_of[value] != 0))
         adx_say_zeros_of(e, value);
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
-            ADX_SAY_LINE(
-                e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
-                (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+            adx_say_no_picks(e, value, j);
         picking = most;
-        e->picks = e->picks || most != 0;
         adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
     }
 }
@@ -15615,9 +17516,13 @@ static void adx_say_value(adx_emission *e, uint32_t value)
     if (e->f->shape[value] != NULL)
         adx_say_pointwise(e, value);
     else if (adx_has_sums(v)) {
-        adx_say_all_zeros(e, value);
-        for (uint32_t j = 0; j < v->terms; j++)
-            adx_say_parts_of(e, value, j);
+        unsigned long first = 0;
+        if (e->cut == NULL)
+            adx_say_all_zeros(e, value);
+        for (uint32_t j = 0; j < v->terms; j++) {
+            adx_say_parts_of(e, value, j, first);
+            first += v->cut->term[j].parts;
+        }
     } else
         adx_say_looped(e, value);
 }
@@ -15645,8 +17550,11 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
         adx_say_zeros_of(e, v);
         adx_close_to(e, 0);
     }
-    ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
-                 (long long)o.high);
+    if (e->cut != NULL)
+        ADX_SAY_OPEN(e, "for (long e = lo; e < hi; e++)");
+    else
+        ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
+                     (long long)o.high);
     e->in_run = true;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
@@ -15671,8 +17579,10 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->flag, 0, values * sizeof *e->flag);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = e->sums = e->in_run = false;
+    e->picks = e->sums = e->in_run = e->listed = false;
     e->into_sums = 0;
+    e->cut = e->f->cut == NULL || e->f->cut[value].way == ADX_STEP_WHOLE ? NULL
+           : &e->f->cut[value];
     e->open = e->numbers = 0;
     e->local = NULL;
     if (e->f->block[value] == value)
@@ -15690,15 +17600,36 @@ ADX_SELDOM_END
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
  *           tensor/arena tensor/binding tensor/print tensor/programs
  *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
- *           tensor/emission tensor/steps
- *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
- *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
+ *           tensor/ranges tensor/emission tensor/steps
+ *   offers  ADX_TENSOR_PARTS ADX_PARAMETER_WRITTEN ADX_PARAMETER_READ
+ *           ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS
+ *           ADX_PARAMETER_SUMS ADX_PARAMETER_PART ADX_PARAMETER_RANGE
+ *           adx_parameter adx_step_text adx_tensor_file adx_table_type
+ *           adx_add_part adx_host_of adx_begin_file adx_file_status
+ *           adx_end_file adx_say_steps adx_part_texts adx_say_call
+ *           adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
 #define ADX_TENSOR_PARTS (ADREV_TENSOR_HVP + 1)
+
+// What a step is given.
+typedef enum adx_parameter_kind {
+    ADX_PARAMETER_WRITTEN,      // the numbers of a value
+    ADX_PARAMETER_READ,
+    ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
+    ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
+    ADX_PARAMETER_PICKS,        // flags of numbers
+    ADX_PARAMETER_SUMS,         // memory for the sums of a part
+    ADX_PARAMETER_PART,         // which part
+    ADX_PARAMETER_RANGE         // its range
+} adx_parameter_kind;
+
+typedef struct adx_parameter {
+    adx_parameter_kind kind;
+    uint32_t number;            // of the value, or the table
+} adx_parameter;
 
 // A function of the file: parameters and body, without its name. Equal ones are
 // written once.
@@ -15708,11 +17639,8 @@ typedef struct adx_step_text {
     const char *text;
     size_t n;
     uint32_t number;
-    bool *written, *read;       // [values] parameters
-    bool *flag;                 // [values] whether they are needed
-    bool picks, sums;           // parameters `done` and `sums`
-    bool *table;                // [tables]
-    uint32_t tables;
+    adx_parameter *parameter;   // in their order
+    uint32_t parameters;
 } adx_step_text;
 
 typedef struct adx_tensor_file {
@@ -15725,7 +17653,7 @@ typedef struct adx_tensor_file {
     adx_step_text *step;        // all of them, the latest first
     uint32_t steps;
     bool helper[ADX_HELPER_COUNT];
-    bool bounds;
+    bool bounds, rolled;        // what stands before the steps
     adx_fusion part[ADX_TENSOR_PARTS];
     adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
     adx_bytes functions;        // text of the steps
@@ -15746,39 +17674,100 @@ static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
          : k->loaded ? "unsigned" : "unsigned long";
 }
 
-// "(double *restrict b7, const double *restrict b3)"
-static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
-                               adx_text *t)
+static void adx_add_parameter(adx_step_text *s, adx_parameter_kind kind,
+                              uint32_t number)
 {
-    const char *before = "(";
-    for (int read = 0; read < 2; read++)
-        for (uint32_t i = 1; i < k->t->program->values; i++)
-            if ((read ? e->read : e->written)[i]) {
-                adx_say(t, "%s%s%s *restrict b%lu", before,
-                        read ? "const " : "", t->real, (unsigned long)i);
-                before = ", ";
-            }
+    const adx_parameter p = { kind, number };
+    if (s->parameter != NULL)   // or else counts
+        s->parameter[s->parameters] = p;
+    s->parameters++;
+}
+
+// What the step that was written last needs, in the order of its parameters.
+static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
+                                adx_step_text *s)
+{
+    uint32_t values = k->t->program->values;
+    s->parameters = 0;
+    for (uint32_t i = 1; i < values; i++)
+        if (e->written[i])
+            adx_add_parameter(s, ADX_PARAMETER_WRITTEN, i);
+    for (uint32_t i = 1; i < values; i++)
+        if (e->read[i] && !e->written[i])
+            adx_add_parameter(s, ADX_PARAMETER_READ, i);
     for (uint32_t i = 0; k->loaded && i < k->tables.n; i++)
-        if (k->tables.table[i].read) {
-            adx_say(t, "%sconst %s *restrict t%lu", before,
-                    adx_table_type(k, k->tables.table[i].kind),
-                    (unsigned long)i);
-            before = ", ";
-        }
-    for (uint32_t i = 1; i < k->t->program->values; i++)
-        if (e->flag[i]) {
-            adx_say(t, "%sint n%lu", before, (unsigned long)i);
-            before = ", ";
-        }
-    if (e->picks) {
-        adx_say(t, "%sunsigned char *restrict done", before);
-        before = ", ";
+        if (k->tables.table[i].read)
+            adx_add_parameter(s, ADX_PARAMETER_TABLE, i);
+    for (uint32_t i = 1; i < values; i++)
+        if (e->flag[i])
+            adx_add_parameter(s, ADX_PARAMETER_FLAG, i);
+    if (e->picks)
+        adx_add_parameter(s, ADX_PARAMETER_PICKS, 0);
+    if (e->sums)
+        adx_add_parameter(s, ADX_PARAMETER_SUMS, 0);
+    bool sums = e->cut != NULL && e->cut->way == ADX_STEP_SUMS;
+    if (sums || e->listed)
+        adx_add_parameter(s, ADX_PARAMETER_PART, 0);
+    if (e->cut != NULL && !sums)
+        adx_add_parameter(s, ADX_PARAMETER_RANGE, 0);
+}
+
+// The record of the step that was written last. NULL: no memory.
+static adx_step_text *adx_new_step_text(adx_tensor_file *k, uint32_t value,
+                                        const adx_emission *e)
+{
+    adx_step_text *s = ADX_GET(&k->a, 1, adx_step_text);
+    if (s == NULL)
+        return NULL;
+    adx_list_parameters(k, e, s);
+    s->value = value;
+    s->parameter = ADX_GET(&k->a, s->parameters, adx_parameter);
+    if (s->parameter == NULL)
+        return NULL;
+    adx_list_parameters(k, e, s);
+    return s;
+}
+
+static bool adx_has_parameter(const adx_step_text *s, adx_parameter_kind kind,
+                              uint32_t number)
+{
+    for (uint32_t i = 0; s != NULL && i < s->parameters; i++)
+        if (s->parameter[i].kind == kind && s->parameter[i].number == number)
+            return true;
+    return false;
+}
+
+// Writes one parameter, as it is declared or as a call gives it.
+typedef void adx_parameter_fn(adx_text *t, const adx_parameter *p, void *user);
+
+static void adx_say_each_parameter(adx_text *t, const adx_step_text *s,
+                                   adx_parameter_fn *say, void *user)
+{
+    for (uint32_t i = 0; i < s->parameters; i++) {
+        adx_say(t, i == 0 ? "(" : ", ");
+        say(t, &s->parameter[i], user);
     }
-    if (e->sums) {
-        adx_say(t, "%s%s *restrict sums", before, t->real);
-        before = ", ";
+}
+
+static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
+{
+    const adx_tensor_file *k = (const adx_tensor_file *)user;
+    unsigned long i = p->number;
+    switch (p->kind) {
+    case ADX_PARAMETER_WRITTEN:
+        adx_say(t, "%s *restrict b%lu", t->real, i); break;
+    case ADX_PARAMETER_READ:
+        adx_say(t, "const %s *restrict b%lu", t->real, i); break;
+    case ADX_PARAMETER_TABLE:
+        adx_say(t, "const %s *restrict t%lu",
+                adx_table_type(k, k->tables.table[i].kind), i); break;
+    case ADX_PARAMETER_FLAG: adx_say(t, "int n%lu", i); break;
+    case ADX_PARAMETER_PICKS:
+        adx_say(t, "unsigned char *restrict done"); break;
+    case ADX_PARAMETER_SUMS: adx_say(t, "%s *restrict sums", t->real); break;
+    case ADX_PARAMETER_PART: adx_say(t, "long which"); break;
+    case ADX_PARAMETER_RANGE: adx_say(t, "long lo, long hi"); break;
     }
-    adx_say(t, *before == '(' ? "(void)" : ")");
 }
 
 // Tables are constants of the file, with its name in front.
@@ -15801,75 +17790,54 @@ static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
     return s;
 }
 
-// A new function; its text is kept.
-static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
-                                    const adx_emission *e, const adx_bytes *b)
+// A new function; its text is kept. NULL: no memory.
+static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
+                                    const char *name, const adx_bytes *b)
 {
-    uint32_t values = k->t->program->values;
-    adx_step_text *s = ADX_GET(&k->a, 1, adx_step_text);
     char *text = ADX_GET(&k->a, b->n, char);
-    bool *written = ADX_GET(&k->a, values, bool);
-    bool *read = ADX_GET(&k->a, values, bool);
-    bool *flag = ADX_GET(&k->a, values, bool);
-    bool *table = ADX_GET(&k->a, k->tables.n, bool);
-    if (s == NULL || text == NULL || written == NULL || read == NULL
-        || flag == NULL
-        || table == NULL)
+    if (text == NULL)
         return NULL;
     memcpy(text, b->v, b->n);
-    memcpy(written, e->written, values * sizeof *written);
-    memcpy(read, e->read, values * sizeof *read);
-    memcpy(flag, e->flag, values * sizeof *flag);
-    for (uint32_t i = 0; i < k->tables.n; i++)
-        table[i] = k->tables.table[i].read;
-    s->next = k->step;
-    s->value = value;
     s->text = text;
     s->n = b->n;
     s->number = k->steps++;
-    s->written = written;
-    s->read = read;
-    s->flag = flag;
-    s->picks = e->picks;
-    s->sums = e->sums;
-    s->table = table;
-    s->tables = k->tables.n;
+    s->next = k->step;
     k->step = s;
     adx_text to = { .write = adx_put_bytes, .user = &k->functions };
-    adx_say(&to, "static void %s_step%lu", e->text.name,
-            (unsigned long)s->number);
+    adx_say(&to, "static void %s_step%lu", name, (unsigned long)s->number);
     adx_put_text(&to, text, b->n);
     return s;
 }
 
-// The function of a value in a part, which may be one of another part.
+// The function of a value in a part, which may be one of another part. NULL: no
+// memory.
 static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
                                   uint32_t value)
 {
     adx_bytes body = { .memory = &k->t->memory };
     adx_bytes all = { .memory = &k->t->memory };
     adx_text head = e->text;
-    adx_step_text *s = NULL;
+    adx_step_text *before = NULL;
     e->text.user = &body;
     head.user = &all;
     adx_say_step(e, value);
-    for (uint32_t i = 0; i < k->t->program->values; i++)
-        e->read[i] = e->read[i] && !e->written[i];
-    adx_say_parameters(k, e, &head);
-    adx_say(&head, "\n{\n");
+    adx_step_text *s = adx_new_step_text(k, value, e);
+    if (s != NULL) {
+        adx_say_each_parameter(&head, s, adx_say_parameter, k);
+        adx_say(&head, s->parameters == 0 ? "(void)\n{\n" : ")\n{\n");
+    }
     adx_say_step_tables(k, &head);
     adx_put_text(&head, (const char *)body.v, body.n);
     adx_say(&head, "}\n\n");
     if (body.failed || all.failed)
         adx_arena_fail(&k->a, ADREV_ENOMEM);
-    else {
-        s = adx_find_text(k, value, &all);
-        if (s == NULL)
-            s = adx_keep_text(k, value, e, &all);
-    }
+    else if (s != NULL)
+        before = adx_find_text(k, value, &all);
+    if (before == NULL && k->a.status == ADREV_OK)
+        before = adx_keep_text(k, s, e->text.name, &all);
     adx_drop(body.memory, body.v);
     adx_drop(all.memory, all.v);
-    return s;
+    return before;
 }
 
 // Writes the steps of a part. Those without C text are refused, or left to the
@@ -15890,7 +17858,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || k->of[part] == NULL)
+        || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
@@ -15904,6 +17872,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
             adx_fail_file(k, ADREV_EEXTERNAL);
     }
     k->bounds = k->bounds || e.bounds;
+    k->rolled = k->rolled || e.rolled;
 }
 
 // The value with which a value is computed; 0: alone.
@@ -15954,6 +17923,14 @@ static void adx_say_bound_functions(adx_text *t)
             "{\n    return a < b ? a : b;\n}\n\n", f, f);
     adx_say(t, "static inline long %s_floor(long a, long b)\n"
             "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+}
+
+// Before loops that gcc must not unroll (tensor/emission).
+static void adx_say_rolled(adx_text *t)
+{
+    adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
+            "#define %s_ROLLED _Pragma(\"GCC unroll 1\")\n#else\n"
+            "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
 // A table as a constant array, ten numbers in a line.
@@ -16008,6 +17985,8 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
     if (o->header != NULL)
         adx_say(t, "#include \"%s\"\n", o->header);
     adx_say(t, "#include <math.h>\n\n");
+    if (k->rolled)
+        adx_say_rolled(t);
     if (k->bounds)
         adx_say_bound_functions(t);
     adx_say_helpers(t, k->helper);
@@ -16118,20 +18097,19 @@ static bool adx_is_parameter(const adx_part_writing *w, uint32_t value)
 {
     for (uint32_t i = 0; i < w->k->t->program->values; i++) {
         const adx_step_text *s = w->k->of[w->part][i];
-        if (s != NULL && (s->read[value] || s->written[value]))
+        if (adx_has_parameter(s, ADX_PARAMETER_READ, value)
+            || adx_has_parameter(s, ADX_PARAMETER_WRITTEN, value))
             return true;
     }
     return false;
 }
 
 // Whether a step of the part needs flags for picks, or memory for sums.
-static bool adx_part_uses(const adx_part_writing *w, bool picks)
+static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
 {
-    for (uint32_t i = 0; i < w->k->t->program->values; i++) {
-        const adx_step_text *s = w->k->of[w->part][i];
-        if (s != NULL && (picks ? s->picks : s->sums))
+    for (uint32_t i = 0; i < w->k->t->program->values; i++)
+        if (adx_has_parameter(w->k->of[w->part][i], kind, 0))
             return true;
-    }
     return false;
 }
 
@@ -16213,46 +18191,27 @@ static uint64_t adx_say_stored(adx_part_writing *w)
     return at;
 }
 
-// "f_step3(b7, b2, b3)"; w NULL: in the code of ad_tensor_compile
-static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
-                         const char *after, adx_part_writing *w,
-                         const adx_tensor_file *k)
+static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *user)
 {
-    bool loaded = w == NULL;
-    const char *before = "(";
+    switch (p->kind) {
+    case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
+        adx_say(t, "b%lu", (unsigned long)p->number); break;
+    case ADX_PARAMETER_FLAG:
+        adx_say_condition((adx_part_writing *)user, p->number); break;
+    case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
+    case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    case ADX_PARAMETER_TABLE: case ADX_PARAMETER_PART:
+    case ADX_PARAMETER_RANGE: break;            // of machine code
+    }
+}
+
+// "f_step3(b7, b2, b3);"
+static void adx_say_call(adx_text *t, const adx_step_text *s,
+                         adx_parameter_fn *say, void *user)
+{
     adx_say(t, "%s_step%lu", t->name, (unsigned long)s->number);
-    for (int read = 0; read < 2; read++)
-        for (uint32_t i = 1; i < k->t->program->values; i++)
-            if ((read ? s->read : s->written)[i]) {
-                adx_say(t, "%s%s%lu%s", before, value, (unsigned long)i, after);
-                before = ", ";
-            }
-    for (uint32_t i = 0; loaded && i < s->tables; i++)
-        if (s->table[i]) {
-            adx_say(t, "%s(const %s *)t[%lu]", before,
-                    adx_table_type(k, k->tables.table[i].kind),
-                    (unsigned long)i);
-            before = ", ";
-        }
-    for (uint32_t i = 1; i < k->t->program->values; i++)
-        if (s->flag[i]) {
-            if (loaded)
-                adx_say(t, "%sneed[%lu]", before, (unsigned long)i);
-            else
-                adx_say(t, "%s", before);
-            if (!loaded)
-                adx_say_condition(w, i);
-            before = ", ";
-        }
-    if (s->picks) {
-        adx_say(t, "%sdone", before);
-        before = ", ";
-    }
-    if (s->sums) {
-        adx_say(t, "%ssums", before);
-        before = ", ";
-    }
-    adx_say(t, *before == '(' ? "();\n" : ");\n");
+    adx_say_each_parameter(t, s, say, user);
+    adx_say(t, s->parameters == 0 ? "();\n" : ");\n");
 }
 
 // Calls a step if its value is needed and nothing hosts it.
@@ -16263,10 +18222,11 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say(w->t, "    if ((");
     adx_say_condition(w, value);
     adx_say(w->t, ")");
-    for (uint32_t i = 1; i < w->k->t->program->values; i++)
-        if (s->flag[i] && i != value) {     // of a block, some step
+    for (uint32_t i = 0; i < s->parameters; i++)
+        if (s->parameter[i].kind == ADX_PARAMETER_FLAG
+            && s->parameter[i].number != value) {   // of a block, some step
             adx_say(w->t, " || (");
-            adx_say_condition(w, i);
+            adx_say_condition(w, s->parameter[i].number);
             adx_say(w->t, ")");
         }
     if (host != 0) {
@@ -16275,7 +18235,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
         adx_say(w->t, ")");
     }
     adx_say(w->t, ")\n        ");
-    adx_say_call(w->t, s, "b", "", w, w->k);
+    adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
 // Results that nothing adds to are 0.
@@ -16329,14 +18289,16 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     w.t = &to;
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
-    if (adx_part_uses(&w, true))
+    if (adx_part_uses(&w, ADX_PARAMETER_PICKS)) {
         adx_say(&to, "    unsigned char *const done = (unsigned char *)"
                 "(work + %llu);\n", (unsigned long long)numbers);
-    numbers += adx_part_uses(&w, true) ? (p->picks + 3) / 4 : 0;  // of four bytes
-    if (adx_part_uses(&w, false))
+        numbers += (p->picks + 3) / 4;          // of four bytes
+    }
+    if (adx_part_uses(&w, ADX_PARAMETER_SUMS)) {
         adx_say(&to, "    %s *const sums = work + %llu;\n", to.real,
                 (unsigned long long)numbers);
-    numbers += adx_part_uses(&w, false) ? p->sums : 0;
+        numbers += p->sums;
+    }
     if (numbers == 0)
         adx_say(&to, "    (void)work;\n");
     for (uint32_t i = 0; i < p->steps; i++)
@@ -16472,6 +18434,25 @@ ADX_API ad_status ad_tensor_compile(ad_tensor *t,
 
 ADX_SELDOM_BEGIN
 
+static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
+                                   void *user)
+{
+    const adx_tensor_file *k = (const adx_tensor_file *)user;
+    unsigned long i = p->number;
+    switch (p->kind) {
+    case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
+        adx_say(t, "b[%lu]", i); break;
+    case ADX_PARAMETER_TABLE:
+        adx_say(t, "(const %s *)t[%lu]",
+                adx_table_type(k, k->tables.table[i].kind), i); break;
+    case ADX_PARAMETER_FLAG: adx_say(t, "need[%lu]", i); break;
+    case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
+    case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    case ADX_PARAMETER_PART: adx_say(t, "which"); break;
+    case ADX_PARAMETER_RANGE: adx_say(t, "lo, hi"); break;
+    }
+}
+
 // The functions that are called: steps, with their arrays in one.
 static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 {
@@ -16480,9 +18461,10 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         if (s == NULL)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
-                "const unsigned char *need, unsigned char *done, %s *sums)"
-                "\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
-        adx_say_call(t, s, "b[", "]", NULL, k);
+                "const unsigned char *need, unsigned char *done, %s *sums, "
+                "long which, long lo, long hi)\n{\n    ", t->name, part,
+                (unsigned long)i, t->real, t->real);
+        adx_say_call(t, s, adx_say_entry_argument, k);
         adx_say(t, "}\n\n");
     }
 }
@@ -16510,11 +18492,13 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     to->inlined[part] = ADX_GET(&t->arena, values, bool);
     to->block[part] = ADX_GET(&t->arena, values, uint32_t);
     to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
+    to->cut[part] = ADX_GET(&t->arena, values, adx_step_cut);
     if (t->arena.status != ADREV_OK)
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
         to->block[part][i] = k->part[part].block[i];
+        to->cut[part][i] = k->part[part].cut[i];
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;

@@ -33,6 +33,7 @@ xxhash='#include <xxhash.h>
         int main(void) { return 0; }'
 libraries=-lm
 source=$here/$name.c
+[ -f "$source" ] || source=${source}pp
 adrev=$(dirname "$out")/implementation.o
 case $name in
     implementation.o)
@@ -63,6 +64,28 @@ case $name in
             echo "$name: skipped, needs xxHash" | tee "$out.skipped"
             exit 0
         fi ;;
+    21_*)                       # C++, and a unit of C if there is none yet
+        case $1 in clang*) cxx=clang++${1#clang} ;; *) cxx=g++${1#gcc} ;; esac
+        if ! command -v "$cxx" > /dev/null 2>&1; then
+            echo "$name: skipped, $cxx is not installed" | tee "$out.skipped"
+            exit 0
+        fi
+        if [ ! -s "$adrev" ]; then
+            adrev=$out.o
+            printf '#define ADREV_IMPLEMENTATION\n#include "adrev.h"\n' \
+                > "$out.c"
+            "$@" -I"$here/.." -c "$out.c" -o "$adrev" || exit
+        fi
+        shift
+        for flag; do
+            shift
+            case $flag in -std=*) flag=-std=c++11 ;; esac
+            set -- "$@" "$flag"
+        done
+        "$cxx" "$@" -I"$here/.." "$source" "$adrev" -o "$out" -lm -pthread
+        status=$?
+        rm -f "$out.c" "$out.o"
+        exit $status ;;
     13_kalman_firmware)         # with the header that 13_kalman writes
         model=$(dirname "$out")/13_kalman
         [ -x "$model" ] || sh "$0" "$model" "$@" || exit

@@ -1,4 +1,4 @@
-/* chart.h - points and a curve as a picture in SVG, for the examples.
+/* chart.h - points and curves as a picture in SVG, for the examples.
  *
  *     chart c = { .left = 0, .right = 10, .top = 300 };    // bottom: 0
  *     if (chart_open(&c, "picture.svg", "time (s)", "height (m)")) {
@@ -6,6 +6,12 @@
  *         chart_points(&c, m, u, v, "measured");
  *         good = chart_close(&c);
  *     }
+ *
+ * Before another curve, or other points, .colour and .line may be set. A second
+ * chart below the first, in the same file:
+ *
+ *     chart d = { .below = &c, .left = 0, .right = 10, .top = 1 };
+ *     chart_open(&d, NULL, "time (s)", "slope (m/s)");     // c.panels is 2
  *
  * Texts are XML: write &amp; for an ampersand.
  *
@@ -27,6 +33,10 @@ typedef struct chart {
     double radius;          // of a point; 0: 5
     bool equal;             // as much x as y to the centimetre: the narrower
                             // side is widened
+    const char *colour;     // of what comes; NULL: red curves, blue points
+    int line;               // of the legend, for what comes; 0: the usual one
+    int panels;             // charts in the file; 0: 1
+    const struct chart *below;  // it is drawn below this one, which is open
     FILE *file;
 } chart;
 
@@ -96,22 +106,31 @@ static void chart_axes(const chart *c)
             CHART_LEFT, CHART_TOP, CHART_BOTTOM, CHART_RIGHT);
 }
 
-// Draws the axes. Returns false, and errno says why, if there is no file.
-static bool chart_open(chart *c, const char *path, const char *x_title,
-                       const char *y_title)
+// The paper.
+static void chart_begin(const chart *c)
 {
-    c->file = fopen(path, "w");
-    if (c->file == NULL)
-        return false;
-
-    chart_limits(c);
+    const int height = CHART_HEIGHT * (c->panels > 1 ? c->panels : 1);
     fprintf(c->file,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d'"
             " viewBox='0 0 %d %d'"
             " font-family='Helvetica, Arial, sans-serif' font-size='16'"
             " fill='#222'>\n<rect width='%d' height='%d' fill='#fff'/>\n",
-            CHART_WIDTH, CHART_HEIGHT, CHART_WIDTH, CHART_HEIGHT, CHART_WIDTH,
-            CHART_HEIGHT);
+            CHART_WIDTH, height, CHART_WIDTH, height, CHART_WIDTH, height);
+}
+
+// Draws the axes. Returns false, and errno says why, if there is no file.
+static bool chart_open(chart *c, const char *path, const char *x_title,
+                       const char *y_title)
+{
+    c->file = c->below != NULL ? c->below->file : fopen(path, "w");
+    if (c->file == NULL)
+        return false;
+
+    chart_limits(c);
+    if (c->below == NULL)
+        chart_begin(c);
+    else
+        fprintf(c->file, "<g transform='translate(0 %d)'>\n", CHART_HEIGHT);
     chart_axes(c);
     fprintf(c->file,
             "<text x='%d' y='%d' text-anchor='middle'>%s</text>\n"
@@ -124,11 +143,19 @@ static bool chart_open(chart *c, const char *path, const char *x_title,
     return true;
 }
 
+// The height of the legend's text for what comes.
+static int chart_line(const chart *c, int usual)
+{
+    return CHART_TOP + 32 + 25 * ((c->line > 0 ? c->line : usual) - 1);
+}
+
 // NAN among the coordinates leaves a gap.
 static void chart_curve(const chart *c, int n, const double x[],
                         const double y[], const char *name)
 {
-    fputs("<path fill='none' stroke='#c33' stroke-width='2.5' d='", c->file);
+    const int line = chart_line(c, 2);
+    fprintf(c->file, "<path fill='none' stroke='%s' stroke-width='2.5' d='",
+            c->colour != NULL ? c->colour : "#c33");
     char pen = 'M';
     for (int i = 0; i < n; i++) {
         bool gap = isnan(x[i]) || isnan(y[i]);
@@ -138,29 +165,31 @@ static void chart_curve(const chart *c, int n, const double x[],
         pen = gap ? 'M' : 'L';
     }
     fprintf(c->file, "M%d %dh36'/>\n<text x='%d' y='%d'>%s</text>\n",
-            CHART_LEGEND + 8, CHART_TOP + 52, CHART_LEGEND + 56,
-            CHART_TOP + 57, name);
+            CHART_LEGEND + 8, line - 5, CHART_LEGEND + 56, line, name);
 }
 
 static void chart_points(const chart *c, int n, const double x[],
                          const double y[], const char *name)
 {
     double r = c->radius > 0 ? c->radius : 5;
-    fprintf(c->file, "<g fill='#fff' stroke='#036' stroke-width='%g'>\n",
-            fmin(2, r / 2));
+    const int line = chart_line(c, 1);
+    fprintf(c->file, "<g fill='#fff' stroke='%s' stroke-width='%g'>\n",
+            c->colour != NULL ? c->colour : "#036", fmin(2, r / 2));
     for (int i = 0; i < n; i++)
         fprintf(c->file, "<circle cx='%.1f' cy='%.1f' r='%g'/>\n",
                 chart_x(c, x[i]), chart_y(c, y[i]), r);
     fprintf(c->file,
             "<circle cx='%d' cy='%d' r='%g'/>\n</g>\n"
             "<text x='%d' y='%d'>%s</text>\n",
-            CHART_LEGEND + 26, CHART_TOP + 27, r, CHART_LEGEND + 56,
-            CHART_TOP + 32, name);
+            CHART_LEGEND + 26, line - 5, r, CHART_LEGEND + 56, line, name);
 }
 
-// Returns whether everything has been written; if not, errno says why.
+// Returns whether everything has been written; if not, errno says why. A chart
+// below another one is closed first.
 static bool chart_close(const chart *c)
 {
+    if (c->below != NULL)
+        return fputs("</g>\n", c->file) >= 0;
     fputs("</svg>\n", c->file);
     bool good = ferror(c->file) == 0;
     return (fclose(c->file) == 0) && good;

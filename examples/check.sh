@@ -51,7 +51,7 @@ expected() {
 prints() {
     example=$1
     shift
-    expected "$here/$example.c" > want
+    expected "$here/$example".c* > want
     "$build/$example" "$@" > got 2> err && [ -s want ] && cmp -s want got \
         && [ ! -s err ]
 }
@@ -103,8 +103,8 @@ is_chart() {
 
 # --- what they print ---------------------------------------------------------
 
-for source in "$here"/[0-9]*.c; do
-    example=$(basename "$source" .c)
+for source in "$here"/[0-9]*.c "$here"/[0-9]*.cpp; do
+    example=$(basename "${source%.c*}")
     if [ -f "$build/$example.skipped" ]; then
         cat "$build/$example.skipped"
         continue
@@ -116,6 +116,7 @@ for source in "$here"/[0-9]*.c; do
         11_*) check "$example" prints_near "$example" ;;
         17_*) check "$example" prints_near "$example" c.svg ;;
         20_*) check "$example" prints_near "$example" "$here/tensor.txt" ;;
+        23_*) check "$example" prints_near "$example" "$here/hares.txt" h.svg ;;
         *) check "$example" prints "$example" ;;
     esac
 done
@@ -328,6 +329,26 @@ refuses_twice() {           # with a place in the formulas, on three lines
     [ $? -eq 3 ] && grep -q 'an entry twice: numbers 0 and 1715$' err
 }
 check "20 an entry twice" refuses_twice
+
+# --- 23: counts of two kinds ---------------------------------------------------
+
+refused=23_hares
+data=$here/hares.txt
+check "23 picture" is_chart h.svg 43 'by feeding'
+[ ! -f "$build/predators_ad.h" ] || check "23 is what adrev-port writes" \
+    cmp -s "$build/predators_ad.h" "$here/predators_ad.h"
+check "23 no argument" refuses 2
+check "23 missing file" refuses 3 missing.txt
+check "23 picture in no folder" refuses 5 "$data" missing/h.svg
+for line in '1903' '1903 1' '1903 1 x' '1903 1 2 3' '1903 0 2' '1903 1 -2' \
+            '1903 nan 2' '1903 1e999 2' '1902 1 2' '1904 1 2'; do
+    awk -v t="$line" '{ print NR == 8 ? t : $0 }' "$data" > bad.txt
+    check "23 line '$line'" refuses_line 8 bad.txt
+done
+head -n 7 "$data" > short.txt
+check "23 three years" refuses 3 short.txt
+awk 'NF == 3 { $2 = $3 = 1 } { print }' "$data" > same.txt
+check "23 no waves" refuses 4 same.txt
 
 echo "examples: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -25,13 +25,15 @@
  * Operators build an expression; ad_rec records the whole expression as one
  * statement on the tape of the calling thread. Plain C numbers are constants,
  * and so is what is computed from constants alone: they have no derivative.
- * The same operators on ad_fwd are forward mode, which needs no tape.
+ * The same operators on ad_fwd are forward mode, which needs no tape. In C++ one
+ * writes ad_rev y = x * sin(x); (docs/cpp.md).
  *
  * Not included: complex numbers, GPU.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
  *   core/config         switches; what compilers spell differently
+ *   cpp/members         C++: constructors and conversions of numbers
  *   core/types          numbers, statuses, statistics; conventions
  *   core/operations     the operator table: values, partials, kinks
  *   core/api            the interface: every public function
@@ -40,6 +42,8 @@
  *   number/operators    operators on expressions
  *   number/called       operators as function calls, without fusing
  *   number/fronts       what users write: ad_mul, ad_rec
+ *   cpp/operators       C++: operators on numbers and expressions
+ *   cpp/library         C++: functions of <cmath>, numeric_limits
  *   tape/layout         entries, blocks, jobs and failures of a tape
  *   tape/memory         blocks that are added, or fixed memory
  *   tape/workspace      memory that is kept from one evaluation to the next
@@ -51,7 +55,8 @@
  *   sweep/sweep         the loops of reverse and forward sweeps
  *   sweep/queries       gradients, pullbacks, Jacobians of a recording
  *   sweep/session       ad_grad and ad_jac
- *   core/table          the operator table as data; digamma
+ *   core/table          the operator table as data
+ *   core/special        long functions: digamma, Bessel functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
@@ -91,6 +96,7 @@
      + ADREV_VERSION_PATCH)
 
 #include "core/config.h"
+#include "cpp/members.h"
 #include "core/types.h"
 #include "core/operations.h"
 #include "core/api.h"
@@ -99,6 +105,8 @@
 #include "number/operators.h"
 #include "number/called.h"
 #include "number/fronts.h"
+#include "cpp/operators.h"
+#include "cpp/library.h"
 
 #endif // ADREV_H
 
@@ -122,6 +130,7 @@
 #include "sweep/queries.h"
 #include "sweep/session.h"
 #include "core/table.h"
+#include "core/special.h"
 #include "core/derived.h"
 #include "core/cells.h"
 #include "array/operands.h"

@@ -61,6 +61,7 @@
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
+ *   tensor/entries       points as a list, over which loops run
  *   tensor/sharing       equal values and equal terms
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
@@ -70,8 +71,11 @@
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/gathers       strips along which maps give the other variables
+ *   tensor/storage       values with memory for their entries only
  *   tensor/run           evaluates programs by loops
+ *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
+ *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
  *   tensor/call          a text as one statement of a recording
  *
@@ -80,6 +84,7 @@
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
  *   tensor/blocks        steps that share their outermost loop
+ *   tensor/ranges        how a step is cut into parts
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
@@ -118,6 +123,7 @@
 #include "tensor/syntax.h"
 #include "tensor/print.h"
 #include "tensor/programs.h"
+#include "tensor/entries.h"
 #include "tensor/sharing.h"
 #include "tensor/lower.h"
 #include "tensor/splits.h"
@@ -127,14 +133,18 @@
 #include "tensor/parts.h"
 #include "tensor/matrices.h"
 #include "tensor/gathers.h"
+#include "tensor/storage.h"
 #include "tensor/run.h"
+#include "tensor/coded.h"
 #include "tensor/queries.h"
+#include "tensor/spelling.h"
 #include "tensor/explain.h"
 #include "tensor/call.h"
 #ifdef ADREV_CODE_H
 #include "tensor/pointwise.h"
 #include "tensor/fusion.h"
 #include "tensor/blocks.h"
+#include "tensor/ranges.h"
 #include "tensor/emission.h"
 #include "tensor/points.h"
 #include "tensor/loops.h"

@@ -35,7 +35,8 @@
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
-# that is not there is skipped by name.
+# that is not there is skipped by name. `cpu` in the folder of the plan's builds
+# says how many seconds of CPU each took.
 # SPDX-License-Identifier: MIT-0
 
 jobs=$1
@@ -176,6 +177,7 @@ if [ "$1" = one ]; then         # called back by xargs below
     out=$1
     shift
     one "$@"
+    times > "$out/$1.times"     # not in a pipe: that would be a shell's own
     exit 0
 fi
 
@@ -199,10 +201,20 @@ while IFS='|' read -r cc flags words; do
         printf '%s\0%s\0%s\0%s\0' "$number" "$cc" "$flags" "$name" \
             >> "$out/list"
         echo "$cc $flags" | tr -s ' ' > "$out/$number.what"
+        echo "$name" > "$out/$number.name"
     done
 done < "$plan"
 
 xargs -0 -n 4 -P "$jobs" sh "$here/run.sh" one "$out" < "$out/list"
+
+# Seconds of CPU that each build and its run took, the longest first.
+i=0
+while [ $i -lt $number ]; do
+    i=$((i + 1))
+    echo "$(tail -n 1 "$out/$i.times") $(cat "$out/$i.name") $(cat "$out/$i.what")"
+done | awk '{ split($0, part, "[ms] *")
+              printf "%7.2f", 60 * (part[1] + part[3]) + part[2] + part[4]
+              $1 = $2 = ""; print }' | sort -rn > "$out/cpu"
 
 # Failures are shown whole; the rest is a count per group of builds.
 i=0

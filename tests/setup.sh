@@ -27,6 +27,9 @@ for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
 done
 
+# Matrices of C++. (libboost-dev, which is large, is used if it is there.)
+[ -f /usr/include/eigen3/Eigen/Core ] || install libeigen3-dev
+
 # Clients of adrev_parallel.h.
 for pair in tbb/version.h:libtbb-dev omp.h:libomp-dev; do
     echo "#include <${pair%%:*}>" | g++ -std=c++17 -fsyntax-only -x c++ - \

@@ -124,5 +124,6 @@ done > build/lint
 
 # Prefixes: nothing else reaches a file that includes the header.
 grep -nE '^#define [a-zA-Z]' adrev*.h \
-    | grep -vE '#define (ADREV_|ADX_|ad_|adx_|XXH_INLINE_ALL|XXH_NO_STDLIB)' && found=1
+    | grep -vE '#define (ADREV_|ADX_|ad_|adx_|XXH_INLINE_ALL|XXH_NO_STDLIB)' \
+    | grep -vE '^adrev_real.h:[0-9]*:#define real' && found=1
 exit $found

@@ -148,6 +148,12 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
+// What the rule saves.
+static char *adx_saved_room(adx_external *s)
+{
+    return (char *)s + (sizeof *s + 15) / 16 * 16;
+}
+
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
 // then the list of ids. It also makes sure that a sweep has scratch room for
 // one direction of the operands and results. NULL: nothing is recorded.
@@ -168,8 +174,9 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
         return NULL;
     }
     s->ids = *ids;
-    s->saved = (char *)s + (sizeof *s + 15) / 16 * 16;
-    adx_write_list(x, &s->ids, (uint32_t *)(void *)((char *)s->saved + saved));
+    char *room = adx_saved_room(s);
+    s->saved = room;
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)(room + saved));
     return s;
 }
 
@@ -231,7 +238,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     if (s != NULL) {
         s->rule = rule;
         if (bytes > 0)
-            memcpy((char *)s->saved, saved, bytes);
+            memcpy(adx_saved_room(s), saved, bytes);
         adx_tell_external(s, &from, bytes, &kept);
     }
     for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)

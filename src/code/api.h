@@ -132,8 +132,7 @@ typedef struct ad_c_options {
 //                such name, a gradient of several results, casadi with single,
 //                or a header if its name has a quote, a line break or more than
 //                200 characters, or if the functions are static;
-//                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
-//                an external statement
+//                ADREV_EEXTERNAL: an external statement
 ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);

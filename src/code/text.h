@@ -5,7 +5,7 @@
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/cells function/operations
+ *   needs   core/special core/cells function/operations
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
  *           adx_say_index adx_infinity adx_say_literal adx_say_formula
  *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
@@ -221,6 +221,13 @@ typedef struct adx_helper {
 #define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
     ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 static const adx_helper adx_helpers[] = {
+    ADX_LONG(ADX_TEXT, ADX_TEXT)
+    ADX_LONG_SELDOM(ADX_TEXT, ADX_TEXT)
+    { "libm_jn", "(int n, double x)",
+      "extern double jn(int, double); return (ad_real)jn(n, x);" },
+    { "libm_yn", "(int n, double x)",
+      "extern double yn(int, double); return (ad_real)yn(n, x);" },
+    ADX_BESSELS(ADX_TEXT)
     ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
 };
 #undef ADX_TEXT

@@ -86,6 +86,10 @@
 //                  in their options. (adrev_parallel.h calls malloc all the
 //                  same.)
 
+// ADREV_NO_BESSEL  no ad_jn, ad_yn, ad_j0 ...: for C libraries without jn and
+//                  yn, which POSIX has and C does not. What calls them where
+//                  the header is included without the switch gives NaN.
+
 // ADREV_COUNT   1: operations are counted, see ad_counts.     default 0
 //   For tests of how much work a derivative takes. Slow.
 #ifndef ADREV_COUNT
@@ -94,7 +98,7 @@
 
 /* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. core/ and number/ keep to what C11 and C++17 both have.       */
+ * differently. core/ and number/ keep to what C11 and C++11 both have.       */
 
 #include <math.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
  * partials need: the rows PARTIAL of core/operations, and a few others. So a
  * partial is made of operations, and has partials itself.
  *
- *   needs   core/config core/types core/operations core/api core/table
+ *   needs   core/config core/types core/operations core/api
  *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_EVERY adx_compute
  *           adx_partial_at adx_row_of
  * ========================================================================== */
@@ -15,9 +15,7 @@
     ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
 #define ADX_OTHERS(ROW)                                                                                    \
     ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
-    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
-    ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
-    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 )
+    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
@@ -32,65 +30,6 @@ enum {
     ADX_OP_COUNT
 };
 #undef ADX_ENUM
-
-enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
-
-// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
-// is a polynomial in u, with coefficients p[j]: each round differentiates all
-// terms p[j] u^j.
-static double adx_cot_derivative(int n, double x)
-{
-    const double pi = 3.14159265358979323846;
-    double p[ADX_REFLECTED + 2] = { 0, 1 };
-    double u = (double)adx_pi_cot_pi((ad_real)x);
-    double sum = 0;
-    for (int degree = 1; degree <= n; degree++) {
-        double q[ADX_REFLECTED + 2] = { 0 };
-        for (int j = 1; j <= degree; j++) {
-            q[j - 1] -= pi * pi * j * p[j];
-            q[j + 1] -= j * p[j];
-        }
-        memcpy(p, q, sizeof p);
-    }
-    for (int j = n + 1; j >= 0; j--)
-        sum = sum * u + p[j];
-    return sum;
-}
-
-// The derivative of order k of digamma. The recurrence raises x to at least
-// 15 + k, where the asymptotic series follows; the first term that is left out
-// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
-static ad_real adx_polygamma(ad_real k, ad_real x)
-{
-    static const double bernoulli[] = {     // B(2j)/(2j)!
-        1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-        -691.0 / 1307674368000, 1.0 / 74724249600, -3617.0 / 10670622842880000
-    };
-    double n = (double)k;
-    double z = (double)x;
-    double sum = 0;
-
-    if ((z <= 0 && z == floor(z)) || z != z)
-        return ADX_K(NAN);
-    if (z < -20 && n <= ADX_REFLECTED)
-        return (fmod(n, 2) == 0 ? 1 : -1) * adx_polygamma(k, 1 - x)
-             - (ad_real)adx_cot_derivative((int)n, z);
-    if (z < -1e6)
-        return ADX_K(NAN);
-    if (!(n <= 170))            // n! is infinite, and the recurrence endless
-        return ADX_K(NAN);
-    for (; z < 15 + n; z++)
-        sum += pow(z, -(n + 1));
-    double factorial = tgamma(n + 1);
-    double tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;
-    double rising = 1;          // (n + 1)(n + 2)...(n + 2j - 1)
-    for (size_t j = 1; j <= sizeof bernoulli / sizeof *bernoulli; j++) {
-        double i = 2 * (double)j;
-        rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);
-        tail += bernoulli[j - 1] * rising * pow(z, -(n + i));
-    }
-    return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
-}
 
 // adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \

@@ -8,8 +8,8 @@
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_f_* adx_fx_* adx_fy_*
- *           adx_fz_*
+ *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_polygamma adx_f_*
+ *           adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -97,6 +97,13 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  *              is up to 700 times as large, and the root has none
  * pow_dxy      x^(y-1) (1 + y log x), from the root for the same reason
  * weight       exp(x - most): where both are the same infinity, 1
+ * exp10        10^x. clang turns pow(10, x) into exp10, which is not in
+ *              <math.h>, and which need not give the same bits: the base is
+ *              written so that it does not see it
+ * frac         x without its whole part, as modf has it: with the sign of x,
+ *              and 0 if x is infinite
+ * exp_share    how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
+ *              infinities. exp would magnify the rounding error `low` of x - y
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -238,7 +245,20 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
         return x < 1 && y < 1 ? h / x * h * d : h / x * d * h; )            \
     PARTIAL( weight, 2,                                                     \
         v, -v, 0,                                                           \
-        return x == y ? 1 : adm_exp(x - y); )
+        return x == y ? 1 : adm_exp(x - y); )                               \
+    ROW( exp10, (ad_real x),                                                \
+        return adm_pow(x != x ? x : 10, x); )                               \
+    ROW( frac, (ad_real x),                                                 \
+        return x - x == 0 ? adm_copysign(x - adm_trunc(x), x)               \
+             : x != x ? x : adm_copysign(0, x); )                           \
+    PARTIAL( exp_share, 2,                                                  \
+        v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
+        ad_real d = x - y;                                                  \
+        ad_real back = d - x;                                               \
+        ad_real low = x - (d - back) - (y + back);                          \
+        ad_real v = adx_sigmoid(d);                                         \
+        return x == y ? 1 / (ad_real)2                                      \
+             : low - low == 0 ? v + v * (1 - v) * low : v; )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -251,8 +271,13 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PARTIAL
 
-// Digamma, the derivative of lgamma. In core/table: it is too long to inline.
+// In core/special: these are too long to inline, or not in <math.h>. The orders
+// k and n are whole.
 ADX_API ad_real adx_digamma(ad_real x);
+ADX_API ad_real adx_polygamma(ad_real k, ad_real x);
+ADX_API ad_real adx_log_add_exp(ad_real x, ad_real y);
+ADX_API ad_real adx_jn(ad_real n, ad_real x);
+ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
 /* --- legend -----------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
@@ -283,6 +308,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0 ) \
     ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0 ) \
     ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0 ) \
+    ROW( frac,     1, adx_frac(x),              1,                        0,                    0,       .1,.9, 0,0, 0,0 ) \
     ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0 ) \
     ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0 ) \
     ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0 ) \
@@ -292,6 +318,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0 ) \
     ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0 ) \
     ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0 ) \
+    ROW( exp10,    1, adx_exp10(x),             v * ADX_K(2.3025850929940456840), 0,            0,       -5,5, 0,0, 0,0 ) \
     ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0 ) \
     ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0 ) \
     ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0 ) \
@@ -313,10 +340,15 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
     ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
     ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
+    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0 ) \
     ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
     ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 )
+    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
+    ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
+    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
@@ -410,6 +442,35 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
     ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
     ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
+    ROW( lgamma,   0,       0,     0,   -ADX_INF,                0,                      0,   0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  0,       0,     0,   ADX_INF,                 0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  -1,      0,     0,   ADX_INF,                 0,                      0,   0, "pole: the same sign on both sides" )    \
+    ROW( digamma,  ADX_INF, 0,     0,   0,                       0,                      0,   0, "true limit" )                           \
+    ROW( digamma,  1e300,   0,     0,   1e-300,                  0,                      0,   2, "1/x" )                                  \
+    ROW( polygamma, 1,      -1,    0,   0,                       ADX_NAN,                0,   0, "pole: both signs occur" )               \
+    ROW( polygamma, 2,      0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( polygamma, 0,      1,     0,   0,                       1.6449340668482264,     0,   4, "order 0 is digamma" )                   \
+    ROW( polygamma, 1,      ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
+    ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
+    ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
+    ROW( jn,       2,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( jn,       3,       1e-100, 0,  0,                       6.25e-202,              0,   2, "x^2/16" )                               \
+    ROW( yn,       0,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       1,       0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( yn,       -1,      0,     0,   0,                       -ADX_INF,               0,   0, "true limit: minus order 1" )            \
+    ROW( yn,       0,       1e-100, 0,  0,                       6.3661977236758134e99,  0,   2, "2/(pi x)" )                             \
+    ROW( yn,       1,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( yn,       0,       -1,    0,   0,                       ADX_NAN,                0,   0, "no real value there" )                  \
+    ROW( exp10,    -400,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
+    ROW( exp10,    2,       0,     0,   230.25850929940457,      0,                      0,   2, "the value is 100" )                     \
+    ROW( frac,     ADX_INF, 0,     0,   1,                       0,                      0,   0, "of an infinity 0 is left" )             \
+    ROW( frac,     -2,      0,     0,   1,                       0,                      0,   0, "a jump: as beside it" )                 \
+    ROW( log_add_exp, 0,    0,     0,   0.5,                     0.5,                    0,   0, "tie" )                                  \
+    ROW( log_add_exp, ADX_INF, ADX_INF, 0, 0.5,                  0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( log_add_exp, -ADX_INF, 1, 0,   0,                       1,                      0,   0, "true limit" )                           \
+    ROW( log_add_exp, 40,   0,     0,   1,                       4.248354255291589e-18,  0,   3, "1 - d/dx would be 0" )                  \
+    ROW( log_add_exp, 1e308, -1e308, 0, 1,                       0,                      0,   0, "x - y overflows" )                      \
     ROW( fmod,     7,       2,     0,   1,                       -3,                     0,   0, "minus the quotient" )                   \
     ROW( remainder, 1.7e308, 1e308, 0,  1,                       -2,                     0,   0, "v - x would overflow" )                 \
     ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
@@ -451,7 +512,20 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( erf,      1.7e308, 0,          0,                       0,                      0,      0, "2 x overflows" )                     \
     ROW( erf,      ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( lgamma,   -1e10 - 0.5, 0,      9.8696044009893586,      0,                      0,      3, "reflected" )                         \
-    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )
+    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( lgamma,   0,       0,          ADX_INF,                 0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  0,       0,          -ADX_INF,                0,                      0,      0, "true limit, on the side of this zero" ) \
+    ROW( digamma,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( digamma,  1e-50,   0,          -2e150,                  0,                      0,      4, "-2/x^3" )                            \
+    ROW( polygamma, 2,      ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( jn,       0,       0,          0,                       0,                      -0.5,   0, "its largest value" )                 \
+    ROW( jn,       2,       0,          0,                       0,                      0.25,   0, "x^2/8" )                             \
+    ROW( jn,       1,       ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( yn,       0,       0,          0,                       0,                      -ADX_INF, 0, "true limit" )                      \
+    ROW( yn,       0,       1e-100,     0,                       0,                      -6.3661977236758134e199, 2, "-2/(pi x^2)" )      \
+    ROW( exp10,    0,       0,          5.3018981104783981,      0,                      0,      2, "log(10)^2" )                         \
+    ROW( log_add_exp, 0,    0,          0.25,                    -0.25,                  0.25,   0, "tie" )                               \
+    ROW( log_add_exp, ADX_INF, 1,       0,                       0,                      0,      0, "true limits" )
 // clang-format on
 
 /* --- what is made from the rows here ------------------------------------- */

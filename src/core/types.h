@@ -11,7 +11,7 @@
  * twice in one statement, its partials are added when that is recorded; if it
  * occurs in two statements, what they contribute is added in the sweep.)
  *
- *   needs   core/config
+ *   needs   core/config cpp/members
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
  *           ADX_RECORDED ADX_DUAL
  * ========================================================================== */
@@ -37,21 +37,43 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do.
+// the names say what to do. In C++ numbers and expressions have constructors
+// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
+// which C++ looks for what is done with them. Their layout is the same.
+#ifdef __cplusplus
+#define ADX_TAG(name, tag) name
+namespace adrev {
+ADX_OPERAND_TYPE(ad_rev, 1, false)
+ADX_OPERAND_TYPE(ad_fwd, ADX_DUAL_WIDTH, false)
+#else
+#define ADX_TAG(name, tag) tag
+#define ADX_REV_MEMBERS(name, real)
+#define ADX_FWD_MEMBERS(name, real)
+#define ADX_EXPR_MEMBERS(name)
+#endif
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
-typedef struct ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value {
+typedef struct ADX_TAG(ad_rev,
+                       ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value) {
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
+    ADX_REV_MEMBERS(ad_rev, ad_real)
 } ad_rev;
 
 // A number with its tangent: forward mode, without a tape.
 typedef struct ad_fwd {
     ad_real v;          // value
     ad_real d;          // derivative along the chosen direction
+    ADX_FWD_MEMBERS(ad_fwd, ad_real)
 } ad_fwd;
+
+#ifdef __cplusplus
+}
+using adrev::ad_rev;
+using adrev::ad_fwd;
+#endif
 
 // One operand of a statement: 12 bytes with double, 8 with float. All that the
 // packing does is to halve the alignment of a double.
@@ -78,37 +100,68 @@ typedef struct adx_head {
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
 
+#ifdef __cplusplus
+namespace adrev {
+#if ADX_FUSES
+ADX_OPERAND_TYPE(ad_expr_0, 0, true) ADX_OPERAND_TYPE(ad_expr_1, 1, true)
+ADX_OPERAND_TYPE(ad_expr_2, 2, true) ADX_OPERAND_TYPE(ad_expr_3, 3, true)
+ADX_OPERAND_TYPE(ad_expr_4, 4, true) ADX_OPERAND_TYPE(ad_expr_5, 5, true)
+ADX_OPERAND_TYPE(ad_expr_6, 6, true) ADX_OPERAND_TYPE(ad_expr_7, 7, true)
+ADX_OPERAND_TYPE(ad_expr_8, 8, true) ADX_OPERAND_TYPE(ad_expr_9, 9, true)
+ADX_OPERAND_TYPE(ad_expr_10, 10, true) ADX_OPERAND_TYPE(ad_expr_11, 11, true)
+ADX_OPERAND_TYPE(ad_expr_12, 12, true)
+ADX_OPERAND_TYPE(ad_expr_dual, ADX_DUAL_WIDTH, true)
+#else
+ADX_OPERAND_TYPE(adx_number, 0, true)       // of either kind
+#endif
+#endif
 #if ADX_FUSES
 // Expressions with N slots, for recorded numbers. They live in registers.
 #define ADX_WIDTHS(ROW)                                                     \
     ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
     ROW(11) ROW(12)
 #define ADX_DEFINE(N)                                                       \
-    typedef struct ad_expr_##N##_use_ad_rec_to_record_it {                  \
+    typedef struct ADX_TAG(ad_expr_##N,                                     \
+                           ad_expr_##N##_use_ad_rec_to_record_it) {         \
         adx_head head;                                                      \
         adx_slot slot[N];                                                   \
+        ADX_EXPR_MEMBERS(ad_expr_##N)                                       \
     } ad_expr_##N;
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-typedef struct ad_expr_of_constants {
+typedef struct ADX_TAG(ad_expr_0, ad_expr_of_constants) {
     adx_head head;
+    ADX_EXPR_MEMBERS(ad_expr_0)
 } ad_expr_0;
 
-typedef struct ad_expr_of_ad_fwd_use_ad_dual {
+typedef struct ADX_TAG(ad_expr_dual, ad_expr_of_ad_fwd_use_ad_dual) {
     adx_head head;
     ad_real d;
+    ADX_EXPR_MEMBERS(ad_expr_dual)
 } ad_expr_dual;
 #endif
 
 // Where operators are called (ADX_FUSES is 0): a number of any kind, or the
 // result of an operation, which is recorded already.
-typedef struct ad_expr_use_ad_rec_to_record_it {
+typedef struct ADX_TAG(adx_number, ad_expr_use_ad_rec_to_record_it) {
     ad_real v;
     ad_real d;                      // of ad_fwd
     uint64_t id;                    // of ad_rev
     unsigned kind;                  // 0: a constant
+    ADX_EXPR_MEMBERS(adx_number)
 } adx_number;
+#ifdef __cplusplus
+}
+using adrev::adx_number;
+#if ADX_FUSES
+using adrev::ad_expr_0;
+using adrev::ad_expr_dual;
+#define ADX_DEFINE(N) using adrev::ad_expr_##N;
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#endif
+#endif
 #define ADX_RECORDED 1u
 #define ADX_DUAL     2u
 
@@ -122,7 +175,7 @@ typedef struct ad_tape ad_tape;
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
     ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
     ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
-    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values, or a number is too large" ) \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
@@ -136,8 +189,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
+    ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {

@@ -92,6 +92,34 @@ ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
     return f(ADX_HOW, a, b);
 }
 
+// The parts without a derivative of modf and frexp.
+ADX_INLINE adx_number adx_apply_modf(adx_number a, ad_real *whole, adx_op_1 *f)
+{
+    *whole = adx_plain_expr(adx_call_trunc(ADX_HOW, a));
+    return f(ADX_HOW, a);
+}
+
+ADX_INLINE adx_number adx_apply_frexp(adx_number a, int *exponent, adx_op_2 *f)
+{
+    const int k = adx_exponent_of(a.v);
+    *exponent = k;
+    if (ADREV_TRACE && adx_now.trace && (a.kind & ADX_RECORDED))
+        adx_observed_exponent(adx_numbered(a.v, a.id), k);
+    return f(ADX_HOW, a, adx_constant(-(ad_real)k));
+}
+
+ADX_INLINE void adx_sincos_rev(adx_number a, ad_rev *s, ad_rev *c)
+{
+    *s = adx_call_rec(adx_call_sin(ADX_HOW, a));
+    *c = adx_call_rec(adx_call_cos(ADX_HOW, a));
+}
+
+ADX_INLINE void adx_sincos_fwd(adx_number a, ad_fwd *s, ad_fwd *c)
+{
+    *s = adx_call_dual(ADX_HOW, adx_call_sin(ADX_HOW, a));
+    *c = adx_call_dual(ADX_HOW, adx_call_cos(ADX_HOW, a));
+}
+
 #ifdef __cplusplus
 #define ad_expr auto
 #elif defined __GNUC__ || defined __clang__
@@ -118,9 +146,13 @@ typedef adx_number ad_expr;
 #define ADX_TAKE_2      adx_apply_2(ADX_OPERAND
 #define ADX_TAKE_3      adx_apply_3(ADX_OPERAND
 #define ADX_TAKE_TEST   adx_apply_test(ADX_OPERAND
+#define ADX_TAKE_MODF   adx_apply_modf(ADX_OPERAND
+#define ADX_TAKE_FREXP  adx_apply_frexp(ADX_OPERAND
 #define ADX_TAKE_CHOICE adx_call_choose(ADX_HOW, !!
 #define ADX_AND_Y       , ADX_OPERAND
 #define ADX_AND_Z       , ADX_OPERAND
+#define ADX_AND_WHOLE(whole)       , whole
+#define ADX_AND_EXPONENT(exponent) , exponent
 #define ADX_MAKE_1(name)    , adx_call_##name)
 #define ADX_MAKE_2(name)    , adx_call_##name)
 #define ADX_MAKE_3(name)    , adx_call_##name)
@@ -135,6 +167,10 @@ typedef adx_number ad_expr;
 ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_real ad_value(adx_number e) { return adx_plain_expr(e); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_value(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real ad_detach(Plain x) { return static_cast<ad_real>(x); }
 ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
 ADX_INLINE adx_number ad_detach(adx_number e) { return adx_detach_expr(e); }
@@ -147,6 +183,15 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
     adx_call_acc_fwd(ADX_HOW, s, e);
 }
 #define ad_acc(s, e) adx_acc((s), ADX_OPERAND(e))
+ADX_INLINE void adx_sincos(adx_number a, ad_rev *s, ad_rev *c)
+{
+    adx_sincos_rev(a, s, c);
+}
+ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
+{
+    adx_sincos_fwd(a, s, c);
+}
+#define ad_sincos(a, s, c) adx_sincos(ADX_OPERAND(a), s, c)
 #else
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
@@ -159,6 +204,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_acc(s, e)                                                        \
     _Generic((s), ad_rev *: adx_call_acc_rev, ad_fwd *: adx_call_acc_fwd)(  \
         ADX_HOW, s, ADX_OPERAND(e))
+#define ad_sincos(a, s, c)                                                  \
+    _Generic((s), ad_rev *: adx_sincos_rev, ad_fwd *: adx_sincos_fwd)(      \
+        ADX_OPERAND(a), s, c)
 #endif
 
 #endif // ADX_FUSES

@@ -9,7 +9,7 @@
  * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
  * fold them and clang 14 would keep the expression in memory.
  *
- *   needs   number/recording
+ *   needs   cpp/members number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
  *           ADX_WIDTH ADX_EXPRS adx_slots_of ADX_NEW adx_leaf adx_own
  *           ADX_OVERLOAD adx_own_* adx_made ADX_TAKE ADX_TAKE_1 ADX_TAKE_2
@@ -70,14 +70,11 @@
 template <unsigned n> struct adx_of_width { typedef ad_expr_dual type; };
 template <> struct adx_of_width<0> { typedef ad_expr_0 type; };
 #define ADX_DEFINE(N)                                                       \
-    template <> struct adx_of_width<N> { typedef ad_expr_##N type; };       \
-    char (&adx_measure(const ad_expr_##N &))[(N) + 1];
+    template <> struct adx_of_width<N> { typedef ad_expr_##N type; };
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
-char (&adx_measure(const ad_expr_0 &))[1];
-char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
 #define ADX_OF_WIDTH(n) typename adx_of_width<(n)>::type
-#define ADX_WIDTH(x)    (sizeof(adx_measure(x)) - 1)
+#define ADX_WIDTH(x)    unsigned(adrev::adx_sort<decltype(x)>::width)
 #else
 #define ADX_LET __auto_type
 #define ADX_NAME(what, n) adx_##what##_##n
@@ -210,17 +207,34 @@ ADX_INLINE ad_expr_dual adx_from_fwd(ad_fwd x)
 }
 
 #ifdef __cplusplus
-#define ADX_DEFINE(N)                                                       \
-    ADX_INLINE ad_expr_##N adx_own(const ad_expr_##N &e) { return e; }
-ADX_WIDTHS(ADX_DEFINE)
-ADX_DEFINE(0)
-ADX_DEFINE(dual)
-#undef ADX_DEFINE
-ADX_INLINE ad_expr_1 adx_own(ad_rev x) { return adx_leaf(x); }
-ADX_INLINE ad_expr_dual adx_own(ad_fwd x) { return adx_from_fwd(x); }
-template <class Number> ADX_INLINE ad_expr_0 adx_own(Number v)
+// One template: of many functions the compiler would try each, with all that an
+// operand may be converted to.
+template <class Any> struct adx_owner
 {
-    return adx_constant((ad_real)v);
+    typedef ad_expr_0 type;
+    static ADX_MEMBER type own(Any v)
+    {
+        return adx_constant(static_cast<ad_real>(v));
+    }
+};
+#define ADX_DEFINE(operand, expr, owned)                                    \
+    template <> struct adx_owner<operand>                                   \
+    {                                                                       \
+        typedef expr type;                                                  \
+        static ADX_MEMBER type own(const operand &e) { return owned(e); }   \
+    };
+#define ADX_DEFINE_EXPR(N) ADX_DEFINE(ad_expr_##N, ad_expr_##N, )
+ADX_WIDTHS(ADX_DEFINE_EXPR)
+ADX_DEFINE_EXPR(0)
+ADX_DEFINE_EXPR(dual)
+ADX_DEFINE(ad_rev, ad_expr_1, adx_leaf)
+ADX_DEFINE(ad_fwd, ad_expr_dual, adx_from_fwd)
+#undef ADX_DEFINE_EXPR
+#undef ADX_DEFINE
+template <class Any>
+ADX_INLINE typename adx_owner<Any>::type adx_own(const Any &x)
+{
+    return adx_owner<Any>::own(x);
 }
 #elif defined __clang__
 #define ADX_OVERLOAD ADX_INLINE ADX_CHECKED __attribute__((overloadable))

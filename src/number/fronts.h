@@ -16,6 +16,8 @@
  *     ad_value(x)    is the plain number. This does not need the recording, so
  *                    x may be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
+ *     ad_sincos(x, s, c)  is *s = sin x and *c = cos x, as ad_rec or ad_dual
+ *                    returns them; x is evaluated once.
  *     ad_expr e = x; keeps an expression for later. Its type depends on the
  *                    number of recorded operands: three make an ad_expr_3. A
  *                    function that takes or returns expressions names such a
@@ -38,6 +40,30 @@
 #define ad_ldexp(a, k)                                                      \
     (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(ldexp))
 
+// Derivatives of digamma, and Bessel functions. The order n, an int, comes
+// first, as in C. ADREV_NO_BESSEL leaves the latter out.
+#define ad_polygamma(n, a)                                                  \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(polygamma))
+#ifndef ADREV_NO_BESSEL
+#define ad_jn(n, a)                                                         \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(jn))
+#define ad_yn(n, a)                                                         \
+    (ADX_TAKE_2 (ADX_EXPONENT(n)) ADX_AND_Y (a) ADX_MAKE_2(yn))
+#define ad_j0(a) ad_jn(0, a)
+#define ad_j1(a) ad_jn(1, a)
+#define ad_y0(a) ad_yn(0, a)
+#define ad_y1(a) ad_yn(1, a)
+#endif
+
+// As modf and frexp: the result carries the derivative. The other part goes to
+// *whole, an ad_real, or *exponent, an int, and has none; a recorded function
+// holds where that part is what it was. The exponent of infinities and NaNs
+// is 0.
+#define ad_modf(a, whole)                                                   \
+    (ADX_TAKE_MODF (a) ADX_AND_WHOLE(whole) ADX_MAKE_1(frac))
+#define ad_frexp(a, exponent)                                               \
+    (ADX_TAKE_FREXP (a) ADX_AND_EXPONENT(exponent) ADX_MAKE_2(ldexp))
+
 #define ad_add(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(add))
 #define ad_sub(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(sub))
 #define ad_mul(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(mul))
@@ -54,6 +80,7 @@
 #define ad_fdim(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fdim))
 #define ad_fmod(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fmod))
 #define ad_remainder(a, b) (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(remainder))
+#define ad_frac(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(frac))
 #define ad_copysign(a, b)  (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(copysign))
 #define ad_sqrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sqrt))
 #define ad_cbrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cbrt))
@@ -61,6 +88,7 @@
 #define ad_pow(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(pow))
 #define ad_exp(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(exp))
 #define ad_exp2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(exp2))
+#define ad_exp10(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(exp10))
 #define ad_expm1(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(expm1))
 #define ad_log(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(log))
 #define ad_log2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(log2))
@@ -82,10 +110,13 @@
 #define ad_relu(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(relu))
 #define ad_sigmoid(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(sigmoid))
 #define ad_softplus(a)     (ADX_TAKE_1 (a) ADX_MAKE_1(softplus))
+#define ad_log_add_exp(a, b)                                                \
+    (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(log_add_exp))
 #define ad_erf(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(erf))
 #define ad_erfc(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(erfc))
 #define ad_lgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(lgamma))
 #define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
+#define ad_digamma(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(digamma))
 
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))

@@ -5,9 +5,11 @@
  * and appended. Then the ways out of a recording: ad_value, ad_detach, ad_dual,
  * ad_rec.
  *
+ *
  *   needs   number/recording number/expression
- *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
- *           ADX_MAKE_STEP ADX_MAKE_TEST
+ *   offers  ADX_SPLIT_X ADX_SPLIT_Y ADX_LEFT ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3
+ *           ADX_TAKE_CHOICE ADX_MAKE_CHOICE ADX_MAKE_STEP ADX_MAKE_TEST
+ *           ADX_TAKE_MODF ADX_TAKE_FREXP ADX_AND_WHOLE ADX_AND_EXPONENT
  * ========================================================================== */
 
 /* --- operators ----------------------------------------------------------- */
@@ -407,6 +409,43 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
         ADX_LOUD                                                            \
     })
 
+// Sine and cosine of the same operand.
+#define ADX_MAKE_SINCOS                                                     \
+        ;                                                                   \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        ADX_NOTE_PLACE                                                      \
+        ADX_LET adx_s = ADX_TAKE (adx_t) ADX_MAKE_1(sin);                   \
+        *adx_y_ = ADX_CALL(rec, adx_s)(adx_s);                              \
+        ADX_LET adx_c = ADX_TAKE (adx_t) ADX_MAKE_1(cos);                   \
+        *adx_z_ = ADX_CALL(rec, adx_c)(adx_c);                              \
+        ADX_LOUD                                                            \
+    })
+
+#define ad_sincos(a, s, c)                                                  \
+    (ADX_TAKE (a) ADX_AND_Y (s) ADX_AND_Z (c) ADX_MAKE_SINCOS)
+
+// The parts without a derivative of modf and frexp.
+#define ADX_TAKE_MODF  ADX_TAKE
+#define ADX_TAKE_FREXP ADX_TAKE
+#define ADX_AND_WHOLE(whole)                                                \
+        ; ad_real *const adx_w_ = (whole);                                  \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        *adx_w_ = ad_value(ADX_TAKE (adx_t) ADX_MAKE_STEP(trunc))
+#define ADX_AND_EXPONENT(exponent)                                          \
+        ; int *const adx_w_ = (exponent);                                   \
+        ADX_LET adx_t = adx_own(adx_x_);                                    \
+        const int adx_k_ = adx_exponent_of(adx_t.head.v);                   \
+        *adx_w_ = adx_k_;                                                   \
+        ADX_KEEP_EXPONENT                                                   \
+        ADX_LET adx_y_ = -(ad_real)adx_k_
+#if ADREV_TRACE
+#define ADX_KEEP_EXPONENT                                                   \
+        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(adx_now.trace))    \
+            adx_observed_exponent(ADX_NODE(adx_t), adx_k_);
+#else
+#define ADX_KEEP_EXPONENT
+#endif
+
 #define ad_dual(e)    (ADX_TAKE (e) ADX_MAKE_DUAL)
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
 #define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
@@ -442,6 +481,10 @@ ADX_INLINE ad_real adx_plain(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real adx_plain(ad_fwd x) { return adx_plain_fwd(x); }
 ADX_INLINE ad_rev adx_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd adx_detach(ad_fwd x) { return adx_detach_fwd(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_plain(Plain x) { return static_cast<ad_real>(x); }
+template <class Plain, adrev::adx_if_plain<Plain> = 0>
+ADX_INLINE ad_real adx_detach(Plain x) { return static_cast<ad_real>(x); }
 template <class Any> ADX_INLINE ad_real ad_value(const Any &x)
 {
     return adx_plain(x);

@@ -7,14 +7,15 @@
  *
  *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
  *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
- *           adx_observed adx_refuse ADX_CALLED_1 ADX_CALLED_2 ADX_CALLED_3
- *           adx_call_* adx_call_choose adx_call_rec adx_call_dual
- *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
- *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
- *           adx_room adx_plain_rev adx_plain_fwd adx_plain_number
- *           adx_plain_float adx_detach_rev adx_detach_fwd ADX_OWN_TYPES
- *           ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_ adx_proper
- *           adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ *           adx_observed adx_observed_exponent adx_refuse ADX_CALLED_1
+ *           ADX_CALLED_2 ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec
+ *           adx_call_dual adx_call_value adx_call_detach adx_call_acc_rev
+ *           adx_call_acc_fwd adx_here adx_compound adx_word adx_name
+ *           adx_numbered adx_passive adx_room adx_plain_rev adx_plain_fwd
+ *           adx_plain_number adx_plain_float adx_detach_rev adx_detach_fwd
+ *           ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_
+ *           adx_proper adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ *           adx_exponent_of
  * ========================================================================== */
 
 /* --- the thread's recording -------------------------------------------------
@@ -67,6 +68,7 @@ ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
 ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                             ad_rev b, ad_real fb);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
+ADX_API void adx_observed_exponent(ad_rev x, int k);
 ADX_API void adx_refuse(void);
 
 // Operators as functions, for number/called. `how` is ADX_HOW of the file that
@@ -260,13 +262,13 @@ ad_real adx_exponent(double k) = delete;
 ad_real adx_exponent(float k) = delete;
 #endif
 
-// An exponent must be an integer: 0.5 would become 0.
+// An exponent, or an order, must be an integer: 0.5 would become 0.
 #ifdef __cplusplus
 #define ADX_EXPONENT(k) adx_exponent(k)
 #else
 #if defined __GNUC__ && (!defined __clang__ || __clang_major__ >= 14)
 ad_real adx_no_exponent(long double k) __attribute__((
-    error("the exponent of ad_powi and ad_ldexp is an integer: see ad_pow")));
+    error("an exponent of ad_powi or ad_ldexp, or an order, is an integer")));
 #else
 ad_real adx_no_exponent(long double k);         // that nobody defines
 #endif
@@ -274,3 +276,12 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
     _Generic((k), float: adx_no_exponent, double: adx_no_exponent,          \
              long double: adx_no_exponent, default: adx_exponent)(k)
 #endif
+
+// The exponent that frexp gives; 0 for zeros, infinities and NaNs.
+ADX_INLINE int adx_exponent_of(ad_real v)
+{
+    int k = 0;
+    if (v - v == 0)
+        (void)frexp((double)v, &k);
+    return k;
+}

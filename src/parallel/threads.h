@@ -115,7 +115,7 @@ typedef struct adx_seat {
     unsigned helping;               // stolen ranges on the stack
     bool used;                      // guarded by the mutex of the pool
     adx_thread thread;
-    _Atomic(adx_range *) cell[ADX_DEQUE];
+    _Atomic(adx_range *) ring[ADX_DEQUE];
 } adx_seat;
 
 // Marsaglia's xorshift: good enough to choose from whom to steal.
@@ -147,14 +147,14 @@ static bool adx_offer(adx_seat *s, adx_range *range)
 {
     // relaxed: its own last store
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed);
-    // acquire: with the exchange of adx_steal, which has read the cell by then
+    // acquire: with the exchange of adx_steal, which has read the place by then
     size_t t = atomic_load_explicit(&s->top, memory_order_acquire);
     if (b - t >= ADX_DEQUE)
         return false;
     // relaxed: published by the store of bottom. For the thieves that store
     // would only have to be a release, but who pushes looks at `sleepers` next
     // (parallel/pool).
-    atomic_store_explicit(&s->cell[b % ADX_DEQUE], range, memory_order_relaxed);
+    atomic_store_explicit(&s->ring[b % ADX_DEQUE], range, memory_order_relaxed);
     atomic_store(&s->bottom, b + 1);
     return true;
 }
@@ -164,14 +164,14 @@ static bool adx_offer(adx_seat *s, adx_range *range)
 // any more; if it is the last one, owner and thief compete for top.
 static adx_range *adx_pop(adx_seat *s)
 {
-    // relaxed: its own last store, as is what it finds in the cell
+    // relaxed: its own last store, as is what it finds in the place
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;
     atomic_store(&s->bottom, b);
     size_t t = atomic_load(&s->top);
     adx_range *range = NULL;
 
     if ((ptrdiff_t)(b - t) >= 0) {
-        range = atomic_load_explicit(&s->cell[b % ADX_DEQUE],
+        range = atomic_load_explicit(&s->ring[b % ADX_DEQUE],
                                     memory_order_relaxed);
         if (b != t)
             return range;
@@ -191,9 +191,9 @@ static adx_range *adx_steal(adx_seat *victim)
     size_t b = atomic_load(&victim->bottom);
     if ((ptrdiff_t)(b - t) <= 0)
         return NULL;
-    // relaxed: bottom was stored after the cell. Whether the cell still holds
+    // relaxed: bottom was stored after the place. Whether the place still holds
     // this item is what the exchange asks.
-    adx_range *range = atomic_load_explicit(&victim->cell[t % ADX_DEQUE],
+    adx_range *range = atomic_load_explicit(&victim->ring[t % ADX_DEQUE],
                                           memory_order_relaxed);
     adx_chaos();
     return atomic_compare_exchange_strong(&victim->top, &t, t + 1) ? range

@@ -56,7 +56,7 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
     else if (v->adx_work == ADX_TASK_ADJOINTS)
         for (size_t i = 0; i < n; i++)
             plain[i] = twin[i].job == 0 ? 0
-                     : *adx_cell(v->adx_tape, v->adx_real, twin[i], 1);
+                     : *adx_derivative(v->adx_tape, v->adx_real, twin[i], 1);
 }
 
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,

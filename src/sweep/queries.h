@@ -5,7 +5,7 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_cell adx_check_values adx_check adx_cleared
+ *   offers  adx_in_steps adx_derivative adx_check_values adx_check adx_cleared
  *           adx_pullback adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
@@ -24,7 +24,8 @@ ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
 }
 
 // The adjoints or tangents of x, which may lie on another tape.
-ADX_INLINE ad_real *adx_cell(const ad_tape *t, ad_real a[], ad_rev x, size_t W)
+ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
+                                   size_t W)
 {
     if (ADX_UNLIKELY(t->annex != NULL) && !adx_member(t, x))
         a = t->annex->owner(t, x)->adjoint;
@@ -35,10 +36,10 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
                             ad_real adj[], bool run, ad_real to[])
 {
     if (run)
-        memcpy(to, adx_cell(t, adj, *x, 1), n * sizeof *to);
+        memcpy(to, adx_derivative(t, adj, *x, 1), n * sizeof *to);
     else if (ADX_UNLIKELY(t->annex != NULL))
         for (size_t j = 0; j < n; j++)
-            to[j] = *adx_cell(t, adj, x[j], 1);
+            to[j] = *adx_derivative(t, adj, x[j], 1);
     else
         for (size_t j = 0; j < n; j++)
             to[j] = adj[x[j].seq];
@@ -187,7 +188,7 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
-            *adx_cell(t, adj, y[i], 1) += dy[i];
+            *adx_derivative(t, adj, y[i], 1) += dy[i];
     if (!adx_sweep(t, adx_reverse_1, adj))
         return ADREV_EEXTERNAL;
     adx_read(t, n, x, adj, run, dx);
@@ -280,11 +281,11 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
         return ADREV_ENOMEM;
 
     for (size_t j = 0; j < n; j++)
-        *adx_cell(t, tan, x[j], 1) += dx[j];
+        *adx_derivative(t, tan, x[j], 1) += dx[j];
     if (!adx_sweep(t, adx_forward_1, tan))
         return ADREV_EEXTERNAL;
     for (size_t i = 0; i < m; i++)
-        dy[i] = y[i].job == 0 ? 0 : *adx_cell(t, tan, y[i], 1);
+        dy[i] = y[i].job == 0 ? 0 : *adx_derivative(t, tan, y[i], 1);
     return ADREV_OK;
 }
 
@@ -310,12 +311,12 @@ static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
 {
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
-            adx_cell(t, adj, y[first + w], width)[w] += 1;
+            adx_derivative(t, adj, y[first + w], width)[w] += 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_reverse), adj))
         return false;
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++) {
-        const ad_real *column = adx_cell(t, adj, x[j], width);
+        const ad_real *column = adx_derivative(t, adj, x[j], width);
         for (size_t w = 0; w < rows; w++)
             J[(first + w) * n + j] = column[w];
     }
@@ -328,13 +329,13 @@ static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
                         const ad_rev x[], ad_real J[])
 {
     for (size_t w = 0; w < width && first + w < n; w++)
-        adx_cell(t, tan, x[first + w], width)[w] += 1;
+        adx_derivative(t, tan, x[first + w], width)[w] += 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_forward), tan))
         return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)
             J[i * n + first + w] = y[i].job == 0
-                                 ? 0 : adx_cell(t, tan, y[i], width)[w];
+                                 ? 0 : adx_derivative(t, tan, y[i], width)[w];
     return true;
 }
 

@@ -11,7 +11,7 @@
  *           adx_unset adx_all_set
  * ========================================================================== */
 
-// A stretch of a recording: behind what is on the current tape, or, if none is
+// A part of a recording: behind what is on the current tape, or, if none is
 // current, on a tape that lives as long as the call.
 typedef struct adx_session {
     ad_tape *tape;

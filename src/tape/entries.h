@@ -76,7 +76,8 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
         adx_block *next = t->block->next;
         if (next == NULL || next->bytes < need)
             next = ahead.added = adx_add_block(t, all);
-        first = next == NULL || next->bytes < all ? NULL : adx_bottom(next);
+        first = next == NULL || next->bytes < all ? NULL
+              : adx_open_bottom(next);
     }
     if (first != NULL) {
         ahead.payload = adx_payload(first);

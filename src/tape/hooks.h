@@ -229,6 +229,20 @@ ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
         adx_tell(&told, adx_passive(v));
 }
 
+// Tells the hook of comparisons that say that k is the exponent of x.
+ADX_API void adx_observed_exponent(ad_rev x, int k)
+{
+    bool below = x.v < 0;
+    ad_real near = adm_ldexp(below ? -1 : 1, k - 1);
+    if (x.v == 0 || x.v - x.v != 0) {
+        adx_observed(ADREV_OP_eq, x.v == x.v, x, adx_passive(x.v));
+        return;
+    }
+    adx_observed(below ? ADREV_OP_le : ADREV_OP_ge, 1, x, adx_passive(near));
+    adx_observed(below ? ADREV_OP_gt : ADREV_OP_lt, 1, x,
+                 adx_passive(2 * near));
+}
+
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
 {
     static const ad_hooks none = {0};

@@ -17,9 +17,9 @@
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
- *           adx_bottom adx_top adx_gap adx_round_up ADX_JOB_BATCH
- *           ADX_JOB_BEYOND adx_next_job adx_take_jobs adx_new_job
- *           adx_fail_because adx_fail adx_failed
+ *           adx_bottom adx_top adx_open_bottom adx_gap adx_round_up
+ *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
+ *           adx_new_job adx_fail_because adx_fail adx_failed
  * ========================================================================== */
 
 #include <stdarg.h>
@@ -81,7 +81,7 @@ typedef struct adx_rule {
 } adx_rule;
 
 struct adx_extended {
-    const adx_rule *rule;
+    _Alignas(8) const adx_rule *rule;   // numbers may stand behind it
     adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
@@ -219,14 +219,20 @@ ADX_THREAD ad_count_both ad_counts;
 
 static adx_context *adx_live(const ad_tape *t) { return t->live; }
 
-static adx_operand *adx_bottom(const adx_block *b)
+static const adx_operand *adx_bottom(const adx_block *b)
 {
-    return (adx_operand *)(b + 1);
+    return (const adx_operand *)(b + 1);
 }
 
-static uint16_t *adx_top(const adx_block *b)
+static const uint16_t *adx_top(const adx_block *b)
 {
-    return (uint16_t *)((char *)(b + 1) + b->bytes);
+    return (const uint16_t *)((const char *)(b + 1) + b->bytes);
+}
+
+// The bottom of a block that is written.
+static adx_operand *adx_open_bottom(adx_block *b)
+{
+    return (adx_operand *)(b + 1);
 }
 
 static size_t adx_gap(const adx_context *c)

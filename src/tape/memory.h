@@ -37,7 +37,7 @@ static size_t adx_need_of(const ad_tape *t, const adx_context *c,
                           size_t operands, size_t values)
 {
     size_t data = operands * sizeof(adx_operand);
-    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
+    size_t bottom = (size_t)((const char *)c->op - (const char *)t) + data;
     return (operands == 0 ? 0 : sizeof(uint16_t) + data)
          + adx_round_up(bottom) - bottom
          + (values + c->seq + 1 + t->scratch) * sizeof(ad_real);
@@ -97,8 +97,8 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
-    c->op = adx_bottom(b);
-    c->head = adx_top(b);
+    c->op = adx_open_bottom(b);
+    c->head = (uint16_t *)((char *)(b + 1) + b->bytes);
     t->start = b == t->first ? c->head : t->start;
 }
 

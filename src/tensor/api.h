@@ -86,11 +86,14 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  * thread uses t. What is given is copied. A name is given once more to change
  * it: t is then not bound any more.
  *
- *   returns      ADREV_OK; ADREV_ESHAPE: t or an array is NULL, the text has no
- *                such name, or a number is impossible; ADREV_ENOMEM. On failure
- *                t stays as it was                                          */
+ *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
+ *                stands for something else: a size is no map, a formula without
+ *                `out` has no layout; ADREV_ELIMIT: a number is too large;
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
+ *                a size that has not been given; ADREV_ENOMEM. On failure t
+ *                stays as it was                                            */
 
-// The size `name` is n. An n above 2^31 - 1 is impossible.
+// The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 
 // The entries of a relation, in any order: entry e is (column[0][e],
@@ -98,6 +101,7 @@ ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 // entries lie in the ranges of the relation, and that none comes twice, is
 // checked by ad_tensor_bind.
 //
+//   entries      in    at most 2^31 - 1
 //   column       in    as many arrays [entries] as the relation has columns
 ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries,
@@ -105,15 +109,17 @@ ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
 
 // A relation of two columns as compressed rows: the entries of row i are
 // (i, column[e]) for start[i] <= e < start[i + 1]. The size of the rows must
-// have been given.
+// have been given; if it changes, ad_tensor_bind asks for them again.
 //
-//   start  [rows + 1]     in    start[0] is 0
+//   start  [rows + 1]     in    start[0] is 0, and none is less than the one
+//                               before: else ADREV_ESHAPE
 //   column [start[rows]]  in
 ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given. That they lie in the range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
+// range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -141,10 +147,11 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
- * array of one. Instead of v or w, or of one of their arrays, NULL stands for
- * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
- * that it is not wanted; it is then not computed. Results overlap no argument
- * and no other result. Any number of threads may evaluate t once it is bound.
+ * array of one. An input that nothing needs may be NULL. Instead of v or w, or
+ * of one of their arrays, NULL stands for zeros. Instead of y, dy, dx, g or hv,
+ * or of one of their arrays, NULL says that it is not wanted; it is then not
+ * computed. Results overlap no argument and no other result. Any number of
+ * threads may evaluate t once it is bound.
  * Memory for what is between inputs and results is kept for the next
  * evaluation, for some eight threads, until something is bound anew or t is
  * freed.
@@ -154,6 +161,7 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  * the same bits as without one. Sums that go through the entries of a relation,
  * or the values of a map, in another order than their results do so only where
  * a pool is in use in ad_tensor_bind, too: the text then has lists of points.
+ * So does machine code; use the pool while it is made (ad_tensor_compile), too.
  *
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
@@ -258,10 +266,10 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 #ifdef ADREV_CODE_H
 
 // From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, and what
-// has no C text (the derivatives of lgamma and tgamma), loops go on to
-// evaluate. The code is kept in the cache of ad_fn_compile, whose comment says
-// how, by the same options.
+// The results have the same bits. Where an array of v or w is NULL, loops go on
+// to evaluate. The code runs on the pool of its thread, as loops do; where one
+// is in use here, more of it can. It is kept in the cache of ad_fn_compile,
+// whose comment says how, by the same options.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -300,7 +308,6 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
 //                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
-//                (the derivatives of lgamma and tgamma)
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);

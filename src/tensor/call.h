@@ -66,19 +66,30 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-static ad_real *adx_call_values_of(const adx_tensor_call *c)
+static const ad_real *adx_call_values_of(const adx_tensor_call *c)
+{
+    return (const ad_real *)(c + 1);
+}
+
+static const bool *adx_call_operands(const adx_tensor_call *c)
+{
+    return (const bool *)(adx_call_values_of(c) + c->values);
+}
+
+static const bool *adx_call_wanted(const adx_tensor_call *c)
+{
+    return adx_call_operands(c) + c->t->tree.inputs;
+}
+
+// Values, and both kinds of flags, to be written.
+static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
 }
 
-static bool *adx_call_operands(const adx_tensor_call *c)
+static bool *adx_call_flags(adx_tensor_call *c)
 {
-    return (bool *)(adx_call_values_of(c) + c->values);
-}
-
-static bool *adx_call_wanted(const adx_tensor_call *c)
-{
-    return adx_call_operands(c) + c->t->tree.inputs;
+    return (bool *)(adx_call_room(c) + c->values);
 }
 
 /* --- an evaluation ------------------------------------------------------- */
@@ -324,7 +335,7 @@ static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
     k->c->values = (size_t)in;
     k->c->m = (size_t)out;
     for (uint32_t i = 0; i < t->tree.outs; i++)
-        adx_call_wanted(k->c)[i] = y[i] != NULL;
+        adx_call_flags(k->c)[t->tree.inputs + i] = y[i] != NULL;
     return true;
 }
 
@@ -341,7 +352,7 @@ static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {
     adx_tensor_call *c = k->c;
-    ad_real *value = adx_call_values_of(c);
+    ad_real *value = adx_call_room(c);
     ad_status status = ADREV_OK;
     for (uint32_t i = 0; i < c->t->tree.inputs && status == ADREV_OK; i++) {
         const adx_tensor_value *v =
@@ -350,7 +361,7 @@ static ad_status adx_take_operands(const adx_calling *k,
         adx_each_place(v, 0, 0, adx_take_operand, &from);
         for (size_t j = 0; j < v->size; j++)
             *value++ = k->operand[c->n + j].v;
-        adx_call_operands(c)[i] = from.active;
+        adx_call_flags(c)[i] = from.active;
         c->n += from.active ? (size_t)v->size : 0;
         status = from.active && v->crowded ? ADREV_ESHAPE : ADREV_OK;
     }

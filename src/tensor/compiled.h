@@ -25,6 +25,25 @@ ADX_API ad_status ad_tensor_compile(ad_tensor *t,
 
 ADX_SELDOM_BEGIN
 
+static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
+                                   void *user)
+{
+    const adx_tensor_file *k = (const adx_tensor_file *)user;
+    unsigned long i = p->number;
+    switch (p->kind) {
+    case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
+        adx_say(t, "b[%lu]", i); break;
+    case ADX_PARAMETER_TABLE:
+        adx_say(t, "(const %s *)t[%lu]",
+                adx_table_type(k, k->tables.table[i].kind), i); break;
+    case ADX_PARAMETER_FLAG: adx_say(t, "need[%lu]", i); break;
+    case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
+    case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    case ADX_PARAMETER_PART: adx_say(t, "which"); break;
+    case ADX_PARAMETER_RANGE: adx_say(t, "lo, hi"); break;
+    }
+}
+
 // The functions that are called: steps, with their arrays in one.
 static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 {
@@ -33,9 +52,10 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
         if (s == NULL)
             continue;
         adx_say(t, "void %s_%d_%lu(%s *const *b, const void *const *t, "
-                "const unsigned char *need, unsigned char *done, %s *sums)"
-                "\n{\n    ", t->name, part, (unsigned long)i, t->real, t->real);
-        adx_say_call(t, s, "b[", "]", NULL, k);
+                "const unsigned char *need, unsigned char *done, %s *sums, "
+                "long which, long lo, long hi)\n{\n    ", t->name, part,
+                (unsigned long)i, t->real, t->real);
+        adx_say_call(t, s, adx_say_entry_argument, k);
         adx_say(t, "}\n\n");
     }
 }
@@ -63,11 +83,13 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     to->inlined[part] = ADX_GET(&t->arena, values, bool);
     to->block[part] = ADX_GET(&t->arena, values, uint32_t);
     to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
+    to->cut[part] = ADX_GET(&t->arena, values, adx_step_cut);
     if (t->arena.status != ADREV_OK)
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
         to->block[part][i] = k->part[part].block[i];
+        to->cut[part][i] = k->part[part].cut[i];
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)
             continue;

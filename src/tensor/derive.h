@@ -27,6 +27,15 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
+// A term with all its factors, derived from another one: a product of the chain
+// rule if that is one, or a power.
+static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
+                              const adx_tensor_term *of)
+{
+    if (term != NULL && term->factors == 2)
+        term->absorbs = of->absorbs || of->in_power || adx_is_square(t, of);
+}
+
 // The partial of a row as a factor, times a number.
 typedef struct adx_tensor_partial {
     adx_access from;            // value 0: there is none but the number
@@ -56,8 +65,17 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
+// An argument of a row. A power below 0 is a quotient that is derived as a
+// function of its base: a product of the base's derivatives would be 0*infinity
+// at 0.
+static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
+{
+    return row->power != 0 && i == 1 ? row->base : row->factor[i];
+}
+
 // A partial as a value, at the points of a set. That of a quotient is a
-// quotient, 1/y or (x/y)/y, of which the second is to be subtracted.
+// quotient, 1/y or (x/y)/y, of which the second is to be subtracted; of x^n it
+// is x^n/x, times n.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -72,7 +90,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                                  : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
-    to.k = quotient && which == 1 ? -1 : 1;
+    to.k = !quotient || which == 0 ? 1 : of.power != 0 ? (ad_real)of.power : -1;
     if (p == 0)
         return to;
     const adx_access above = { which == 0 ? one : row, of.out };
@@ -81,9 +99,22 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
-        adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
+        adx_add_factor(term, quotient && i == 0 ? above
+                                                : adx_argument_at(&of, i));
     to.from.value = adx_complete_value(t, p);
     return to;
+}
+
+// Makes a term the product of a partial, if there is one, with a tangent or an
+// adjoint.
+static void adx_add_chain(adx_tensor_term *term, adx_access partial,
+                          adx_access of)
+{
+    if (partial.value != 0)
+        adx_add_factor(term, partial);
+    adx_add_factor(term, of);
+    if (term != NULL)
+        term->absorbs = partial.value != 0;
 }
 
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
@@ -120,6 +151,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
         to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
     for (uint32_t i = 0; i < of->factors; i++)
         adx_add_factor(term, i == which ? moved : of->factor[i]);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -131,9 +163,9 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access x = adx_argument_at(&of, i);
         const adx_access moved =
-            { adx_tensor_value_at(t, of.factor[i].value)->tangent,
-                of.factor[i].row };
+            { adx_tensor_value_at(t, x.value)->tangent, x.row };
         adx_set *s = adx_copy_set(of.set);
         if (moved.value == 0
             || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
@@ -146,9 +178,7 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out,
                                                     partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, partial.from, moved);
     }
 }
 
@@ -222,8 +252,7 @@ static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
         uint32_t to = second.value == 0 ? 0 : adx_tangent_value(t, value);
         adx_tensor_term *term = to == 0 ? NULL
                               : adx_new_tensor_term(t, to, s, of.out, 1);
-        adx_add_factor(term, second);
-        adx_add_factor(term, moved);
+        adx_add_chain(term, second, moved);
     }
 }
 
@@ -285,6 +314,7 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
         if (i != which)
             adx_add_factor(term, of->factor[i]);
     adx_add_factor(term, above);
+    adx_set_absorbing(t, term, of);
     if (term != NULL) {
         term->most = of->most;
         term->at = of->at;
@@ -298,17 +328,16 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
-        if (!adx_is_active(t, of->factor[i].value)
+        const adx_access x = adx_argument_at(of, i);
+        if (!adx_is_active(t, x.value)
             || !adx_has_partial_text(op, i))
             continue;
         const adx_tensor_partial partial =
             adx_tensor_partial_of(t, value, i, s);
-        uint32_t to = adx_adjoint_value(t, of->factor[i].value);
+        uint32_t to = adx_adjoint_value(t, x.value);
         adx_tensor_term *term = to == 0 ? NULL
-            : adx_new_tensor_term(t, to, s, of->factor[i].row, partial.k);
-        if (partial.from.value != 0)
-            adx_add_factor(term, partial.from);
-        adx_add_factor(term, above);
+            : adx_new_tensor_term(t, to, s, x.row, partial.k);
+        adx_add_chain(term, partial.from, above);
     }
 }
 

@@ -9,14 +9,15 @@
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number.
  *
- *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/programs
- *           tensor/sharing tensor/pointwise tensor/fusion
+ *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
  *           adx_table_data adx_table_list adx_local_number adx_emission
  *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
  *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
- *           adx_begin_body adx_say_affine adx_say_sparse adx_spot_of
- *           adx_compose adx_indices_at adx_say_place
+ *           adx_is_cut adx_begin_body adx_say_affine adx_say_sparse
+ *           adx_say_counted adx_spot_of adx_compose adx_indices_at
+ *           adx_say_place
  * ========================================================================== */
 
 
@@ -67,9 +68,12 @@ typedef struct adx_emission {
     bool *flag;                 // [values] of a block: it asks whether they
                                 // are needed
     bool in_run;                // of a block: the outermost loop is there
+    const adx_step_cut *cut;    // of the step; NULL: all of it is done
+    bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
     bool bounds;                // functions for bounds are called, by any step
+    bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
     uint32_t open;              // braces
@@ -157,6 +161,12 @@ static void adx_begin_variables(adx_emission *e, uint32_t loops)
     e->variables = loops;
 }
 
+// The range of a part, "lo" and "hi", is of this.
+static bool adx_is_cut(const adx_emission *e, adx_step_way way, uint32_t dim)
+{
+    return e->cut != NULL && e->cut->way == way && e->cut->dim == dim;
+}
+
 static void adx_begin_body(adx_emission *e, uint32_t loops)
 {
     e->local = NULL;
@@ -177,6 +187,24 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
     for (uint32_t i = 0; i < f->n; i++)
         any = adx_say_multiple(e, f->k[i], f->var[i], any);
     adx_say_rest(e, f->c, any);
+}
+
+// gcc unrolls loops of up to 16 turns before it looks for vectors, and then
+// finds none. (cp, bench/: its gradient took 4.3 times as long.)
+#define ADX_ROLLED_LEAST 9
+#define ADX_ROLLED_MOST  16
+
+// "for (long x1 = 0; x1 <= 15; x1++) {"
+static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
+                            int64_t high)
+{
+    if (high - low + 1 >= ADX_ROLLED_LEAST
+        && high - low + 1 <= ADX_ROLLED_MOST) {
+        e->rolled = true;
+        ADX_SAY_LINE(e, "%s_ROLLED", e->text.name);
+    }
+    ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
+                 (long long)low, x, (long long)high, x);
 }
 
 /* --- where numbers are --------------------------------------------------- */
@@ -217,6 +245,16 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
+// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+static void adx_say_first_run(adx_emission *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t d = e->f->thin[value] - 1;
+    if (e->f->thin[value] != 0 && adx_is_cut(e, ADX_STEP_RUNS, UINT32_MAX))
+        adx_say(&e->text, " + (%lld)*(lo - (%lld))", (long long)v->stride[d],
+                (long long)v->low[d]);
+}
+
 // "b7[512*x0 + x1]"
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
@@ -243,6 +281,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
     *(write ? &e->written[value] : &e->read[value]) = true;
     adx_say_index(&e->text, "b", value, "[");
     adx_say_affine(e, place);
+    adx_say_first_run(e, value);
     adx_say(&e->text, "]");
 }
 

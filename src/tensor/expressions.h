@@ -161,7 +161,8 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,
                      name);
     else
-        adx_unknown_name(p, call);
+        adx_unknown_name(p, call, call ? "'%w' is no function"
+                                       : "'%w' is not known here");
 }
 
 // A name in an expression.

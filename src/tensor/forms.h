@@ -192,7 +192,10 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
         adx_wrong_at(p, name.at, "'%w' is %s: here are indices, sizes, maps "
                      "and whole numbers", name, adx_kind_text(p->tree, d));
     else
-        adx_unknown_name(p, false);
+        adx_unknown_name(p, false, kind == ADX_FORM_OF_INDICES
+                         ? "'%w' is not known here"
+                         : "'%w' is not known here: a size is named by a "
+                           "declaration, such as 'in a[%w]'");
 }
 
 // A name in a form.

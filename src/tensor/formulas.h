@@ -192,11 +192,10 @@ static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
     return r;
 }
 
-// Whether a term has the conditions and bounds of a set that it was made in. (A
-// condition may have taken the place of a weaker one.)
-static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
+// Whether the set of a term has the conditions and bounds of a set that it was
+// made in. (A condition may have taken the place of a weaker one.)
+static bool adx_covers(const adx_set *set, const adx_set *s)
 {
-    const adx_set *set = term->set;
     uint32_t q = adx_next_condition(set, 0);
     uint32_t r = adx_next_condition(s, 0);
     bool same = true;
@@ -217,7 +216,7 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
     const adx_tensor_value *v = &k->t->program->value[part];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
-        all = adx_covers(&v->term[i], of);
+        all = adx_covers(v->term[i].set, of);
     return all;
 }
 
@@ -470,13 +469,6 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
     return before + nodes;
 }
 
-// Whether a set has the conditions and bounds of another, with which it began.
-static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
-{
-    const adx_tensor_term term = { .set = (adx_set *)s };
-    return adx_covers(&term, from);
-}
-
 #define ADX_AGAIN_MOST 3
 
 /* --- products in another order --------------------------------------------- */
@@ -637,7 +629,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     adx_take_each(k, &p.set, node, nodes, &times, p.factor);
     if (!adx_lowered(k) || p.set->empty)
         return true;
-    if (!adx_is_unchanged(p.set, s))
+    if (!adx_covers(p.set, s))
         return false;
     uint32_t whole = adx_path_whole(path);
     uint32_t one = path->step[whole].one;
@@ -668,7 +660,7 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
     if (adx_lowered(k) && nodes > 1 && !c->empty
-        && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
+        && k->again < ADX_AGAIN_MOST && !adx_covers(c, begin)) {
         k->again++;
         times = first;
         n = adx_take_factors(k, &c, node, nodes, &times, factor);
@@ -852,7 +844,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value.
+// The product of two numbers at each point of a set, as a value: part of a
+// power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -867,6 +860,8 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                                 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
+    if (term != NULL)
+        term->in_power = true;
     part.value = adx_complete_value(k->t, part.value);
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
@@ -879,9 +874,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     const adx_tensor_node *base = adx_node_of(k, n->child);
     ad_real times = 1;
     adx_access all = { 0, 0 };
-    adx_access square = n->power < 0 ? adx_argument_of(k, s, n->child)
+    const adx_access first = n->power < 0 ? adx_argument_of(k, s, n->child)
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
         : adx_factor_part(k, &s, &n->child, 1, false);
+    adx_access square = first;
     if (adx_lowered(k))
         adx_simplify_set(s);
     if (n->power % 2 == 0)
@@ -912,6 +908,10 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
         adx_add_factor(term, one);
         adx_add_factor(term, all);
+        if (term != NULL) {
+            term->power = n->power;
+            term->base = first;
+        }
     }
 }
 

@@ -9,7 +9,8 @@
  *
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/run tensor/pointwise
+ *           tensor/derive tensor/parts tensor/storage tensor/run
+ *           tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -28,6 +29,8 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
+    bool parts;                 // steps are cut (tensor/ranges)
+    bool shares;                // and threads share them
     bool *needed;
     bool *result;
     bool *spelled;              // it has C text
@@ -38,6 +41,7 @@ typedef struct adx_fusion {
     uint32_t *block;            // the first of its steps (tensor/blocks), or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
+    adx_step_cut *cut;          // of steps (tensor/ranges); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -154,19 +158,14 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
     for (uint32_t v = 0; v < s->vars; v++) {
         bool alone = false;
-        if (s->gone[v] || given[v])
+        if (s->gone[v] || maps.given[v])
             continue;
-        live++;
         for (uint32_t d = 0; d < dims && !alone; d++) {
             uint32_t count;
             uint32_t some = 0;
@@ -175,7 +174,7 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
         }
         own += alone;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // Whether all that is read there is in the core of a value.
@@ -410,14 +409,17 @@ static bool adx_has_kernel(const adx_tensor_value *v)
     return false;
 }
 
-// Decides for a part, of which all results are wanted; kernels: large products
-// of matrices have no text. False: no memory.
+// Decides for a part, of which all results are wanted; loaded: for machine code,
+// so large products of matrices have no text, and steps are cut. False: no
+// memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
-                          ad_tensor_part part, bool kernels)
+                          ad_tensor_part part, bool loaded)
 {
     const adx_tensor_program *p = t->program;
     if (!adx_begin_fusion(f, a, t))
         return false;
+    f->parts = loaded;
+    f->shares = loaded && adx_shares_parts();
     adx_mark_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);
@@ -425,7 +427,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
         uint32_t v = p->order[i];
         if (f->needed[v]) {
             f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
-                && !(kernels && adx_has_kernel(adx_tensor_value_at(t, v)));
+                && !(loaded && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
                 f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);

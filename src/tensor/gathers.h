@@ -11,7 +11,7 @@
  * Points keep their order, and each is done as if it stood alone. So this
  * changes no bits.
  *
- *   needs   tensor/arena tensor/sets tensor/nests
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/entries
  *   offers  ADX_GATHER_MOST adx_gather_form adx_gathers adx_make_gathers
  *           adx_gathering adx_has_even_places adx_first_place
  *           adx_gather_places adx_ask_maps adx_gather_numbers
@@ -54,18 +54,6 @@ typedef struct adx_gathers {
 ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
-
-// Whether a map gives the variable of a level at every point that gets there:
-// no later level has checks, so no other row is about it.
-static bool adx_always_has_value(const adx_set *s, const adx_nest_level *l)
-{
-    uint32_t v = 0;
-    for (uint32_t r = 0; r < s->rows && l->kind == ADX_LEVEL_VALUE; r++)
-        if (adx_is_definition(s, r, &v) && v == l->var
-            && s->row[r].table == l->table)
-            return true;
-    return false;
-}
 
 // The level of a strip behind which there are only maps that always give a
 // value, and perhaps a range. UINT32_MAX: there is none.

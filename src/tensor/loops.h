@@ -4,9 +4,10 @@
  * C text of a term's loops, as tensor/nests has them.
  *
  *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/run tensor/emission
- *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_BEGIN
- *           adx_looping adx_say_bounds adx_say_level_unread adx_say_level
+ *           tensor/parts tensor/storage tensor/emission
+ *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
+ *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
+ *           adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -17,7 +18,7 @@ ADX_SELDOM_BEGIN
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
-    ADX_DOING_BEGIN             // of a most: -infinity
+    ADX_DOING_FORGET            // what is picked from is not yet picked
 } adx_doing;
 
 typedef struct adx_looping {
@@ -28,6 +29,7 @@ typedef struct adx_looping {
     adx_doing doing;
     const adx_nest_level *cut;  // its variable is that of a part: from lo to
                                 // hi - 1; or NULL
+    const adx_term_cut *part;   // only points where its form is so; or NULL
 } adx_looping;
 
 // The least, or largest, that a form can be.
@@ -87,13 +89,134 @@ static void adx_say_scope(adx_emission *e)
         ADX_SAY_BLOCK(e);
 }
 
+/* --- parts (tensor/ranges) ----------------------------------------------- */
+
+// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+static uint32_t adx_variable_in_part(const adx_looping *k,
+                                     const adx_nest_level *l)
+{
+    for (uint32_t i = 0; k->part != NULL && i < k->part->form.n; i++)
+        if (k->nest->level + k->part->level[i] == l)
+            return i;
+    return UINT32_MAX;
+}
+
+// The level whose column gives the variable of a part's form, if that rises with
+// the entries, which are level l and are cut in its place; or NULL.
+static const adx_nest_level *adx_column_of_part(const adx_looping *k,
+                                                const adx_nest_level *l)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->e->f->t, k->value);
+    const adx_term_cut *c = k->part != NULL ? k->part
+                          : k->cut != l ? NULL
+                          : &v->cut->term[k->term - v->term];
+    return c == NULL || c->form.n != 1 || c->level[0] <= c->last
+        || l != k->nest->level + c->last ? NULL
+                                         : k->nest->level + c->level[0];
+}
+
+// The form of a part without variable i: as it is, less: or its negative; or,
+// at a level before the last, the largest that it can be.
+static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
+                                        bool less)
+{
+    const adx_term_cut *c = k->part;
+    adx_sparse_form to = less ? c->less : c->rest;
+    if (c->level[i] == c->last)
+        return to;
+    to.n = 0;
+    to.c = less ? -c->form.c : c->form.c;
+    for (uint32_t j = 0; j < c->form.n; j++) {
+        const adx_nest_level *l = &k->nest->level[c->level[j]];
+        int64_t by = less ? -c->form.k[j] : c->form.k[j];
+        to.c += j == i ? 0 : by * (by > 0 ? l->high : l->low);
+    }
+    return to;
+}
+
+// lo <= form and form < hi as bounds of a variable of the form.
+static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    uint32_t i = adx_variable_in_part(k, l);
+    for (int upper = 0; i != UINT32_MAX && upper < 2; upper++) {
+        const adx_sparse_form rest = adx_rest_of_part(k, i, upper);
+        int64_t by = upper ? -k->part->form.k[i] : k->part->form.k[i];
+        adx_say_indent(e);
+        adx_say(&e->text, by > 0 ? "from%lu = %s_most(from%lu, -%s_floor("
+                                 : "to%lu = %s_least(to%lu, %s_floor(",
+                x, e->text.name, x, e->text.name);
+        adx_say_sparse(e, &rest);
+        adx_say(&e->text, upper ? " + hi - 1, %lld));\n" : " - lo, %lld));\n",
+                (long long)(by < 0 ? -by : by));
+    }
+}
+
+// Moves from and to of the entries to those whose column is in a part.
+static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(k->e->f->t, k->value);
+    const adx_nest_level *column = adx_column_of_part(k, l);
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    if (column == NULL)
+        return;
+    const adx_term_cut *c = &v->cut->term[k->term - v->term];
+    int64_t by = c->form.k[0];
+    long long size = (long long)(by < 0 ? -by : by);
+    unsigned long table = adx_table_number(e, column->table->value,
+                                           column->table->n, ADX_TABLE_INTS);
+    e->bounds = true;
+    for (int upper = 0; upper < 2; upper++) {
+        ADX_SAY_BLOCK(e);
+        // the least that lies in the part, and the least beyond it
+        ADX_SAY_LINE(e, upper ? "const long least = %s_floor(%s%lld, %lld) + 1;"
+                              : "const long least = -%s_floor(%s%lld, %lld);",
+                     e->text.name, (by > 0) == upper ? "hi - 1 - " : "-lo + ",
+                     (long long)c->form.c, size);
+        ADX_SAY_LINE(e, "long a = from%lu, b = to%lu + 1;", x, x);
+        ADX_SAY_OPEN(e, "while (a < b)");
+        ADX_SAY_LINE(e, "const long m = a + (b - a) / 2;");
+        ADX_SAY_OPEN(e, "if (t%lu[m] < least)", table);
+        ADX_SAY_LINE(e, "a = m + 1;");
+        adx_close_to(e, e->open - 1);
+        ADX_SAY_OPEN(e, "else");
+        ADX_SAY_LINE(e, "b = m;");
+        adx_close_to(e, e->open - 2);
+        ADX_SAY_LINE(e, upper ? "to%lu = a - 1;" : "from%lu = a;", x);
+        adx_close_to(e, e->open - 1);
+    }
+}
+
+// "if (form >= lo && form < hi) {", where no range has the last variable, or the
+// form has none. l NULL: before all loops.
+static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
+{
+    const adx_term_cut *c = k->part;
+    if (c == NULL || (l == NULL) != (c->form.n == 0)
+        || (l != NULL && (l->kind == ADX_LEVEL_RANGE
+                          || l != k->nest->level + c->last)))
+        return;
+    adx_say_indent(k->e);
+    adx_say(&k->e->text, "if (");
+    adx_say_sparse(k->e, &c->form);
+    adx_say(&k->e->text, " >= lo && ");
+    adx_say_sparse(k->e, &c->form);
+    adx_say(&k->e->text, " < hi) {\n");
+    k->e->open++;
+}
+
+/* --- levels -------------------------------------------------------------- */
+
 // "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
     unsigned long x = l->var;
-    e->bounds = e->bounds || l->bounds > 0;
-    if (l == k->cut)
+    e->bounds = e->bounds || l->bounds > 0
+             || adx_variable_in_part(k, l) != UINT32_MAX;
+    if (l == k->cut && adx_column_of_part(k, l) == NULL)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else
         ADX_SAY_LINE(e, "long from%lu = %lld, to%lu = %lld;", x,
@@ -108,14 +231,17 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
         adx_say_sparse(e, &l->bound[i].form);
         adx_say(&e->text, ", %lld));\n", (long long)(by < 0 ? -by : by));
     }
+    adx_say_part_bounds(k, l);
+    adx_say_part_entries(k, l);
 }
 
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
-    if (l->bounds == 0 && l != k->cut) {
-        ADX_SAY_OPEN(k->e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                 (long long)l->low, x, (long long)l->high, x);
+    if (l->bounds == 0 && l != k->cut
+        && adx_variable_in_part(k, l) == UINT32_MAX
+        && adx_column_of_part(k, l) == NULL) {
+        adx_say_counted(k->e, x, l->low, l->high);
         return;
     }
     adx_say_scope(k->e);
@@ -246,14 +372,6 @@ static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
     }
 }
 
-static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
-{
-    for (uint32_t i = 0; i < f->n; i++)
-        if (f->var[i] == var)
-            return true;
-    return false;
-}
-
 // Whether what is read or written, or a level after this one, depends on its
 // variable.
 static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
@@ -276,7 +394,8 @@ static bool adx_is_level_used(const adx_looping *k, const adx_nest_level *l)
             used |= adx_form_has(&m->check[i].form, v)
                  || adx_form_has(&m->check[i].argument, v);
     }
-    return used || k->term->most != 0;
+    return used || k->term->most != 0
+        || adx_variable_in_part(k, l) != UINT32_MAX;
 }
 
 // Whether a level says nothing: a map gives a variable that nobody uses.
@@ -315,6 +434,7 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
         adx_say_level_unread(k, l);
     for (uint32_t i = 0; i < l->checks; i++)
         adx_say_level_check(k->e, &l->check[i]);
+    adx_say_part_check(k, l);
 }
 
 ADX_SELDOM_END

@@ -17,8 +17,8 @@
  * where there is no memory for panels. So bits depend on the sizes alone, if
  * the compiler does not contract.
  *
- *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/programs
+ *   needs   tape/workspace tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs
  *   offers  adx_tensor_more adx_matrices adx_find_matrices adx_matrix_part
  *           adx_matrix_part_of adx_run_matrices
  * ========================================================================== */
@@ -199,8 +199,8 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
         for (; k > 0; k--, a += column, b += next) {                        \
             const adx_wide y0 = ADX_CONST_WIDE(b);                          \
-            const adx_wide y1 = ADX_WIDE_AT(b + ADX_WIDE);                  \
-            const adx_wide y2 = ADX_WIDE_AT(b + 2 * ADX_WIDE);              \
+            const adx_wide y1 = ADX_CONST_WIDE(b + ADX_WIDE);               \
+            const adx_wide y2 = ADX_CONST_WIDE(b + 2 * ADX_WIDE);           \
             ADX_TILE_ROWS(DO)                                               \
         }                                                                   \
         ADX_TILE_ROWS(ADX_TILE_STORE)                                       \
@@ -466,7 +466,7 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;
@@ -682,24 +682,21 @@ static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 
 // Adds the products of a part to what is written; part NULL: all. False: no
 // memory, and nothing was done.
-static bool adx_run_matrices(const ad_tensor *t, const adx_matrices *of,
+static bool adx_run_matrices(ad_tensor *t, const adx_matrices *of,
                              const adx_matrix_part *part, ad_real *c,
                              const ad_real *a, const ad_real *b)
 {
     const adx_matrix_part all = { UINT32_MAX, 0, 1 };
     if (part != NULL && part->n <= 0)
         return true;
-    const size_t line = 64 / sizeof(ad_real);   // tiles begin with a line of
-    ad_real *room = (ad_real *)adx_take(        // the cache
-        &t->memory, (size_t)adx_matrix_room(t, of->product) + line,
-        sizeof *room);
+    adx_spare *spare = &t->panels[adx_spare_of_thread()];
+    adx_workspace *room = adx_take_workspace(
+        spare, &t->memory, (size_t)adx_matrix_room(t, of->product));
     if (room == NULL)
         return false;
-    size_t past = (uintptr_t)room / sizeof *room % line;
-    const adx_matrix_walk w = { of, t, part == NULL ? all : *part,
-                                room + (line - past) % line };
+    const adx_matrix_walk w = { of, t, part == NULL ? all : *part, room->w };
     adx_run_matrix_loop(&w, 0, c + of->first[0], a + of->first[1],
                         b + of->first[2]);
-    adx_drop(&t->memory, room);
+    adx_give_workspace(spare, &t->memory, room);
     return true;
 }

@@ -232,9 +232,11 @@ static bool adx_was_bound(const adx_parser *p)
     return false;
 }
 
-// Says that the name at hand is not known, and which one is like it. Short
-// names are all alike: of two letters only the case may differ.
-ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
+// Says that the name at hand is not known, and which one is like it; if there is
+// none, `text` of the name. Short names are all alike: of two letters only the
+// case may differ.
+ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
+                                      const char *text)
 {
     const adx_tree *tree = p->tree;
     const adx_spot spot = p->spot;
@@ -257,8 +259,7 @@ ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
     for (size_t i = 0; function && i < ADREV_OP_COUNT; i++)
         adx_try_name(&k, ad_op_table()[i].name, strlen(ad_op_table()[i].name));
     if (k.name == NULL) {
-        adx_wrong_at(p, spot.at, function ? "'%w' is no function"
-                                          : "'%w' is not known here", spot);
+        adx_wrong_at(p, spot.at, text, spot, spot);
         return;
     }
     memcpy(copy, k.name, k.length);

@@ -9,11 +9,11 @@
  * ranges of the variables before.
  *
  *   needs   tensor/arena tensor/sets
- *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form ADX_LEVEL_RANGE
- *           ADX_LEVEL_SOLVED ADX_LEVEL_VALUE ADX_LEVEL_ARGUMENTS adx_set_check
- *           adx_nest_level adx_nest ADX_NOT_YET ADX_IN_ORDER adx_is_unit
- *           adx_make_nest adx_point_fn adx_nest_walk adx_walk_from
- *           adx_walk_nest
+ *   offers  adx_sparse_form adx_sparse_at adx_form_has adx_make_sparse_form
+ *           ADX_LEVEL_RANGE ADX_LEVEL_SOLVED ADX_LEVEL_VALUE
+ *           ADX_LEVEL_ARGUMENTS adx_set_check adx_nest_level adx_nest
+ *           ADX_NOT_YET ADX_IN_ORDER adx_is_unit adx_make_nest adx_point_fn
+ *           adx_nest_walk adx_walk_from adx_walk_nest
  * ========================================================================== */
 
 // c + sum k[i]*x[var[i]]
@@ -30,6 +30,14 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
     for (uint32_t i = 0; i < f->n; i++)
         sum += f->k[i] * x[f->var[i]];
     return sum;
+}
+
+static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->var[i] == var)
+            return true;
+    return false;
 }
 
 // The form without variable v, UINT32_MAX: with all. False: no memory.
@@ -412,6 +420,29 @@ static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
     return adx_walk_from(w, level + 1);
 }
 
+// The bits that must be 1 along a level, one for each value of its variable;
+// *first: the number of that at value 0. NULL: there are none.
+static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
+                                        const int64_t x[], int64_t *first)
+{
+    const adx_set_check *c = l->check;
+    if (l->checks == 0 || c->kind != ADX_ROW_BIT)
+        return NULL;
+    bool along = false;
+    for (uint32_t i = 0; i < c->form.n; i++)
+        along = along || (c->form.var[i] == l->var && c->form.k[i] == 1);
+    *first = along ? adx_sparse_at(&c->form, x) - x[l->var] : 0;
+    return along ? c->bits : NULL;
+}
+
+// How many bits from this one on are 0, as far as one word says.
+static int64_t adx_zeros_from(const adx_bitmap *b, int64_t at)
+{
+    if (at < 0 || (uint64_t)at >= b->n)
+        return 0;
+    return b->word[at / 64] >> (at % 64) == 0 ? 64 - at % 64 : 0;
+}
+
 static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -433,9 +464,14 @@ static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
     w->x[l->var] = low;
     if (level + 1 == w->nest->levels && l->checks == 0)
         return w->visit(w->user, w->x, l->var, high - low + 1);
+    int64_t first = 0;
+    const adx_bitmap *bits = adx_bits_along(l, w->x, &first);
     for (; low <= high; low++) {
+        int64_t zeros = bits == NULL ? 0 : adx_zeros_from(bits, first + low);
         w->x[l->var] = low;
-        if (!adx_walk_on(w, level))
+        if (zeros > 0)
+            low += zeros - 1;
+        else if (!adx_walk_on(w, level))
             return false;
     }
     return true;

@@ -27,8 +27,9 @@
  *
  *   needs   tape/layout parallel/pool tensor/api tensor/arena tensor/sets
  *           tensor/nests tensor/programs
- *   offers  ADX_CUT_RESULTS ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list
- *           adx_term_cut adx_value_cut adx_shares_parts adx_part_from
+ *   offers  ADX_PART_LEAST ADX_FORK_LEAST ADX_PARTS_MOST ADX_CUT_RESULTS
+ *           ADX_CUT_POINTS ADX_CUT_SUMS adx_part_list adx_term_cut
+ *           adx_value_cut adx_points_from adx_shares_parts adx_part_from
  *           adx_cut_value adx_part_memory adx_nest_of_part adx_walk_list
  *           adx_do_parts
  * ========================================================================== */
@@ -71,7 +72,8 @@ typedef struct adx_part_list {
 typedef struct adx_term_cut {
     adx_sparse_form form;
     uint32_t *level;            // [form.n] of its variables
-    uint32_t last;              // the latest of these
+    uint32_t last;              // the latest of these; that of the entries, if
+                                // a column gives the variable in order
     adx_sparse_form rest;       // f without the variable of this level
     adx_sparse_form less;       // -rest
     int64_t k;                  // of that variable
@@ -114,6 +116,19 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
     return nest->empty ? 0 : n;
 }
 
+// The level whose range is cut where the variable of a level is: another one if
+// a column gives the variable, and rises with its entries.
+static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
+{
+    const adx_nest_level *l = &nest->level[level];
+    uint32_t e = 0;
+    if (l->kind != ADX_LEVEL_VALUE || !l->table->ascending)
+        return level;
+    while (nest->level[e].var != l->argument.var[0])
+        e++;
+    return e;
+}
+
 // As many parts as a nest allows that is cut at a level: the levels before are
 // run through by each part, and where the level has no range, so is the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
@@ -140,6 +155,7 @@ static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
         while (nest->level[l].var != to->form.var[i])
             l++;
         to->level[i] = l;
+        l = to->form.n == 1 ? adx_level_in_order(nest, l) : l;
         if (var == UINT32_MAX || l > to->last) {
             to->last = l;
             var = to->form.var[i];
@@ -192,7 +208,7 @@ static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
 // one.
 static bool adx_has_range(const adx_nest *nest, const adx_term_cut *c)
 {
-    uint32_t level = c->form.n > 1 ? c->last : adx_level_of_cut(nest, c);
+    uint32_t level = c->last;
     return c->form.n == 0 || nest->level[level].kind == ADX_LEVEL_RANGE;
 }
 
@@ -228,7 +244,8 @@ static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
         return lists && adx_can_list(t, v, term, nest, c) ? ADX_PARTS_MOST
              : c->form.n > 1 ? 0 : 1;
     return c->form.n == 0 ? 1
-         : adx_parts_at_level(nest, adx_level_of_cut(nest, c));
+         : adx_parts_at_level(nest, c->form.n > 1 ? adx_level_of_cut(nest, c)
+                                                  : c->last);
 }
 
 // How many parts a value allows along a dimension. 0: no memory; 1: none.
@@ -409,6 +426,9 @@ static bool adx_same_sets(const adx_set *a, const adx_set *b)
 {
     if (a->vars != b->vars || a->rows != b->rows)
         return false;
+    for (uint32_t v = 0; v < a->vars; v++)
+        if (a->low[v] != b->low[v] || a->high[v] != b->high[v])
+            return false;
     for (uint32_t r = 0; r < a->rows; r++)
         if (a->row[r].kind != b->row[r].kind || a->row[r].at != b->row[r].at
             || a->row[r].table != b->row[r].table
@@ -506,7 +526,8 @@ static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
     c.term = ADX_GET(&t->arena, 1, adx_term_cut);
     if (known == NULL || c.term == NULL)
         return false;
-    if (v->kind == ADX_VALUE_SUM && !adx_has_own_numbers(v, term, known))
+    if (v->kind == ADX_VALUE_SUM && !v->once
+        && !adx_has_own_numbers(v, term, known))
         return true;
     c.parts = adx_cut_points(term->set, nest[0], ADX_PART_LEAST, c.term);
     c.from = c.term->from;
@@ -634,6 +655,24 @@ static void adx_narrow_level(const adx_term_cut *c, uint32_t which, int64_t lo,
     to->empty = to->empty || l->low > l->high;
 }
 
+// The entries whose column has values from low to high.
+static void adx_narrow_entries(const adx_int_table *column, int64_t low,
+                               int64_t high, adx_nest_level *l)
+{
+    for (int upper = 0; upper < 2; upper++) {
+        int64_t from = l->low;
+        int64_t to = l->high + 1;
+        while (from < to) {
+            int64_t at = from + (to - from) / 2;
+            if (column->value[at] < low + upper * (high + 1 - low))
+                from = at + 1;
+            else
+                to = at;
+        }
+        *(upper ? &l->high : &l->low) = from - upper;
+    }
+}
+
 // Bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
@@ -665,6 +704,11 @@ static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
     to.level = m->level;
     for (uint32_t i = 0; i < c->form.n && !to.empty; i++)
         adx_narrow_level(c, i, lo, hi, &to);
+    const adx_nest_level *l = &to.level[c->level[0]];
+    if (c->form.n == 1 && c->last < c->level[0] && !to.empty) {
+        adx_narrow_entries(l->table, l->low, l->high, &to.level[c->last]);
+        to.empty = to.level[c->last].low > to.level[c->last].high;
+    }
     if (c->form.n > 1)
         adx_bound_part(c, lo, hi, &to.level[c->last], m->bound);
     return to;

@@ -7,8 +7,8 @@
  * it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
- *           tensor/emission
+ *           tensor/binding tensor/programs tensor/sharing tensor/pointwise
+ *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_row_at adx_is_run_index adx_say_run_index
@@ -32,6 +32,7 @@ typedef struct adx_numbers_read {
     adx_emission *e;
     adx_number_read x[3];
     uint32_t result;            // the number that is v in formulas
+    bool absorbs;               // of a product: a zero does (tensor/programs)
 } adx_numbers_read;
 
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
@@ -130,8 +131,22 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_tensor_term *term, adx_numbers_read *to)
 {
     to->e = e;
+    to->absorbs = term->absorbs;
     for (uint32_t i = 0; i < term->factors; i++)
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
+}
+
+// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
+                           uint32_t i)
+{
+    if (o->absorbs) {
+        adx_say(&e->text, "(");
+        adx_say_operand(e, &o->x[1 - i]);
+        adx_say(&e->text, " == 0 ? 0 : ");
+    }
+    adx_say_operand(e, &o->x[i]);
+    adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
 // k*a*b; k may be 1.
@@ -142,7 +157,7 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
         adx_say_literal(&e->text, k);
     for (uint32_t i = 0; i < n; i++) {
         adx_say(&e->text, i > 0 || k != 1 ? " * " : "");
-        adx_say_operand(e, &o->x[i]);
+        adx_say_factor(e, o, i);
     }
 }
 
@@ -177,7 +192,7 @@ static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                 less ? "-" : "");
         adx_say_product_of(e, o, 1, less ? 1 : k);
         adx_say(&e->text, ", ");
-        adx_say_operand(e, &o->x[1]);
+        adx_say_factor(e, o, 1);
         adx_say(&e->text, ", ");
         adx_say_sum_text(e, to);
         adx_say(&e->text, ");\n");
@@ -510,6 +525,27 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
+// The loop over an index from low to high, or what a part has of it.
+static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
+                               int64_t high)
+{
+    unsigned long x = d;
+    bool cut = adx_is_cut(e, ADX_STEP_INDEX, d);
+    bool all = cut && low == e->cut->from && high == e->cut->to - 1;
+    if (cut && !all) {
+        ADX_SAY_BLOCK(e);
+        ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
+                     " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
+                     (long long)low, x, e->text.name, (long long)high);
+        e->bounds = true;
+        ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
+                     x, x, x, x);
+    } else if (cut)
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
+    else
+        adx_say_counted(e, x, low, high);
+}
+
 // Loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
@@ -525,15 +561,17 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         unsigned long x = order[i];
         if (region->low[x] == region->high[x]) {
             index[x * e->width] = region->low[x];
+            if (adx_is_cut(e, ADX_STEP_INDEX, order[i]))
+                ADX_SAY_OPEN(e, "if (lo <= %lld && hi > %lld)",
+                             (long long)region->low[x],
+                             (long long)region->low[x]);
             continue;
         }
         index[x * e->width + 1 + x] = 1;
         if (adx_is_run_index(e, value, order[i]))
             adx_say_run_index(e, order[i]);
         else
-            ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu <= %lld; x%lu++)", x,
-                         (long long)region->low[x], x,
-                         (long long)region->high[x], x);
+            adx_say_index_from(e, order[i], region->low[x], region->high[x]);
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);

@@ -83,21 +83,18 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
 // UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint64_t n = s->empty ? 0 : 1;
-    bool all = false;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars && all; v++)
-        if (!s->gone[v] && !given[v]) {
+    for (uint32_t v = 0; v < s->vars && maps.all; v++)
+        if (!s->gone[v] && !maps.given[v]) {
             uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
             if (n > UINT64_MAX / 2 / extent)
                 return UINT64_MAX;
             n *= extent;
         }
-    return all || s->empty ? n : UINT64_MAX;
+    return maps.all || s->empty ? n : UINT64_MAX;
 }
 
 /* --- pieces -------------------------------------------------------------- */
@@ -184,24 +181,18 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
                               const adx_set *s)
 {
     adx_term_piece *p = &k->to->piece[k->to->n];
-    uint32_t live = 0;
-    bool all = false;
     if (k->to->n == ADX_PIECES_WRITTEN)
         return false;
     p->term = term;
     p->set = s;
     p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
     bool *own = ADX_GET(k->a, s->vars, bool);
-    bool *given = ADX_GET(k->a, s->vars, bool);
-    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
-    if (p->form == NULL || own == NULL || given == NULL || order == NULL
+    const adx_map_vars maps = adx_find_given(s);
+    if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
-    uint32_t n = adx_find_given(s, given, order, &all);
-    for (uint32_t v = 0; v < s->vars; v++)
-        live += !s->gone[v] && !given[v];
-    if (!all || adx_own_indices(k, p, given, own) != live
-        || !adx_add_lookups(k, p, order, n))
+    if (!maps.all || adx_own_indices(k, p, maps.given, own) != maps.free
+        || !adx_add_lookups(k, p, maps.row, maps.rows))
         return false;
     k->to->n++;
     return true;
@@ -246,18 +237,15 @@ static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
 {
-    bool *given = ADX_GET(k->a, s->vars, bool);
+    const adx_map_vars maps = adx_find_given(s);
     bool *owner = ADX_GET(k->a, s->vars, bool);
-    uint32_t *order = ADX_GET(k->a, s->rows, uint32_t);
     uint64_t values = 1;
-    bool all;
     *n = 0;
-    if (given == NULL || owner == NULL || order == NULL)
+    if (maps.given == NULL || owner == NULL)
         return UINT64_MAX;
-    adx_find_given(s, given, order, &all);
     adx_mark_owners(k, term, s, owner);
     for (uint32_t v = 0; v < s->vars; v++) {
-        if (owner[v] || s->gone[v] || given[v])
+        if (owner[v] || s->gone[v] || maps.given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
             return UINT64_MAX;

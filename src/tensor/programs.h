@@ -18,8 +18,8 @@
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
  *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_marking adx_mark_points adx_all_written adx_join_sets
- *           adx_all_gone adx_restrict
+ *           adx_marking adx_mark_points adx_mark_form adx_all_written
+ *           adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -36,6 +36,11 @@ typedef struct adx_tensor_term {
     adx_access factor[3];
     uint32_t factors;
     ad_real k;                  // times this
+    bool absorbs;               // one factor is a partial: where a factor is 0
+                                // the product is, whatever the other is
+    bool in_power;              // part of a power: derivatives absorb
+    int32_t power;              // of a quotient: it is base^power, below 0
+    adx_access base;
     // If `most` is a value: only the first point for each number of it, of
     // those at which `picked` is that number (rows `at`).
     uint32_t most;
@@ -52,7 +57,8 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST              // the largest, or least, factor of all points
+    ADX_VALUE_MOST              // the largest, or least, factor of all points;
+                                // -infinity, or infinity, where there is none
 } adx_value_kind;
 
 // The derivative of a partial by argument `by`: the partial as terms, and which
@@ -81,6 +87,7 @@ typedef struct adx_tensor_value {
     bool fixed;                 // has no derivative
     bool result;                // the caller has an array for it
     bool full;                  // all numbers are written
+    bool gaps;                  // of a most: some of them have no points
     bool known;                 // `full` or `support` says which
     bool cleared;               // all numbers are read, written or not
     bool once;                  // each number is written by one point
@@ -114,6 +121,9 @@ struct adx_tensor_program {
     uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
     const struct adx_part_list *lists;
+    adx_tensor_value *spelt;    // [values] as tensor/explain has them
+    struct adx_entry_list *entries;     // tensor/entries
+    uint64_t entry_numbers;     // in their columns
     uint32_t parts;             // most parts of a value
     uint32_t bounds;            // most bounds of a level
     uint64_t sums;              // numbers of sums of parts: of one part, and
@@ -263,7 +273,7 @@ static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
     for (int64_t i = 0; i < count; i++, at += step)
         if (at >= 0 && (uint64_t)at < m->bits->n)
             adx_set_bit(m->bits, (uint64_t)at);
-    return true;
+    return m->bits->set < m->bits->n;
 }
 
 // Marks what a form is at all points of a set. False: no memory.
@@ -315,6 +325,8 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
             v->full = adx_term_is_full(v, &v->term[i]);
+        v->gaps = v->kind == ADX_VALUE_MOST && !v->full;
+        v->full = v->full || v->gaps;
     }
     return v->full;
 }
@@ -464,6 +476,7 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
         return false;
     s->row[r].bits = v->support;
     adx_place_form(s, v, to.row, false, adx_form_of(s, r));
+    adx_simplify_set(s);        // the number may be the same at all points
     return true;
 }
 

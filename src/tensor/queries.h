@@ -6,7 +6,7 @@
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
- *           tensor/derive tensor/parts tensor/run
+ *           tensor/derive tensor/parts tensor/run tensor/coded
  *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
  *           adx_evaluate_tensor adx_points_of_term adx_count_written
  *           adx_count_value adx_need_part adx_numbers_around
@@ -39,6 +39,19 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         if (t->given.relation[i].column == NULL)
             adx_not_given(t, error, tree->relation[i].name, "the relation '%w' "
                           "is not given: ad_tensor_relation or ad_tensor_csr");
+}
+
+// Rows of a relation that were given when it had others.
+static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
+{
+    const adx_tensor_relation *r = &t->tree.relation[i];
+    const adx_given_relation *g = &t->given.relation[i];
+    int64_t from = 0;
+    int64_t to = 0;
+    adx_dim_range(t, &t->tree.dim[r->first], &from, &to);
+    if (g->by_rows && (g->from != from || g->to != to))
+        adx_not_given(t, error, r->name, "the rows of the relation '%w' were "
+                      "given for another size: give them again");
 }
 
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
@@ -100,6 +113,7 @@ static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
         const adx_tensor_relation *r = &tree->relation[i];
         const adx_given_relation *g = &t->given.relation[i];
         p->column_of[i] = columns;
+        adx_check_rows(t, error, i);
         for (uint32_t c = 0; c < r->arity && t->arena.status == ADREV_OK; c++)
             p->column[columns++] = adx_make_table(t, error, r->name,
                                                   g->column[c], g->entries, 0,
@@ -373,8 +387,9 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
         const ad_real *from = adx_given_array(v, a);
         if (from == NULL && v->kind == ADX_VALUE_INPUT && v->size > 0)
             return false;
-        e->base[i] = from == NULL && v->size > 0 ? NULL
-                   : from == NULL ? (ad_real *)adx_one : (ad_real *)from;
+        if (from == NULL && v->size == 0)
+            from = adx_one;
+        memcpy(&e->base[i], &from, sizeof from);    // nobody writes there
     }
     return true;
 }
@@ -457,9 +472,7 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
-            c->step[part][v](e->base, c->table,
-                             (const unsigned char *)e->needed,
-                             (unsigned char *)e->picked, e->sums);
+            adx_run_coded(e, part, v);
         else
             adx_run_value(e, v);
     }
@@ -496,15 +509,6 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     e->needed = (bool *)adx_next_piece(at, &n, p->values, sizeof *e->needed);
     e->picked = (bool *)adx_next_piece(at, &n, p->picks, sizeof *e->picked);
     return n;
-}
-
-// What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
-// the system gives and takes back its 260 MB each time.)
-static size_t adx_spare_of_thread(void)
-{
-    char here;
-    return (size_t)((uintptr_t)&here >> 20) % ADX_TENSOR_SPARES;
 }
 
 // False: no memory.
@@ -674,7 +678,7 @@ static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
                               int64_t x[], uint64_t *n)
 {
     adx_arena a = { .memory = &t->memory };
-    if (v->full || v->support != NULL) {
+    if ((v->full && !v->gaps) || v->support != NULL) {
         *n = v->full ? v->size : v->support->set;
         return true;
     }

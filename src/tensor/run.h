@@ -7,29 +7,12 @@
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/sharing tensor/derive tensor/parts tensor/matrices
- *           tensor/gathers
- *   offers  adx_loop adx_mark_results adx_prepare_program adx_clear_results
- *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
+ *           tensor/entries tensor/sharing tensor/derive tensor/parts
+ *           tensor/matrices tensor/gathers tensor/storage
+ *   offers  adx_mark_results adx_prepare_program adx_clear_results
+ *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
+ *           adx_run_value
  * ========================================================================== */
-
-// A place in memory along the loops; `step` from one point of the innermost
-// loop to the next.
-typedef struct adx_stream_of {
-    adx_sparse_form place;
-    int64_t step;
-} adx_stream_of;
-
-typedef struct adx_loop {
-    const adx_nest *nest;
-    adx_stream_of out;
-    adx_stream_of factor[3];
-    adx_stream_of at;           // of a pick: in `most`
-    adx_stream_of picked;
-    uint64_t points;            // UINT64_MAX: to be counted
-    const adx_matrices *matrices;       // NULL: it is no product of matrices
-    const adx_gathers *gathers; // NULL: no strip with maps ends the nest
-} adx_loop;
 
 /* --- loops --------------------------------------------------------------- */
 
@@ -95,8 +78,9 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     return best;
 }
 
+// The loops of a term. NULL: no memory.
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
-                               const adx_tensor_term *term)
+                               adx_tensor_term *term)
 {
     adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
     const adx_set *s = term->set;
@@ -112,8 +96,20 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
-    if (l->nest == NULL)
-        return NULL;
+    l->found_by = l->nest;
+    return l->nest != NULL
+           && (l->matrices != NULL
+               || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
+}
+
+// Where the loops of a term read and write. False: no memory.
+static bool adx_make_streams(ad_tensor *t, uint32_t value,
+                             const adx_tensor_term *term)
+{
+    adx_loop *l = term->loop;
+    const adx_set *s = term->set;
+    bool picks = term->most != 0
+              || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
     uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
@@ -134,7 +130,7 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     l->points = adx_box_points(s);
     if (s->vars > t->program->vars)
         t->program->vars = s->vars;
-    return ok ? l : NULL;
+    return ok;
 }
 
 // Marks the results of a part: all that a query of it can give.
@@ -176,39 +172,80 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
+// Values and terms as tensor/explain tells of them: before loops are over lists
+// and numbers on entries. False: no memory.
+static bool adx_keep_spelt(ad_tensor *t)
+{
+    adx_tensor_program *p = t->program;
+    p->spelt = ADX_GET(&t->arena, p->values, adx_tensor_value);
+    if (p->spelt == NULL)
+        return false;
+    memcpy(p->spelt, p->value, p->values * sizeof *p->spelt);
+    for (uint32_t i = 1; i < p->values; i++) {
+        adx_tensor_value *v = &p->spelt[i];
+        const adx_tensor_term *of = v->term;
+        v->term = ADX_GET(&t->arena, v->terms, adx_tensor_term);
+        v->low = ADX_GET(&t->arena, v->dims, int64_t);
+        v->extent = ADX_GET(&t->arena, v->dims, int64_t);
+        if (v->term == NULL || v->low == NULL || v->extent == NULL)
+            return false;
+        if (v->terms > 0)
+            memcpy(v->term, of, v->terms * sizeof *of);
+        for (uint32_t d = 0; d < v->dims; d++) {
+            v->low[d] = p->value[i].low[d];
+            v->extent[d] = p->value[i].extent[d];
+        }
+    }
+    return true;
+}
+
+// Chooses the loops of a value's terms.
+static void adx_choose_loops(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = adx_tensor_value_at(t, value);
+    adx_all_written(t, value);
+    v->once = v->terms == 1 && v->term[0].most == 0
+           && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
+    bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
+    for (uint32_t j = 0; j < v->terms; j++) {
+        adx_tensor_term *term = &v->term[j];
+        for (uint32_t f = 0; all && f < term->factors; f++)
+            if (!adx_all_written(t, term->factor[f].value))
+                adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
+        term->loop = adx_make_loop(t, value, term);
+        if (term->loop == NULL)
+            adx_arena_fail(&t->arena, ADREV_ENOMEM);
+        t->program->spelt[value].term[j].loop = term->loop;
+    }
+}
+
 // Prepares all values that results need.
 static void adx_prepare_program(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
     bool *needed = ADX_GET(&t->arena, p->values, bool);
-    if (needed == NULL)
+    if (needed == NULL || !adx_keep_spelt(t))
         return;
     for (uint32_t i = 0; i < t->tree.outs; i++)
         needed[p->out[i]] = needed[p->tangent_out[i]] = true;
     for (uint32_t i = 0; i < t->tree.inputs; i++)
         needed[p->adjoint_in[i]] = needed[p->second_in[i]] = true;
     adx_need_all(p, needed);
+    for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++)
+        if (needed[p->order[i]])
+            adx_choose_loops(t, p->order[i]);
+    if (t->arena.status == ADREV_OK)
+        adx_store_on_entries(t, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
         if (!needed[p->order[i]])
             continue;
-        adx_all_written(t, p->order[i]);
-        bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
-        for (uint32_t j = 0; j < v->terms; j++) {
-            adx_tensor_term *term = &v->term[j];
-            for (uint32_t f = 0; all && f < term->factors; f++)
-                if (!adx_all_written(t, term->factor[f].value))
-                    adx_tensor_value_at(t, term->factor[f].value)->cleared =
-                        true;
-            term->loop = adx_make_loop(t, p->order[i], term);
-            if (term->loop == NULL)
+        for (uint32_t j = 0; j < v->terms; j++)
+            if (!adx_make_streams(t, p->order[i], &v->term[j]))
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
-        }
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
         adx_prepare_cut(t, v);
-        v->once = v->terms == 1 && v->term[0].most == 0
-               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
     }
 }
 
@@ -259,19 +296,27 @@ typedef struct adx_result_range {
     const adx_tensor_value *value;
     uint32_t dim;
     int64_t lo, hi;
+    ad_real with;               // what they become
 } adx_result_range;
+
+// What a value begins with: what is added to, or compared with.
+static ad_real adx_begin_with(const adx_tensor_value *v)
+{
+    return v->kind != ADX_VALUE_MOST ? 0
+         : v->op == ADREV_OP_min ? ADX_K(INFINITY) : -ADX_K(INFINITY);
+}
 
 static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
     const adx_tensor_value *v = r->value;
     if (dim == v->dims) {
-        *to = 0;
+        *to = r->with;
         return;
     }
     int64_t lo = dim == r->dim ? r->lo - v->low[dim] : 0;
     int64_t hi = dim == r->dim ? r->hi - v->low[dim] : v->extent[dim];
-    if (dim + 1 == v->dims && v->stride[dim] == 1) {
+    if (dim + 1 == v->dims && v->stride[dim] == 1 && r->with == 0) {
         memset(to + lo, 0, (size_t)(hi - lo) * sizeof *to);
         return;
     }
@@ -281,7 +326,7 @@ static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
 
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
-    const adx_result_range all = { v, UINT32_MAX, 0, 0 };
+    const adx_result_range all = { v, UINT32_MAX, 0, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
@@ -307,8 +352,24 @@ ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
+// A factor where the other one is `by`: a product of the chain rule is 0 where
+// one of them is. Both choose between numbers that are there, so that loops
+// become vectors.
+ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
+{
+    return absorbs && by == 0 ? 0 : factor;
+}
+
+// k*a*b, and the sum.
+ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
+                                    ad_real a, ad_real b, ad_real sum)
+{
+    return adx_sum_with(fused, k * adx_beside(absorbs, a, b),
+                        adx_beside(absorbs, b, a), sum);
+}
+
 // Sums in eight parts, as those of adrev's array statements.
-ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
+ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
 {
@@ -316,10 +377,11 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int64_t j = 0; j < 8; j++)
-            sum[j] = adx_sum_with(fused, a[(i + j) * as], b[(i + j) * bs],
-                                  sum[j]);
+            sum[j] = adx_product_with(fused, absorbs, 1, a[(i + j) * as],
+                                      b[(i + j) * bs], sum[j]);
     for (; i < n; i++)
-        sum[0] = adx_sum_with(fused, a[i * as], b[i * bs], sum[0]);
+        sum[0] = adx_product_with(fused, absorbs, 1, a[i * as], b[i * bs],
+                                  sum[0]);
     return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
@@ -327,16 +389,24 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, int64_t n,
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
-    return as == 1 && bs == 1 ? adx_add_products_by(fused, n, a, 1, b, 1)
-         : as == 1 && bs == 0 ? adx_add_products_by(fused, n, a, 1, b, 0)
-         : as == 1 ? adx_add_products_by(fused, n, a, 1, b, bs)
-         : bs == 1 ? adx_add_products_by(fused, n, a, as, b, 1)
-         : adx_add_products_by(fused, n, a, as, b, bs);
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, false, n, a, 1, b, 1)
+         : as == 1 && bs == 0 ? adx_add_products_by(fused, false, n, a, 1, b, 0)
+         : as == 1 ? adx_add_products_by(fused, false, n, a, 1, b, bs)
+         : bs == 1 ? adx_add_products_by(fused, false, n, a, as, b, 1)
+         : adx_add_products_by(fused, false, n, a, as, b, bs);
+}
+
+ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
+                                  int64_t as, const ad_real *b, int64_t bs)
+{
+    return as == 1 && bs == 1 ? adx_add_products_by(fused, true, n, a, 1, b, 1)
+         : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
+    bool absorbs;
     ad_real *to;
     int64_t step;
     const ad_real *a;
@@ -347,7 +417,11 @@ typedef struct adx_tensor_strip {
 
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
-    ad_real sum = fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
+    ad_real sum =
+        s->absorbs
+        ? fused ? adx_add_chains(true, s->n, s->a, s->as, s->b, s->bs)
+                : adx_add_chains(false, s->n, s->a, s->as, s->b, s->bs)
+        : fused ? adx_add_products(true, s->n, s->a, s->as, s->b, s->bs)
                 : adx_add_products(false, s->n, s->a, s->as, s->b, s->bs);
     *s->to = adx_sum_with(fused, s->k, sum, *s->to);
 }
@@ -357,7 +431,7 @@ typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
 
 // to = k*a*b, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
-                             int64_t step, int64_t as, int64_t bs)
+                             bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
@@ -366,28 +440,43 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
     const int64_t n = s->n;
     if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = k * a[i * as] * b[i * bs];
+            to[i * step] = k * adx_beside(absorbs, a[i * as], b[i * bs])
+                         * adx_beside(absorbs, b[i * bs], a[i * as]);
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = adx_sum_with(way == ADX_STRIP_FUSE, k * a[i * as],
-                                        b[i * bs], to[i * step]);
+            to[i * step] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
+                                            a[i * as], b[i * bs], to[i * step]);
+}
+
+// Those of the chain rule are of two arrays most often, or of one and a number.
+ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
+{
+    bool next = s->step == 1 && s->as == 1 && s->n > 1;
+    if (next && s->bs == 1)
+        adx_strip_by(s, way, true, 1, 1, 1);
+    else if (next && s->bs == 0)
+        adx_strip_by(s, way, true, 1, 1, 0);
+    else
+        adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
-    if (next && s->as == 1 && s->bs == 1)
-        adx_strip_by(s, way, 1, 1, 1);
+    if (s->absorbs)
+        adx_run_chain_as(s, way);
+    else if (next && s->as == 1 && s->bs == 1)
+        adx_strip_by(s, way, false, 1, 1, 1);
     else if (next && s->as == 1 && s->bs == 0)
-        adx_strip_by(s, way, 1, 1, 0);
+        adx_strip_by(s, way, false, 1, 1, 0);
     else if (next && s->as == 0 && s->bs == 1)
-        adx_strip_by(s, way, 1, 0, 1);
+        adx_strip_by(s, way, false, 1, 0, 1);
     else if (next && s->as == 0 && s->bs == 0)
-        adx_strip_by(s, way, 1, 0, 0);
+        adx_strip_by(s, way, false, 1, 0, 0);
     else if (s->step == 0 && s->n > 1)
-        adx_strip_by(s, way, 0, s->as, s->bs);
+        adx_strip_by(s, way, false, 0, s->as, s->bs);
     else
-        adx_strip_by(s, way, s->step, s->as, s->bs);
+        adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
@@ -429,8 +518,9 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
                           ad_real *to, int64_t step, int64_t n, bool loop)
 {
-    const adx_tensor_strip s = { n, e->term->k, to, step, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (loop && s.step == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
@@ -513,18 +603,6 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-static bool adx_begin_most(void *user, const int64_t x[], uint32_t var,
-                           int64_t n)
-{
-    const adx_evaluating *e = (const adx_evaluating *)user;
-    ad_real *out = e->out + adx_sparse_at(&e->loop->out.place, x);
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
-    for (int64_t i = 0; i < n; i++)
-        out[i * step] = e->value->op == ADREV_OP_min ? ADX_K(INFINITY)
-                                                     : -ADX_K(INFINITY);
-    return true;
-}
-
 static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -559,8 +637,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 {
     for (int64_t i = 0; i < s->n; i++) {
         ad_real *to = &s->to[at[i]];
-        ad_real a = s->k * s->a[i * s->as];
-        ad_real b = s->b[i * s->bs];
+        ad_real a = s->k * adx_beside(s->absorbs, s->a[i * s->as],
+                                      s->b[i * s->bs]);
+        ad_real b = adx_beside(s->absorbs, s->b[i * s->bs], s->a[i * s->as]);
         *to = way == ADX_STRIP_STORE ? a * b
             : adx_sum_with(way == ADX_STRIP_FUSE, a, b, *to);
     }
@@ -569,8 +648,9 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
 static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
-    const adx_tensor_strip s = { n, e->term->k, e->out, 0, r->from[0],
-                                 r->step[0], r->from[1], r->step[1] };
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, e->out, 0,
+                                 r->from[0], r->step[0], r->from[1],
+                                 r->step[1] };
     if (e->value->once)
         adx_scatter_by(&s, at, ADX_STRIP_STORE);
     else if (e->t->options.fused)
@@ -719,7 +799,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
 // What a part of a value clears; the whole, if it has no part.
 static void adx_clear_part(const adx_evaluating *e)
 {
-    adx_result_range r = { e->value, UINT32_MAX, 0, 0 };
+    adx_result_range r = { e->value, UINT32_MAX, 0, 0,
+                           adx_begin_with(e->value) };
     if (e->cut != NULL) {
         r.dim = e->cut->dim;
         r.lo = e->lo;
@@ -736,10 +817,12 @@ static bool adx_clears_all(const adx_tensor_value *v)
     for (uint32_t j = 0; j < v->terms; j++)
         points = v->term[j].loop->points > v->size ? v->size
                : points + v->term[j].loop->points;
-    return v->cleared || (!v->once && (v->full || points >= v->size / 4));
+    return v->cleared || v->kind == ADX_VALUE_MOST
+        || (!v->once && (v->full || points >= v->size / 4));
 }
 
-// Makes 0 what is added to, or what is read without having been written.
+// Makes 0, or what a most begins with, what is added to, or what is read without
+// having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -808,8 +891,6 @@ static void adx_run_terms(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
     uint32_t picking = 0;
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_walk_term(e, &v->term[j], adx_begin_most);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         if (adx_is_nothing(e, term) || adx_run_as_matrices(e, term))

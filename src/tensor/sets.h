@@ -18,8 +18,8 @@
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_is_definition adx_find_given ADX_ROWS_MOST adx_combine_all
- *           adx_project
+ *           adx_is_definition adx_map_vars adx_find_given ADX_ROWS_MOST
+ *           adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -32,6 +32,7 @@ typedef struct adx_int_table {
     int64_t from;
     size_t n;
     int64_t low, high;          // bounds of the values
+    bool ascending;             // it is known that they never fall
     uint32_t *start;            // [high - low + 2]: which arguments have a value:
     uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
@@ -515,39 +516,56 @@ static bool adx_is_definition(const adx_set *s, uint32_t r, uint32_t *v)
         && adx_extreme(s, argument, true) < t->from + (int64_t)t->n;
 }
 
-// Marks the variables that maps give from others: each row that does so comes
-// after those that give its argument; order [rows] has their numbers. Returns
-// how many there are. Whether they are all conditions, *all says.
-static uint32_t adx_find_given(const adx_set *s, bool given[], uint32_t order[],
-                               bool *all)
+// The variables that maps give from others, and those that nothing gives.
+typedef struct adx_map_vars {
+    bool *given;                // [vars] by a map; NULL: no memory
+    uint32_t *row;              // [rows] by which rows, each after those that
+    uint32_t rows;              // give its argument
+    uint32_t free;              // variables that are left, and not gone
+    bool all;                   // the set has no other condition
+} adx_map_vars;
+
+// Whether no argument of a row is a variable that a map will give.
+static bool adx_knows_argument(const adx_set *s, uint32_t r,
+                               const bool given[])
 {
-    uint32_t n = 0;
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    bool known = true;
+    for (uint32_t q = 0; q < s->rows && known; q++) {
+        uint32_t u = 0;
+        known = !adx_is_definition(s, q, &u) || given[u]
+             || argument[1 + u] == 0;
+    }
+    return known;
+}
+
+static adx_map_vars adx_find_given(const adx_set *s)
+{
+    adx_map_vars to = { ADX_GET(s->arena, s->vars, bool),
+                        ADX_GET(s->arena, s->rows, uint32_t), 0, 0, false };
     uint32_t conditions = 0;
     uint32_t before = UINT32_MAX;
-    for (uint32_t v = 0; v < s->vars; v++)
-        given[v] = false;
-    for (uint32_t r = 0; r < s->rows; r++)
-        conditions += s->row[r].kind > ADX_ROW_FORM;
-    while (n != before) {
-        before = n;
+    if (to.row == NULL)
+        to.given = NULL;
+    if (to.given == NULL)
+        return to;
+    while (to.rows != before) {
+        before = to.rows;
         for (uint32_t r = 0; r < s->rows; r++) {
             uint32_t v = 0;
-            if (!adx_is_definition(s, r, &v) || given[v])
+            if (!adx_is_definition(s, r, &v) || to.given[v]
+                || !adx_knows_argument(s, r, to.given))
                 continue;
-            const int64_t *argument = adx_form_of(s, s->row[r].at);
-            bool known = true;
-            for (uint32_t q = 0; q < s->rows && known; q++) {
-                uint32_t u = 0;
-                known = !adx_is_definition(s, q, &u) || given[u]
-                     || argument[1 + u] == 0;
-            }
-            given[v] = known;
-            if (known)
-                order[n++] = r;
+            to.given[v] = true;
+            to.row[to.rows++] = r;
         }
     }
-    *all = n == conditions;
-    return n;
+    for (uint32_t r = 0; r < s->rows; r++)
+        conditions += s->row[r].kind > ADX_ROW_FORM;
+    for (uint32_t v = 0; v < s->vars; v++)
+        to.free += !s->gone[v] && !to.given[v];
+    to.all = to.rows == conditions;
+    return to;
 }
 
 /* --- projections ---------------------------------------------------------

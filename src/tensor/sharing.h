@@ -142,10 +142,15 @@ static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
     bool turn = v->kind == ADX_VALUE_SUM && term->factors == 2
              && term->factor[0].value > term->factor[1].value;
     adx_put_key(w, term->factors);
+    adx_put_key(w, term->absorbs);
+    adx_put_key(w, term->in_power);
+    adx_put_key(w, term->power);
     for (uint32_t d = 0; d < v->dims; d++)
         adx_put_key_form(w, term->out + d);
     for (uint32_t f = 0; f < term->factors; f++)
         adx_put_key_access(w, t, term->factor[turn ? 1 - f : f]);
+    if (term->power != 0)
+        adx_put_key_access(w, t, term->base);
     adx_put_key(w, term->most);
     if (term->most != 0) {
         const adx_access at = { term->most, term->at };
@@ -243,26 +248,20 @@ static bool adx_writes_once(const adx_tensor_value *v,
                             const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
-    bool *given = ADX_GET(s->arena, s->vars, bool);
-    uint32_t *order = ADX_GET(s->arena, s->rows, uint32_t);
+    const adx_map_vars maps = adx_find_given(s);
     uint32_t own = 0;
-    uint32_t live = 0;
-    bool all;
-    if (given == NULL || order == NULL)
+    if (maps.given == NULL)
         return false;
-    adx_find_given(s, given, order, &all);
-    for (uint32_t i = 0; i < s->vars; i++)
-        live += !s->gone[i] && !given[i];
     for (uint32_t i = 0; i < v->dims; i++) {
         uint32_t count;
         uint32_t var = 0;
         adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
-        bool again = count != 1 || given[var];
+        bool again = count != 1 || maps.given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
         own += !again;
     }
-    return own == live;
+    return own == maps.free;
 }
 
 // All numbers of another value with the same indices, times k, as a term.

@@ -4,10 +4,12 @@
  * A condition splits a set into disjoint ones. Comparisons become rows, and an
  * entry of a relation a variable. What is no such set is written down point by
  * point, as bits: exists, what is no entry of a relation, and conditions that
- * have too many parts.
+ * have too many parts. The points are found by loops over sets, in which what
+ * exists is a variable, too: so relations are joined by the buckets of their
+ * columns, and not all values of all indices are tried.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/lower
+ *           tensor/programs tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
  *           adx_where_by_bits adx_set_where
  * ========================================================================== */
@@ -301,15 +303,179 @@ static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
     return size;
 }
 
-// The bits of a grid at which a condition is true. NULL: no memory.
-static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
-                                       uint32_t node)
+/* --- points by loops ----------------------------------------------------- */
+
+// The range of a form, as those of its indices and maps make it. False: a map
+// may be asked outside of its own, or numbers are too large.
+static bool adx_range_of_form(const adx_lowering *k, uint32_t form, double *low,
+                              double *high)
 {
-    adx_arena *a = &k->t->arena;
-    uint64_t size = adx_measure_grid(k, g);
-    int64_t *value = ADX_GET(a, k->t->tree.index_count, int64_t);
-    adx_bitmap *bits = value == NULL ? NULL : adx_new_bitmap(a, size);
-    for (uint64_t at = 0; bits != NULL && at < size && adx_lowered(k); at++) {
+    const adx_affine *f = &k->t->tree.form[form];
+    *low = *high = (double)f->constant;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        const adx_tensor_index *x = &k->t->tree.index[m->of];
+        double end[2] = { 0, 0 };
+        int64_t from = 0;
+        int64_t to = 0;
+        if (m->kind == ADX_OF_SIZE)
+            end[0] = end[1] = (double)k->t->given.size[m->of];
+        else if (m->kind == ADX_OF_MAP) {
+            const adx_int_table *t = k->t->program->map[m->of];
+            if (!adx_range_of_form(k, m->argument, &end[0], &end[1])
+                || end[0] < (double)t->from
+                || end[1] >= (double)t->from + (double)t->n)
+                return false;
+            end[0] = (double)t->low;
+            end[1] = (double)t->high;
+        } else if (adx_size_form(k->t, x->from, &from)
+                   && adx_size_form(k->t, x->to, &to)) {
+            end[0] = (double)from;
+            end[1] = (double)to - 1;
+        }
+        *low += (double)m->k * end[m->k < 0];
+        *high += (double)m->k * end[m->k > 0];
+    }
+    return *low > -0x1p50 && *high < 0x1p50;
+}
+
+// Whether all forms of a condition have a value wherever their indices are.
+static bool adx_has_all_forms(const adx_lowering *k, uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    bool ok = true;
+    double low;
+    double high;
+    if (n->kind == ADX_TREE_EXISTS)
+        return adx_has_all_forms(k, n->condition);
+    if (n->kind == ADX_TREE_MEMBER)
+        for (uint32_t i = 0; i < n->count && ok; i++)
+            ok = adx_range_of_form(k, k->t->tree.list[n->first + i], &low,
+                                   &high);
+    else if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
+        for (uint32_t c = n->child; c != 0 && ok; c = adx_node_of(k, c)->next)
+            ok = adx_has_all_forms(k, c);
+    else
+        ok = adx_range_of_form(k, n->of, &low, &high);
+    return ok;
+}
+
+// The number of a point in a grid, of which the rows are indices.
+static void adx_grid_place(const adx_lowering *k, const adx_grid *g,
+                           const adx_set *s, int64_t form[])
+{
+    for (uint32_t j = 0; j < g->n; j++) {
+        for (uint32_t v = 0; v <= s->vars; v++)
+            form[v] *= g->extent[j];
+        adx_add_multiple(s, form, 1, adx_form_of(s, k->row_of[g->index[j]]));
+        form[0] -= g->low[j];
+    }
+}
+
+// Conditions that are still to be joined; more: with those that follow in the
+// tree.
+typedef struct adx_to_join {
+    uint32_t node;
+    bool more;
+    const struct adx_to_join *next;
+} adx_to_join;
+
+// The set without variables that say nothing of the indices of a grid, as far
+// as that is exact. NULL: no memory.
+static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
+                                      const adx_set *of)
+{
+    adx_set *s = adx_copy_set(of);
+    bool *keep = s == NULL ? NULL : ADX_GET(s->arena, s->width, bool);
+    if (keep == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t v = 0; v < s->vars; v++)
+            keep[v] |= adx_form_of(s, k->row_of[g->index[i]])[1 + v] != 0;
+    adx_project(s, keep);
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t v = 0; v < s->vars; v++)
+            if (s->gone[v]
+                && adx_form_of(s, k->row_of[g->index[i]])[1 + v] != 0)
+                return of;
+    return s;
+}
+
+static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
+                            const adx_set *of, adx_bitmap *bits)
+{
+    const adx_set *s = adx_set_on_grid(k, g, of);
+    int64_t *form = s == NULL ? NULL : ADX_GET(s->arena, s->width, int64_t);
+    if (form == NULL || s->empty)
+        return;
+    adx_grid_place(k, g, s, form);
+    adx_mark_form(s, form, bits);
+}
+
+// Marks the points of a set where conditions are true.
+static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
+                     const adx_to_join *todo, adx_bitmap *bits)
+{
+    if (todo == NULL)
+        adx_mark_joined(k, g, s, bits);
+    if (todo == NULL || !adx_lowered(k))
+        return;
+    const adx_tensor_node *n = adx_node_of(k, todo->node);
+    const adx_to_join after = { n->next, true, todo->next };
+    adx_to_join first = { n->child, n->kind == ADX_TREE_AND,
+                          todo->more && n->next != 0 ? &after : todo->next };
+    if (n->kind == ADX_TREE_AND)
+        adx_join_all(k, g, s, &first, bits);
+    else if (n->kind == ADX_TREE_OR)
+        for (; first.node != 0; first.node = adx_node_of(k, first.node)->next)
+            adx_join_all(k, g, s, &first, bits);
+    else if (n->kind == ADX_TREE_EXISTS) {
+        adx_set *c = adx_copy_set(s);
+        if (c == NULL)
+            return;
+        adx_bind_indices(k, c, n->first, n->count);
+        first.node = n->condition;
+        adx_join_all(k, g, c, &first, bits);
+        adx_forget_indices(k, n->first, n->count);
+    } else {
+        adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+        if (pieces != NULL)
+            adx_split_set(k, s, todo->node, false, pieces);
+        for (uint32_t i = 0; pieces != NULL && i < pieces->n; i++)
+            adx_join_all(k, g, pieces->set[i], first.next, bits);
+    }
+}
+
+// Marks by loops where a condition is true.
+static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
+                              adx_bitmap *bits)
+{
+    adx_set *s = adx_new_set(&k->t->arena);
+    const adx_to_join all = { node, false, NULL };
+    uint32_t around[ADX_BOUND_MOST];
+    for (uint32_t i = 0; s != NULL && i < g->n; i++) {
+        uint32_t v = adx_new_var(s, g->low[i], g->low[i] + g->extent[i] - 1);
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        around[i] = k->row_of[g->index[i]];
+        k->row_of[g->index[i]] = r;
+        if (v != UINT32_MAX && r != UINT32_MAX)
+            adx_form_of(s, r)[1 + v] = 1;
+    }
+    if (adx_lowered(k) && bits->n > 0) {
+        adx_simplify_set(s);
+        adx_join_all(k, g, s, &all, bits);
+    }
+    for (uint32_t i = 0; s != NULL && i < g->n; i++)
+        k->row_of[g->index[i]] = around[i];
+}
+
+// Marks, point by point, where a condition is true.
+static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
+                              adx_bitmap *bits)
+{
+    int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
+    for (uint64_t at = 0; value != NULL && at < bits->n && adx_lowered(k);
+         at++) {
         uint64_t rest = at;
         for (uint32_t i = g->n; i-- > 0;) {
             value[g->index[i]] = g->low[i]
@@ -319,8 +485,20 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
         if (adx_is_true_at(k, node, value))
             adx_set_bit(bits, at);
     }
-    if (bits != NULL)
-        bits->node = node;
+}
+
+// The bits of a grid at which a condition is true. NULL: no memory.
+static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
+                                       uint32_t node)
+{
+    adx_bitmap *bits = adx_new_bitmap(&k->t->arena, adx_measure_grid(k, g));
+    if (bits == NULL)
+        return NULL;
+    if (adx_has_all_forms(k, node))
+        adx_mark_by_joins(k, g, node, bits);
+    else
+        adx_mark_by_trial(k, g, node, bits);
+    bits->node = node;
     return adx_lowered(k) ? bits : NULL;
 }
 
@@ -338,14 +516,8 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                : adx_new_row(c, negated ? ADX_ROW_NO_BIT : ADX_ROW_BIT);
     if (r == UINT32_MAX)
         return;
-    int64_t *form = adx_form_of(c, r);
     c->row[r].bits = bits;
-    for (uint32_t j = 0; j < g->n; j++) {
-        for (uint32_t v = 0; v <= c->vars; v++)
-            form[v] *= g->extent[j];
-        adx_add_multiple(c, form, 1, adx_form_of(c, k->row_of[g->index[j]]));
-        form[0] -= g->low[j];
-    }
+    adx_grid_place(k, g, c, adx_form_of(c, r));
     adx_simplify_set(c);
     adx_add_set_piece(k, to, c);
 }

@@ -70,27 +70,12 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-static void adx_say_begun_most(adx_emission *e, const adx_looping *k)
+// "done[3*x0]": whether the number of a most at these indices is picked.
+static void adx_say_done(adx_emission *e, const adx_looping *k,
+                         const int64_t *index)
 {
-    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
-    adx_say_indent(e);
-    adx_say_place(e, k->value, adx_written_at(e, k), true);
-    adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
-            adx_infinity(&e->text));
-}
-
-// The first point at which the number that is picked is the largest one.
-static void adx_say_pick(adx_emission *e, const adx_looping *k)
-{
-    const adx_tensor_term *term = k->term;
-    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, term->most);
-    const adx_spot_of at = { term->set, NULL };
-    const adx_access best = { term->most, term->at };
-    const int64_t *picked = adx_indices_at(e, &at, term->picked);
-    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_tensor_value *most = adx_tensor_value_at(e->f->t, k->term->most);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
-    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
-    adx_numbers_read o = { .e = e };
     if (place == NULL || index == NULL)
         return;
     place[0] = most->first;
@@ -100,19 +85,42 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
         place[0] -= most->stride[d] * most->low[d];
     }
     e->picks = true;
-    adx_say_indent(e);
-    adx_say(&e->text, "if (!done[");
+    adx_say(&e->text, "done[");
     adx_say_affine(e, place);
-    adx_say(&e->text, "] && ");
+    adx_say(&e->text, "]");
+}
+
+static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
+{
+    const adx_spot_of at = { k->term->set, NULL };
+    const adx_access best = { k->term->most, k->term->at };
+    adx_say_indent(e);
+    adx_say_done(e, k, adx_indices_at(e, &at, best));
+    adx_say(&e->text, " = 0;\n");
+}
+
+// The first point at which the number that is picked is the largest one.
+static void adx_say_pick(adx_emission *e, const adx_looping *k)
+{
+    const adx_tensor_term *term = k->term;
+    const adx_spot_of at = { term->set, NULL };
+    const adx_access best = { term->most, term->at };
+    const int64_t *picked = adx_indices_at(e, &at, term->picked);
+    const int64_t *index = adx_indices_at(e, &at, best);
+    const adx_sum_text to = { NULL, k->value, adx_written_at(e, k), 0 };
+    adx_numbers_read o = { .e = e };
+    adx_say_indent(e);
+    adx_say(&e->text, "if (!");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " && ");
     adx_say_place(e, term->picked.value, picked, false);
     adx_say(&e->text, " == ");
     adx_say_place(e, term->most, index, false);
     adx_say(&e->text, ") {\n");
     e->open++;
     adx_say_indent(e);
-    adx_say(&e->text, "done[");
-    adx_say_affine(e, place);
-    adx_say(&e->text, "] = 1;\n");
+    adx_say_done(e, k, index);
+    adx_say(&e->text, " = 1;\n");
     adx_take_numbers(e, k->value, &at, term, &o);
     if (!e->f->t->options.fused) {
         adx_say_added(e, &to, &o, term->factors, term->k);
@@ -137,8 +145,8 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_indent(e);
         adx_say_place(e, k->value, adx_written_at(e, k), true);
         adx_say(&e->text, " = 0;\n");
-    } else if (k->doing == ADX_DOING_BEGIN)
-        adx_say_begun_most(e, k);
+    } else if (k->doing == ADX_DOING_FORGET)
+        adx_say_forgotten(e, k);
     else if (k->term->most != 0)
         adx_say_pick(e, k);
     else if (v->kind == ADX_VALUE_SUM)
@@ -219,24 +227,69 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
+    else if (adx_is_cut(e, ADX_STEP_TERMS, d))
+        ADX_SAY_OPEN(e, "for (long x%lu = lo; x%lu < hi; x%lu++)", x, x, x);
     else
-        ADX_SAY_OPEN(e, "for (long x%lu = %lld; x%lu < %lld; x%lu++)", x,
-                 (long long)v->low[d], x,
-                 (long long)(v->low[d] + v->extent[d]), x);
+        adx_say_counted(e, x, v->low[d], v->low[d] + v->extent[d] - 1);
 }
 
 /* --- loops of a value ---------------------------------------------------- */
+
+// The loops from a level on.
+static void adx_say_levels(adx_emission *e, const adx_looping *k,
+                           uint32_t first)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
+    bool reduces = k->doing == ADX_DOING_TERM && k->term->most == 0
+                && adx_reduces(v, k->term);
+    uint32_t levels = k->nest->levels - (reduces ? 1 : 0);
+    for (uint32_t l = first; l < levels; l++)
+        adx_say_level(k, &k->nest->level[l]);
+    if (reduces)
+        adx_say_reduction(e, k, &k->nest->level[levels]);
+    else {
+        if (e->open == 0)
+            ADX_SAY_BLOCK(e);
+        adx_say_at_point(e, k);
+    }
+}
+
+// Points of a part that are listed (tensor/parts), or else all of them.
+static void adx_say_listed(adx_emission *e, adx_looping *k)
+{
+    const adx_part_list *l = k->part->list;
+    uint32_t open = e->open;
+    unsigned long start = adx_table_number(e, l->start, l->parts + 1,
+                                           ADX_TABLE_WORDS);
+    unsigned long x = adx_table_number(e, l->x, l->start[l->parts] * l->levels,
+                                       ADX_TABLE_INTS);
+    e->listed = true;
+    ADX_SAY_OPEN(e, "if (which >= 0)");
+    ADX_SAY_OPEN(e, "for (unsigned long long q = t%lu[which]; q < t%lu[which"
+                 " + 1]; q++)", start, start);
+    for (uint32_t i = 0; i < l->levels; i++) {
+        unsigned long var = l->nest->level[i].var;
+        ADX_SAY_LINE(e, "const long x%lu = t%lu[%lu*q + %lu];", var, x,
+                     (unsigned long)l->levels, (unsigned long)i);
+        ADX_SAY_LINE(e, "(void)x%lu;", var);
+    }
+    adx_say_levels(e, k, l->levels);
+    adx_close_to(e, open);
+    k->part = NULL;
+    ADX_SAY_OPEN(e, "else");
+}
 
 static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
 {
-    const adx_looping k = { e, value, term, term->loop->nest, doing, cut };
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    adx_looping k = {
+        e, value, term, term->loop->nest, doing, cut,
+        e->cut != NULL && e->cut->way == ADX_STEP_TERMS
+            ? &v->cut->term[term - v->term] : NULL
+    };
     uint32_t open = e->open;
-    bool reduces = doing == ADX_DOING_TERM && term->most == 0
-                && adx_reduces(v, term);
-    uint32_t levels = k.nest->levels - (reduces ? 1 : 0);
     adx_begin_variables(e, term->set->vars);
     if (k.nest->empty)
         return;
@@ -244,15 +297,10 @@ static void adx_say_loops(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
         adx_say_run_index(e, k.nest->level[0].var);
     }
-    for (uint32_t l = e->in_run ? 1 : 0; l < levels; l++)
-        adx_say_level(&k, &k.nest->level[l]);
-    if (reduces)
-        adx_say_reduction(e, &k, &k.nest->level[levels]);
-    else {
-        if (e->open == open)
-            ADX_SAY_BLOCK(e);
-        adx_say_at_point(e, &k);
-    }
+    if (k.part != NULL && k.part->list != NULL)
+        adx_say_listed(e, &k);
+    adx_say_part_check(&k, NULL);
+    adx_say_levels(e, &k, e->in_run ? 1 : 0);
     adx_close_to(e, open);
 }
 
@@ -277,8 +325,10 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other.
-static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
+// The parts of one term, one after the other, or one of them: `first` is the
+// number of the term's first one.
+static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
+                             unsigned long first)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const adx_term_cut *c = &v->cut->term[term];
@@ -286,7 +336,13 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     unsigned long parts = c->parts;
     uint64_t span = (uint64_t)(c->to - c->from);
     uint32_t open = e->open;
-    ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    if (e->cut == NULL)
+        ADX_SAY_OPEN(e, "for (long part = 0; part < %lu; part++)", parts);
+    else {
+        ADX_SAY_OPEN(e, "if (which >= %lu && which < %lu)", first,
+                     first + parts);
+        ADX_SAY_LINE(e, "const long part = which - %lu;", first);
+    }
     ADX_SAY_LINE(e, "for (long i = 0; i < %llu; i++) sums[i] = 0;",
                  (unsigned long long)v->span);
     for (int next = 0; c->form.n > 0 && next < 2; next++)
@@ -299,13 +355,14 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term)
     adx_say_loops(e, value, &v->term[term], ADX_DOING_TERM,
                   c->form.n > 0 ? &nest->level[c->last] : NULL);
     e->into_sums = 0;
-    adx_say_added_sums(e, value);
+    if (e->cut == NULL)
+        adx_say_added_sums(e, value);
     adx_close_to(e, open);
 }
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value.
+// 0 for all numbers of a value, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -316,7 +373,11 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
         adx_say_index_loop(e, value, d, index);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
-    adx_say(&e->text, " = 0;\n");
+    if (v->kind == ADX_VALUE_MOST)
+        adx_say(&e->text, " = %s%s;\n", v->op == ADREV_OP_min ? "" : "-",
+                adx_infinity(&e->text));
+    else
+        adx_say(&e->text, " = 0;\n");
     adx_close_to(e, open);
 }
 
@@ -330,22 +391,34 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
+// Nothing is picked yet by the terms from `term` on that pick from one value;
+// a part says so of numbers of its own.
+static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
+    uint32_t most = v->term[term].most;
+    e->picks = true;
+    if (e->cut == NULL)
+        ADX_SAY_LINE(
+            e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
+            (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+    for (uint32_t j = term; e->cut != NULL && j < v->terms
+                            && v->term[j].most == most; j++)
+        adx_say_loops(e, value, &v->term[j], ADX_DOING_FORGET, NULL);
+}
+
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     uint32_t picking = 0;
-    if (!e->in_run || e->f->run_of[value] != 0)
+    bool cleared = e->cut != NULL && e->cut->clears;
+    if (!cleared && (!e->in_run || e->f->run_of[value] != 0))
         adx_say_zeros_of(e, value);
-    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
-        adx_say_loops(e, value, &v->term[j], ADX_DOING_BEGIN, NULL);
     for (uint32_t j = 0; j < v->terms; j++) {
         uint32_t most = v->term[j].most;
         if (most != 0 && most != picking)
-            ADX_SAY_LINE(
-                e, "for (unsigned long i = 0; i < %llu; i++) done[i] = 0;",
-                (unsigned long long)adx_tensor_value_at(e->f->t, most)->span);
+            adx_say_no_picks(e, value, j);
         picking = most;
-        e->picks = e->picks || most != 0;
         adx_say_loops(e, value, &v->term[j], ADX_DOING_TERM, NULL);
     }
 }
@@ -358,9 +431,13 @@ static void adx_say_value(adx_emission *e, uint32_t value)
     if (e->f->shape[value] != NULL)
         adx_say_pointwise(e, value);
     else if (adx_has_sums(v)) {
-        adx_say_all_zeros(e, value);
-        for (uint32_t j = 0; j < v->terms; j++)
-            adx_say_parts_of(e, value, j);
+        unsigned long first = 0;
+        if (e->cut == NULL)
+            adx_say_all_zeros(e, value);
+        for (uint32_t j = 0; j < v->terms; j++) {
+            adx_say_parts_of(e, value, j, first);
+            first += v->cut->term[j].parts;
+        }
     } else
         adx_say_looped(e, value);
 }
@@ -388,8 +465,11 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
         adx_say_zeros_of(e, v);
         adx_close_to(e, 0);
     }
-    ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
-                 (long long)o.high);
+    if (e->cut != NULL)
+        ADX_SAY_OPEN(e, "for (long e = lo; e < hi; e++)");
+    else
+        ADX_SAY_OPEN(e, "for (long e = %lld; e <= %lld; e++)", (long long)o.low,
+                     (long long)o.high);
     e->in_run = true;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
@@ -414,8 +494,10 @@ static void adx_say_step(adx_emission *e, uint32_t value)
     memset(e->flag, 0, values * sizeof *e->flag);
     for (uint32_t i = 0; i < e->tables->n; i++)
         e->tables->table[i].read = false;
-    e->picks = e->sums = e->in_run = false;
+    e->picks = e->sums = e->in_run = e->listed = false;
     e->into_sums = 0;
+    e->cut = e->f->cut == NULL || e->f->cut[value].way == ADX_STEP_WHOLE ? NULL
+           : &e->f->cut[value];
     e->open = e->numbers = 0;
     e->local = NULL;
     if (e->f->block[value] == value)

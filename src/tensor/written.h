@@ -7,15 +7,36 @@
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
  *           tensor/arena tensor/binding tensor/print tensor/programs
  *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
- *           tensor/emission tensor/steps
- *   offers  ADX_TENSOR_PARTS adx_step_text adx_tensor_file adx_add_part
- *           adx_host_of adx_begin_file adx_file_status adx_end_file
- *           adx_say_steps adx_part_texts adx_say_call adx_check_text_options
+ *           tensor/ranges tensor/emission tensor/steps
+ *   offers  ADX_TENSOR_PARTS ADX_PARAMETER_WRITTEN ADX_PARAMETER_READ
+ *           ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS
+ *           ADX_PARAMETER_SUMS ADX_PARAMETER_PART ADX_PARAMETER_RANGE
+ *           adx_parameter adx_step_text adx_tensor_file adx_table_type
+ *           adx_add_part adx_host_of adx_begin_file adx_file_status
+ *           adx_end_file adx_say_steps adx_part_texts adx_say_call
+ *           adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
 #define ADX_TENSOR_PARTS (ADREV_TENSOR_HVP + 1)
+
+// What a step is given.
+typedef enum adx_parameter_kind {
+    ADX_PARAMETER_WRITTEN,      // the numbers of a value
+    ADX_PARAMETER_READ,
+    ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
+    ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
+    ADX_PARAMETER_PICKS,        // flags of numbers
+    ADX_PARAMETER_SUMS,         // memory for the sums of a part
+    ADX_PARAMETER_PART,         // which part
+    ADX_PARAMETER_RANGE         // its range
+} adx_parameter_kind;
+
+typedef struct adx_parameter {
+    adx_parameter_kind kind;
+    uint32_t number;            // of the value, or the table
+} adx_parameter;
 
 // A function of the file: parameters and body, without its name. Equal ones are
 // written once.
@@ -25,11 +46,8 @@ typedef struct adx_step_text {
     const char *text;
     size_t n;
     uint32_t number;
-    bool *written, *read;       // [values] parameters
-    bool *flag;                 // [values] whether they are needed
-    bool picks, sums;           // parameters `done` and `sums`
-    bool *table;                // [tables]
-    uint32_t tables;
+    adx_parameter *parameter;   // in their order
+    uint32_t parameters;
 } adx_step_text;
 
 typedef struct adx_tensor_file {
@@ -42,7 +60,7 @@ typedef struct adx_tensor_file {
     adx_step_text *step;        // all of them, the latest first
     uint32_t steps;
     bool helper[ADX_HELPER_COUNT];
-    bool bounds;
+    bool bounds, rolled;        // what stands before the steps
     adx_fusion part[ADX_TENSOR_PARTS];
     adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
     adx_bytes functions;        // text of the steps
@@ -63,39 +81,100 @@ static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
          : k->loaded ? "unsigned" : "unsigned long";
 }
 
-// "(double *restrict b7, const double *restrict b3)"
-static void adx_say_parameters(adx_tensor_file *k, const adx_emission *e,
-                               adx_text *t)
+static void adx_add_parameter(adx_step_text *s, adx_parameter_kind kind,
+                              uint32_t number)
 {
-    const char *before = "(";
-    for (int read = 0; read < 2; read++)
-        for (uint32_t i = 1; i < k->t->program->values; i++)
-            if ((read ? e->read : e->written)[i]) {
-                adx_say(t, "%s%s%s *restrict b%lu", before,
-                        read ? "const " : "", t->real, (unsigned long)i);
-                before = ", ";
-            }
+    const adx_parameter p = { kind, number };
+    if (s->parameter != NULL)   // or else counts
+        s->parameter[s->parameters] = p;
+    s->parameters++;
+}
+
+// What the step that was written last needs, in the order of its parameters.
+static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
+                                adx_step_text *s)
+{
+    uint32_t values = k->t->program->values;
+    s->parameters = 0;
+    for (uint32_t i = 1; i < values; i++)
+        if (e->written[i])
+            adx_add_parameter(s, ADX_PARAMETER_WRITTEN, i);
+    for (uint32_t i = 1; i < values; i++)
+        if (e->read[i] && !e->written[i])
+            adx_add_parameter(s, ADX_PARAMETER_READ, i);
     for (uint32_t i = 0; k->loaded && i < k->tables.n; i++)
-        if (k->tables.table[i].read) {
-            adx_say(t, "%sconst %s *restrict t%lu", before,
-                    adx_table_type(k, k->tables.table[i].kind),
-                    (unsigned long)i);
-            before = ", ";
-        }
-    for (uint32_t i = 1; i < k->t->program->values; i++)
-        if (e->flag[i]) {
-            adx_say(t, "%sint n%lu", before, (unsigned long)i);
-            before = ", ";
-        }
-    if (e->picks) {
-        adx_say(t, "%sunsigned char *restrict done", before);
-        before = ", ";
+        if (k->tables.table[i].read)
+            adx_add_parameter(s, ADX_PARAMETER_TABLE, i);
+    for (uint32_t i = 1; i < values; i++)
+        if (e->flag[i])
+            adx_add_parameter(s, ADX_PARAMETER_FLAG, i);
+    if (e->picks)
+        adx_add_parameter(s, ADX_PARAMETER_PICKS, 0);
+    if (e->sums)
+        adx_add_parameter(s, ADX_PARAMETER_SUMS, 0);
+    bool sums = e->cut != NULL && e->cut->way == ADX_STEP_SUMS;
+    if (sums || e->listed)
+        adx_add_parameter(s, ADX_PARAMETER_PART, 0);
+    if (e->cut != NULL && !sums)
+        adx_add_parameter(s, ADX_PARAMETER_RANGE, 0);
+}
+
+// The record of the step that was written last. NULL: no memory.
+static adx_step_text *adx_new_step_text(adx_tensor_file *k, uint32_t value,
+                                        const adx_emission *e)
+{
+    adx_step_text *s = ADX_GET(&k->a, 1, adx_step_text);
+    if (s == NULL)
+        return NULL;
+    adx_list_parameters(k, e, s);
+    s->value = value;
+    s->parameter = ADX_GET(&k->a, s->parameters, adx_parameter);
+    if (s->parameter == NULL)
+        return NULL;
+    adx_list_parameters(k, e, s);
+    return s;
+}
+
+static bool adx_has_parameter(const adx_step_text *s, adx_parameter_kind kind,
+                              uint32_t number)
+{
+    for (uint32_t i = 0; s != NULL && i < s->parameters; i++)
+        if (s->parameter[i].kind == kind && s->parameter[i].number == number)
+            return true;
+    return false;
+}
+
+// Writes one parameter, as it is declared or as a call gives it.
+typedef void adx_parameter_fn(adx_text *t, const adx_parameter *p, void *user);
+
+static void adx_say_each_parameter(adx_text *t, const adx_step_text *s,
+                                   adx_parameter_fn *say, void *user)
+{
+    for (uint32_t i = 0; i < s->parameters; i++) {
+        adx_say(t, i == 0 ? "(" : ", ");
+        say(t, &s->parameter[i], user);
     }
-    if (e->sums) {
-        adx_say(t, "%s%s *restrict sums", before, t->real);
-        before = ", ";
+}
+
+static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
+{
+    const adx_tensor_file *k = (const adx_tensor_file *)user;
+    unsigned long i = p->number;
+    switch (p->kind) {
+    case ADX_PARAMETER_WRITTEN:
+        adx_say(t, "%s *restrict b%lu", t->real, i); break;
+    case ADX_PARAMETER_READ:
+        adx_say(t, "const %s *restrict b%lu", t->real, i); break;
+    case ADX_PARAMETER_TABLE:
+        adx_say(t, "const %s *restrict t%lu",
+                adx_table_type(k, k->tables.table[i].kind), i); break;
+    case ADX_PARAMETER_FLAG: adx_say(t, "int n%lu", i); break;
+    case ADX_PARAMETER_PICKS:
+        adx_say(t, "unsigned char *restrict done"); break;
+    case ADX_PARAMETER_SUMS: adx_say(t, "%s *restrict sums", t->real); break;
+    case ADX_PARAMETER_PART: adx_say(t, "long which"); break;
+    case ADX_PARAMETER_RANGE: adx_say(t, "long lo, long hi"); break;
     }
-    adx_say(t, *before == '(' ? "(void)" : ")");
 }
 
 // Tables are constants of the file, with its name in front.
@@ -118,75 +197,54 @@ static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
     return s;
 }
 
-// A new function; its text is kept.
-static adx_step_text *adx_keep_text(adx_tensor_file *k, uint32_t value,
-                                    const adx_emission *e, const adx_bytes *b)
+// A new function; its text is kept. NULL: no memory.
+static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
+                                    const char *name, const adx_bytes *b)
 {
-    uint32_t values = k->t->program->values;
-    adx_step_text *s = ADX_GET(&k->a, 1, adx_step_text);
     char *text = ADX_GET(&k->a, b->n, char);
-    bool *written = ADX_GET(&k->a, values, bool);
-    bool *read = ADX_GET(&k->a, values, bool);
-    bool *flag = ADX_GET(&k->a, values, bool);
-    bool *table = ADX_GET(&k->a, k->tables.n, bool);
-    if (s == NULL || text == NULL || written == NULL || read == NULL
-        || flag == NULL
-        || table == NULL)
+    if (text == NULL)
         return NULL;
     memcpy(text, b->v, b->n);
-    memcpy(written, e->written, values * sizeof *written);
-    memcpy(read, e->read, values * sizeof *read);
-    memcpy(flag, e->flag, values * sizeof *flag);
-    for (uint32_t i = 0; i < k->tables.n; i++)
-        table[i] = k->tables.table[i].read;
-    s->next = k->step;
-    s->value = value;
     s->text = text;
     s->n = b->n;
     s->number = k->steps++;
-    s->written = written;
-    s->read = read;
-    s->flag = flag;
-    s->picks = e->picks;
-    s->sums = e->sums;
-    s->table = table;
-    s->tables = k->tables.n;
+    s->next = k->step;
     k->step = s;
     adx_text to = { .write = adx_put_bytes, .user = &k->functions };
-    adx_say(&to, "static void %s_step%lu", e->text.name,
-            (unsigned long)s->number);
+    adx_say(&to, "static void %s_step%lu", name, (unsigned long)s->number);
     adx_put_text(&to, text, b->n);
     return s;
 }
 
-// The function of a value in a part, which may be one of another part.
+// The function of a value in a part, which may be one of another part. NULL: no
+// memory.
 static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
                                   uint32_t value)
 {
     adx_bytes body = { .memory = &k->t->memory };
     adx_bytes all = { .memory = &k->t->memory };
     adx_text head = e->text;
-    adx_step_text *s = NULL;
+    adx_step_text *before = NULL;
     e->text.user = &body;
     head.user = &all;
     adx_say_step(e, value);
-    for (uint32_t i = 0; i < k->t->program->values; i++)
-        e->read[i] = e->read[i] && !e->written[i];
-    adx_say_parameters(k, e, &head);
-    adx_say(&head, "\n{\n");
+    adx_step_text *s = adx_new_step_text(k, value, e);
+    if (s != NULL) {
+        adx_say_each_parameter(&head, s, adx_say_parameter, k);
+        adx_say(&head, s->parameters == 0 ? "(void)\n{\n" : ")\n{\n");
+    }
     adx_say_step_tables(k, &head);
     adx_put_text(&head, (const char *)body.v, body.n);
     adx_say(&head, "}\n\n");
     if (body.failed || all.failed)
         adx_arena_fail(&k->a, ADREV_ENOMEM);
-    else {
-        s = adx_find_text(k, value, &all);
-        if (s == NULL)
-            s = adx_keep_text(k, value, e, &all);
-    }
+    else if (s != NULL)
+        before = adx_find_text(k, value, &all);
+    if (before == NULL && k->a.status == ADREV_OK)
+        before = adx_keep_text(k, s, e->text.name, &all);
     adx_drop(body.memory, body.v);
     adx_drop(all.memory, all.v);
-    return s;
+    return before;
 }
 
 // Writes the steps of a part. Those without C text are refused, or left to the
@@ -207,7 +265,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.flag = ADX_GET(&k->a, p->values, bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || k->of[part] == NULL)
+        || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
@@ -221,6 +279,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
             adx_fail_file(k, ADREV_EEXTERNAL);
     }
     k->bounds = k->bounds || e.bounds;
+    k->rolled = k->rolled || e.rolled;
 }
 
 // The value with which a value is computed; 0: alone.
@@ -271,6 +330,14 @@ static void adx_say_bound_functions(adx_text *t)
             "{\n    return a < b ? a : b;\n}\n\n", f, f);
     adx_say(t, "static inline long %s_floor(long a, long b)\n"
             "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+}
+
+// Before loops that gcc must not unroll (tensor/emission).
+static void adx_say_rolled(adx_text *t)
+{
+    adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
+            "#define %s_ROLLED _Pragma(\"GCC unroll 1\")\n#else\n"
+            "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
 // A table as a constant array, ten numbers in a line.
@@ -325,6 +392,8 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
     if (o->header != NULL)
         adx_say(t, "#include \"%s\"\n", o->header);
     adx_say(t, "#include <math.h>\n\n");
+    if (k->rolled)
+        adx_say_rolled(t);
     if (k->bounds)
         adx_say_bound_functions(t);
     adx_say_helpers(t, k->helper);
@@ -435,20 +504,19 @@ static bool adx_is_parameter(const adx_part_writing *w, uint32_t value)
 {
     for (uint32_t i = 0; i < w->k->t->program->values; i++) {
         const adx_step_text *s = w->k->of[w->part][i];
-        if (s != NULL && (s->read[value] || s->written[value]))
+        if (adx_has_parameter(s, ADX_PARAMETER_READ, value)
+            || adx_has_parameter(s, ADX_PARAMETER_WRITTEN, value))
             return true;
     }
     return false;
 }
 
 // Whether a step of the part needs flags for picks, or memory for sums.
-static bool adx_part_uses(const adx_part_writing *w, bool picks)
+static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
 {
-    for (uint32_t i = 0; i < w->k->t->program->values; i++) {
-        const adx_step_text *s = w->k->of[w->part][i];
-        if (s != NULL && (picks ? s->picks : s->sums))
+    for (uint32_t i = 0; i < w->k->t->program->values; i++)
+        if (adx_has_parameter(w->k->of[w->part][i], kind, 0))
             return true;
-    }
     return false;
 }
 
@@ -530,46 +598,27 @@ static uint64_t adx_say_stored(adx_part_writing *w)
     return at;
 }
 
-// "f_step3(b7, b2, b3)"; w NULL: in the code of ad_tensor_compile
-static void adx_say_call(adx_text *t, const adx_step_text *s, const char *value,
-                         const char *after, adx_part_writing *w,
-                         const adx_tensor_file *k)
+static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *user)
 {
-    bool loaded = w == NULL;
-    const char *before = "(";
+    switch (p->kind) {
+    case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
+        adx_say(t, "b%lu", (unsigned long)p->number); break;
+    case ADX_PARAMETER_FLAG:
+        adx_say_condition((adx_part_writing *)user, p->number); break;
+    case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
+    case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    case ADX_PARAMETER_TABLE: case ADX_PARAMETER_PART:
+    case ADX_PARAMETER_RANGE: break;            // of machine code
+    }
+}
+
+// "f_step3(b7, b2, b3);"
+static void adx_say_call(adx_text *t, const adx_step_text *s,
+                         adx_parameter_fn *say, void *user)
+{
     adx_say(t, "%s_step%lu", t->name, (unsigned long)s->number);
-    for (int read = 0; read < 2; read++)
-        for (uint32_t i = 1; i < k->t->program->values; i++)
-            if ((read ? s->read : s->written)[i]) {
-                adx_say(t, "%s%s%lu%s", before, value, (unsigned long)i, after);
-                before = ", ";
-            }
-    for (uint32_t i = 0; loaded && i < s->tables; i++)
-        if (s->table[i]) {
-            adx_say(t, "%s(const %s *)t[%lu]", before,
-                    adx_table_type(k, k->tables.table[i].kind),
-                    (unsigned long)i);
-            before = ", ";
-        }
-    for (uint32_t i = 1; i < k->t->program->values; i++)
-        if (s->flag[i]) {
-            if (loaded)
-                adx_say(t, "%sneed[%lu]", before, (unsigned long)i);
-            else
-                adx_say(t, "%s", before);
-            if (!loaded)
-                adx_say_condition(w, i);
-            before = ", ";
-        }
-    if (s->picks) {
-        adx_say(t, "%sdone", before);
-        before = ", ";
-    }
-    if (s->sums) {
-        adx_say(t, "%ssums", before);
-        before = ", ";
-    }
-    adx_say(t, *before == '(' ? "();\n" : ");\n");
+    adx_say_each_parameter(t, s, say, user);
+    adx_say(t, s->parameters == 0 ? "();\n" : ");\n");
 }
 
 // Calls a step if its value is needed and nothing hosts it.
@@ -580,10 +629,11 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say(w->t, "    if ((");
     adx_say_condition(w, value);
     adx_say(w->t, ")");
-    for (uint32_t i = 1; i < w->k->t->program->values; i++)
-        if (s->flag[i] && i != value) {     // of a block, some step
+    for (uint32_t i = 0; i < s->parameters; i++)
+        if (s->parameter[i].kind == ADX_PARAMETER_FLAG
+            && s->parameter[i].number != value) {   // of a block, some step
             adx_say(w->t, " || (");
-            adx_say_condition(w, i);
+            adx_say_condition(w, s->parameter[i].number);
             adx_say(w->t, ")");
         }
     if (host != 0) {
@@ -592,7 +642,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
         adx_say(w->t, ")");
     }
     adx_say(w->t, ")\n        ");
-    adx_say_call(w->t, s, "b", "", w, w->k);
+    adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
 // Results that nothing adds to are 0.
@@ -646,14 +696,16 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     w.t = &to;
     adx_say_given(&w);
     uint64_t numbers = adx_say_stored(&w);
-    if (adx_part_uses(&w, true))
+    if (adx_part_uses(&w, ADX_PARAMETER_PICKS)) {
         adx_say(&to, "    unsigned char *const done = (unsigned char *)"
                 "(work + %llu);\n", (unsigned long long)numbers);
-    numbers += adx_part_uses(&w, true) ? (p->picks + 3) / 4 : 0;  // of four bytes
-    if (adx_part_uses(&w, false))
+        numbers += (p->picks + 3) / 4;          // of four bytes
+    }
+    if (adx_part_uses(&w, ADX_PARAMETER_SUMS)) {
         adx_say(&to, "    %s *const sums = work + %llu;\n", to.real,
                 (unsigned long long)numbers);
-    numbers += adx_part_uses(&w, false) ? p->sums : 0;
+        numbers += p->sums;
+    }
     if (numbers == 0)
         adx_say(&to, "    (void)work;\n");
     for (uint32_t i = 0; i < p->steps; i++)

@@ -425,6 +425,7 @@ static void run_programs(void)
 
 #define FRONT_select(name, x, y, z)  ad_select(ad_value(x) != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)ad_value(y))
+#define FRONT_order(name, x, y, z)   ad_##name((int)ad_value(x), y)
 
 static ad_rev scalar_row(ad_opcode op, const ad_rev *x)
 {
@@ -453,9 +454,9 @@ static void run_row(ad_opcode op)
             v[k * N + i] = (ad_real)(box[0] + (box[1] - box[0])
                                      * (double)(i + 1) / (N + 1));
         }
-    if (op == ADREV_OP_powi || op == ADREV_OP_ldexp)
+    if (whole_argument((int)op) < 3)
         for (size_t i = 0; i < N; i++)
-            v[N + i] = (ad_real)i - 3;
+            v[(size_t)whole_argument((int)op) * N + i] = (ad_real)i - 3;
     ad_tape_clear(tape);
     ad_inputs(3 * N, v, x);
     for (size_t i = 0; i < N; i++)

@@ -29,6 +29,7 @@ static ad_tape *tape;
 
 #define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
+#define FRONT_order(name, x, y, z)   ad_##name((int)p[0], y)
 
 // nested: -f(-x, y, -z), at the negated x and z; no rounding comes in.
 #define DEFINE(name, n, ...)                                                \
@@ -71,9 +72,8 @@ static const struct row {
 // select's condition and the integer parameters carry no derivative.
 static bool carries(ad_opcode op, int k)
 {
-    if (op == ADREV_OP_powi || op == ADREV_OP_ldexp)
-        return k == 0;
-    return op == ADREV_OP_select ? k > 0 : k < ad_op_table()[op].arity;
+    return k < ad_op_table()[op].arity && k != whole_argument((int)op)
+        && !(op == ADREV_OP_select && k == 0);
 }
 
 /* --- the edge table ------------------------------------------------------- */
@@ -289,6 +289,12 @@ static void exponent_of_2(double *p)
     p[0] *= 1.4426;
 }
 
+static void exponent_of_10(double *p)
+{
+    exponent(p);
+    p[0] *= 0.4342;
+}
+
 // Any size that still has an angle, and close to the multiples of pi/2.
 static void angle(double *p)
 {
@@ -341,6 +347,37 @@ static void gamma_middle(double *p) { p[0] = from_to(1, 6); }
 static void gamma_negative(double *p) { p[0] = from_to(-30, 0); }
 static void gamma_range(double *p) { p[0] = from_to(2, 34); }
 static void gamma_far(double *p) { p[0] = from_to(34, 170); }
+
+// An order and an argument: small, and where the functions go up and down.
+static void bessel_small(double *p)
+{
+    p[0] = floor(from_to(-4, 5));
+    p[1] = scale(-5, 0);
+}
+
+static void bessel_wave(double *p)
+{
+    p[0] = floor(from_to(-4, 5));
+    p[1] = from_to(1, 60);
+}
+
+static void poly_positive(double *p)
+{
+    p[0] = floor(from_to(0, 6));
+    p[1] = scale(-RANGE / 10.0, RANGE / 10.0);
+}
+
+static void poly_negative(double *p)
+{
+    p[0] = floor(from_to(0, 3)) * 2;
+    p[1] = from_to(-15, 0);
+}
+
+static void two_exponents(double *p)
+{
+    p[0] = coin() * scale(-RANGE, 3);
+    p[1] = coin() > 0 ? p[0] + from_to(-40, 40) : coin() * scale(-RANGE, 3);
+}
 
 /* --- the sweeps --------------------------------------------------------------
  * The largest error of the partials, measured with a million points and the C
@@ -412,7 +449,19 @@ enum scale { NONE, ONE, VALUE };
     ROW( tgamma,    gamma_middle,    8,    0,   0,         VALUE,  "zero at 1.46" )                 \
     ROW( tgamma,    gamma_range,     9,    0,   0,         NONE,   "digamma's recurrence" )         \
     ROW( tgamma,    gamma_far,       8,    0,   0,         NONE,   "<math.h> is off by 4" )         \
-    ROW( tgamma,    gamma_negative,  14,   0,   0,         VALUE,  "zeros between the poles" )
+    ROW( tgamma,    gamma_negative,  14,   0,   0,         VALUE,  "zeros between the poles" )      \
+    ROW( digamma,   gamma_large,     4,    0,   0,         NONE,   "a series" )                     \
+    ROW( digamma,   gamma_middle,    5,    0,   0,         NONE,   "a recurrence" )                 \
+    ROW( digamma,   gamma_negative,  9,    0,   0,         ONE,    "reflected" )                    \
+    ROW( polygamma, poly_positive,   0,    9,   0,         NONE,   "a recurrence" )                 \
+    ROW( polygamma, poly_negative,   0,    9,   0,         NONE,   "of odd order: no zeros" )       \
+    ROW( jn,        bessel_small,    0,    9,   0,         NONE,   "<math.h>" )                     \
+    ROW( jn,        bessel_wave,     0,    1,   0,         ONE,    "zeros" )                        \
+    ROW( yn,        bessel_small,    0,    9,   0,         NONE,   "<math.h>" )                     \
+    ROW( yn,        bessel_wave,     0,    9,   0,         ONE,    "zeros" )                        \
+    ROW( exp10,     exponent_of_10,  2,    0,   0,         NONE,   "pow, and a product" )           \
+    ROW( frac,      all,             0,    0,   0,         NONE,   "exact" )                        \
+    ROW( log_add_exp, two_exponents, 2.5,  2.5, 0,         NONE,   "a compensated difference" )
 // clang-format on
 
 struct sweep {

@@ -53,10 +53,19 @@ static const struct row {
     { "cosh", 1, CLOSE }, { "tanh", 1, CLOSE }, { "asinh", 1, CLOSE },
     { "acosh", 1, CLOSE }, { "atanh", 1, CLOSE }, { "sigmoid", 1, CLOSE },
     { "softplus", 1, CLOSE }, { "erf", 1, CLOSE }, { "erfc", 1, CLOSE },
-    { "lgamma", 1, CLOSE }, { "tgamma", 1, CLOSE },
+    { "lgamma", 1, CLOSE }, { "tgamma", 1, CLOSE }, { "exp10", 1, CLOSE },
+    { "frac", 1, EXACT }, { "log_add_exp", 2, CLOSE }, { "digamma", 1, CLOSE },
+    { "polygamma", 1, CLOSE }, { "jn", 1, CLOSE }, { "yn", 1, CLOSE },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 enum { MUL = 2 };
+
+// Whether the order k comes first.
+static bool is_ordered(const char *name)
+{
+    return !strcmp(name, "polygamma") || !strcmp(name, "jn")
+        || !strcmp(name, "yn");
+}
 
 // Rows come in turn, or are one of the first few. `arity` is asked for.
 static int pick_row(int arity)
@@ -161,6 +170,8 @@ static int apply(int row, const int *arg)
     node[at].known = known;
     node[at].k = below(8) - 3;
     memcpy(node[at].arg, arg, sizeof node[at].arg);
+    if (is_ordered(rows[row].name))
+        node[at].arg[1] = arg[0];
     // pow(1, x), powi(x, 0) and the like.
     if (!strncmp(rows[row].name, "pow", 3)
         && (node[at].k == 0 || node[arg[0]].known || node[arg[1]].known))
@@ -298,6 +309,8 @@ static void print_operation(int at)
         printf("ad_%s(", rows[e->row].name);
         if (!strcmp(rows[e->row].name, "select"))
             printf("%d > 0, ", e->k);
+        if (is_ordered(rows[e->row].name))
+            printf("%d, ", e->k);
         for (int i = 0; i < rows[e->row].arity; i++) {
             printf("%s", i == 0 ? "" : ", ");
             print_use(e->arg[i]);

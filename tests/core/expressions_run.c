@@ -118,9 +118,11 @@ static void moving(const expr_node *node, const ad_real *v, int *from, int *to)
     const int only = taken(node, v);
     *from = only < 0 ? 0 : only;
     *to = only + 1;
-    if (node->kind == EXPR_OP && only < 0 && !is_step(node))
-        *to = node->op == ADREV_OP_powi || node->op == ADREV_OP_ldexp ? 1
+    if (node->kind == EXPR_OP && only < 0 && !is_step(node)) {
+        *from = whole_argument(node->op) == 0;
+        *to = whole_argument(node->op) == 1 ? 1
             : ad_op_table()[node->op].arity;
+    }
 }
 
 static ad_fwd run_fwd(const expr_node *node, const ad_real *v, int direction)
@@ -168,8 +170,8 @@ static long double oracle_slope(const expr_node *node, const trace *t, int j)
         a[i] = (long double)t->v[node->arg[i]];
     if (taken(node, t->v) >= 0)
         return 1;
-    if (node->op == ADREV_OP_powi || node->op == ADREV_OP_ldexp)
-        a[1] = node->k;
+    if (whole_argument(node->op) < 3)
+        a[whole_argument(node->op)] = node->k;
     return rows[node->op].partial[j](a[0], a[1], a[2]);
 }
 
@@ -588,8 +590,9 @@ static void make_point(expr_at *at, bool hostile)
         at->n[i] = hostile && below(3) == 0 ? pool[below(5)] : below(7) - 3;
 }
 
-// Of all bits of all values and gradients: NaN as one.
+// Of all bits of all values and gradients: NaN as one. And what is on the tape.
 static uint64_t all_bits = 14695981039346656037u;
+static size_t all_operands;
 
 static void add_bits(ad_real v)
 {
@@ -656,6 +659,7 @@ static void run_point(const expr_case *c, const expr_at *at)
     check_again("in fixed memory", &other, &fused);
 
     add_bits(fused.v);
+    all_operands += fused.stats.operands;
     for (int i = 0; i < X; i++)
         add_bits(fused.g[i]);
     if (show) {
@@ -695,7 +699,8 @@ int main(int argc, char **argv)
         CHECK(used[i] > 0, "%s is in no expression", rows[i].name);
     printf("decided: %ld zero, %ld finite, %ld infinite or NaN; %ld not; "
            "%.2Lf ulps\n", zeros, finite, infinite, undecided, worst);
-    printf("bits: %016llx\n", (unsigned long long)all_bits);
+    printf("bits: %016llx, %zu operands\n", (unsigned long long)all_bits,
+           all_operands);
     ad_tape_free(tape);
     return check_done("expressions");
 }

@@ -56,6 +56,7 @@ typedef ad_rev fused_fn(const ad_rev *a, const ad_real *p);
 
 #define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
+#define FRONT_order(name, x, y, z)   ad_##name((int)p[0], y)
 
 #define MASKS_1(CASE, name)                                                 \
     CASE(name, 1, 0, p[0], 0, 0)                                            \
@@ -178,14 +179,23 @@ static double unknown(double k)
 #define MIX_select_FIRST(name, type) SAME(name, type, 4, ad_select(c != 0, c, a))
 #define MIX_select_LAST(name, type)  SAME(name, type, 2, ad_select(c != 0, a, c))
 
-// The exponent is an int parameter; the base may be of any type.
+// The exponent or order is an int parameter; the other may be of any type.
 #define MIX_integer(at, name, type, k)                                      \
     {                                                                       \
         type c = (type)unknown(k);                                          \
         SAME(name, type, 0, ad_##name(c, (int)c));                          \
     }
 
+#define MIX_order(at, name, type, k)                                        \
+    {                                                                       \
+        type c = (type)unknown(k);                                          \
+        SAME(name, type, 0, ad_##name((int)c, c));                          \
+    }
+
 #define MIXES_select ~, MIX_select
+#define MIXES_polygamma ~, MIX_order
+#define MIXES_jn     ~, MIX_order
+#define MIXES_yn     ~, MIX_order
 #define MIXES_powi   ~, MIX_integer
 #define MIXES_ldexp  ~, MIX_integer
 
@@ -229,6 +239,10 @@ enum { VALUE_ULPS = 2, SLOPE_ULPS = 4 };
 // clang-format off
 #define LOOSER(ROW)                                                                       \
     /*   op      value slope  because                                                  */ \
+    ROW( digamma, 8,   4,     "a recurrence up to 10; a zero at 1.46" )                   \
+    ROW( polygamma, 6, 6,     "a recurrence up to 15" )                                   \
+    ROW( jn,     6,    12,    "<math.h>" )                                                \
+    ROW( yn,     8,    8,     "<math.h>" )                                                \
     ROW( cbrt,   4,    12,    "<math.h> is off by 3.7 ulp, and enters squared" )          \
     ROW( erfc,   3,    4,     "<math.h> is off by 2 ulp" )                                \
     ROW( lgamma, 3,    40,    "digamma has a zero at 1.46, and is off by 8 ulp of 1 there" ) \
@@ -305,16 +319,12 @@ static long double differences(oracle_fn *f, const ad_real *p, int k,
     return best;
 }
 
-static bool integer_parameter(ad_opcode op)
-{
-    return op == ADREV_OP_powi || op == ADREV_OP_ldexp;
-}
-
 // Which operands can carry a derivative: those that the front promotes.
 static unsigned operands_of(ad_opcode op)
 {
     unsigned all = (1u << ad_op_table()[op].arity) - 1;
-    return integer_parameter(op) ? 1 : op == ADREV_OP_select ? 6 : all;
+    return op == ADREV_OP_select ? 6
+         : all & ~(1u << whole_argument((int)op));
 }
 
 // 1e-13: what 64 bits and steps of 0.01 leave of a slope near 1.
@@ -738,8 +748,9 @@ static void sample(ad_opcode op, uint64_t *state, int i, ad_real *p)
     for (int k = 0; k < 3; k++)
         p[k] = (ad_real)oracle_uniform(state, box[2 * k], box[2 * k + 1]);
     p[3] = 0;
-    if (integer_parameter(op))
-        p[1] = (ad_real)floor((double)p[1]);
+    if (whole_argument((int)op) < 3)
+        p[whole_argument((int)op)] =
+            (ad_real)floor((double)p[whole_argument((int)op)]);
     if (i % 3 == 0)
         other_way(op, i, p);
 }

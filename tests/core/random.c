@@ -123,14 +123,14 @@ static long double oracle_slope(const struct program *p,
 {
     long double a[3];
     ad_opcode op = (ad_opcode)node->row;
-    bool integer = op == ADREV_OP_powi || op == ADREV_OP_ldexp;
-    if (!rows[node->row].partial[k] || (integer && k > 0))
+    int whole = whole_argument((int)op);
+    if (!rows[node->row].partial[k] || k == whole)
         return 0;
     for (int i = 0; i < 3; i++)
         a[i] = (long double)(node->arg[i].value < 0 ? node->arg[i].constant
                                                     : p->v[node->arg[i].value]);
-    if (integer)
-        a[1] = node->k;
+    if (whole < 3)
+        a[whole] = node->k;
     if (op == ADREV_OP_select)
         a[0] = node->k > 0;
     return rows[node->row].partial[k](a[0], a[1], a[2]);

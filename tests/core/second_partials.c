@@ -116,6 +116,40 @@ static quad quad_trigamma(quad x)
     return two;
 }
 
+// The derivative of order n of digamma, for whole n and x that is no pole.
+static quad quad_polygamma(quad order, quad x)
+{
+    static const double b[][2] = {      // Bernoulli numbers
+        { 1, 6 }, { -1, 30 }, { 1, 42 }, { -1, 30 }, { 5, 66 },
+        { -691, 2730 }, { 7, 6 }, { -3617, 510 }, { 43867, 798 },
+        { -174611, 330 }, { 854513, 138 }, { -236364091, 2730 },
+    };
+    int n = (int)order;
+    quad sum = 0;
+    if (n == 0)
+        return quad_digamma(x);
+    for (; x < 60 + n; x += 1)
+        sum += powq(x, -n - 1);
+    sum += powq(x, -n) / n + powq(x, -n - 1) / 2;
+    for (int j = 1; j <= 12; j++)
+        sum += (quad)b[j - 1][0] / (quad)b[j - 1][1] * tgammaq(2 * j + n)
+             / tgammaq(2 * j + 1) / tgammaq(n + 1) * powq(x, -n - 2 * j);
+    return (n % 2 ? 1 : -1) * tgammaq(n + 1) * sum;
+}
+
+// libquadmath has these; the derivative of order k.
+static quad quad_bessel(quad (*f)(int n, quad x), int k, int n, quad x)
+{
+    return k == 0 ? f(n, x)
+         : (quad_bessel(f, k - 1, n - 1, x) - quad_bessel(f, k - 1, n + 1, x))
+           / 2;
+}
+
+static quad quad_waves(quad x)
+{
+    return fminq(1, sqrtq(2 / (quad_pi() * fabsq(x))));
+}
+
 // clang-format off
 #define ORACLE(ROW)                                                                                                     \
     /*   name       d/dx                      d/dy                d/dz    d2/dx2                  d2/dxdy       d2/dy2 */ \
@@ -167,7 +201,14 @@ static quad quad_trigamma(quad x)
     ROW( erf,       quad_2_sqrt_pi() * expq(-x * x), 0,                0,      -2 * x * quad_2_sqrt_pi() * expq(-x * x), 0, 0 )     \
     ROW( erfc,      -quad_2_sqrt_pi() * expq(-x * x), 0,               0,      2 * x * quad_2_sqrt_pi() * expq(-x * x), 0, 0 )      \
     ROW( lgamma,    quad_digamma(x),          0,                  0,      quad_trigamma(x),       0,            0 )       \
-    ROW( tgamma,    tgammaq(x) * quad_digamma(x), 0,              0,      tgammaq(x) * (quad_square(quad_digamma(x)) + quad_trigamma(x)), 0, 0 )
+    ROW( tgamma,    tgammaq(x) * quad_digamma(x), 0,              0,      tgammaq(x) * (quad_square(quad_digamma(x)) + quad_trigamma(x)), 0, 0 ) \
+    ROW( digamma,   quad_polygamma(1, x),     0,                  0,      quad_polygamma(2, x),   0,            0 )       \
+    ROW( polygamma, 0,                        quad_polygamma(x + 1, y), 0, 0,                     0,            quad_polygamma(x + 2, y) ) \
+    ROW( jn,        0,                        quad_bessel(jnq, 1, (int)x, y), 0, 0,               0,            quad_bessel(jnq, 2, (int)x, y) ) \
+    ROW( yn,        0,                        quad_bessel(ynq, 1, (int)x, y), 0, 0,               0,            quad_bessel(ynq, 2, (int)x, y) ) \
+    ROW( exp10,     powq(10, x) * logq(10),   0,                  0,      powq(10, x) * logq(10) * logq(10), 0, 0 )       \
+    ROW( frac,      1,                        0,                  0,      0,                      0,            0 )       \
+    ROW( log_add_exp, 1 / (1 + expq(y - x)),  1 / (1 + expq(x - y)), 0,   1 / quad_square(2 * coshq((x - y) / 2)), -1 / quad_square(2 * coshq((x - y) / 2)), 1 / quad_square(2 * coshq((x - y) / 2)) )
 // clang-format on
 
 typedef quad oracle_fn(quad x, quad y, quad z);
@@ -192,6 +233,7 @@ ORACLE(DEFINE)
 
 #define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
+#define FRONT_order(name, x, y, z)   ad_##name((int)p[0], y)
 
 #define DEFINE(name, n, ...)                                                \
     static void perform_##name(const ad_rev *a, ad_rev *out, void *ctx)     \
@@ -203,7 +245,7 @@ ORACLE(DEFINE)
 ADREV_OPS(DEFINE)
 #undef DEFINE
 
-enum { X, Y, Z, XX, XY, YY, PARTIALS, NONE };
+enum { X, Y, Z, XX, XY, YY, PARTIALS, NONE, EACH };
 static const char *const partial_names[PARTIALS] = {
     "d/dx", "d/dy", "d/dz", "d2/dx2", "d2/dxdy", "d2/dy2"
 };
@@ -402,6 +444,55 @@ static void gamma_negative(int i, double *p)
         p[0] = -0.5;
 }
 
+static void exponent_of_10(int i, double *p)
+{
+    exponent(i, p);
+    p[0] *= 0.4342;
+}
+
+static void two_exponents(int i, double *p)
+{
+    p[0] = coin() * scale(LOWEST, 3);
+    p[1] = i % 2 ? p[0] + uniform(-40, 40) : coin() * scale(LOWEST, 3);
+}
+
+static void bessel_small(int i, double *p)
+{
+    p[0] = i % 9 - 4;
+    p[1] = scale(-40, 0);
+}
+
+static void bessel_wave(int i, double *p)
+{
+    p[0] = i % 9 - 4;
+    p[1] = i % 4 ? uniform(1, 40) : scale(0, 5);
+}
+
+static void poly_positive(int i, double *p)
+{
+    p[0] = i % 6;
+    p[1] = scale(-30, 30);
+}
+
+static void near_negative(int i, double *p)
+{
+    (void)i;
+    p[0] = uniform(-40, 0);
+}
+
+static void poly_negative(int i, double *p)
+{
+    p[0] = i % 6;
+    p[1] = uniform(-40, 0);
+}
+
+// What the nearest pole adds to the derivatives of order n and n + 1: the sum
+// has no more digits.
+static quad quad_poles(quad n, quad x)
+{
+    return tgammaq(n + 1) / powq(fabsq(x - rintq(x)), n + 1);
+}
+
 /* --- the sweeps --------------------------------------------------------------
  * The largest errors, with the C library of the GNU system.
  *
@@ -466,7 +557,18 @@ static void gamma_negative(int i, double *p)
     ROW( lgamma,    gamma_negative,  9,          6,      X,         fabsq(quad_digamma(1 - x)),  "zeros between the poles" ) \
     ROW( tgamma,    gamma_small,     4,          6,      X,         fabsq(tgammaq(x)),           "digamma, squared" ) \
     ROW( tgamma,    gamma_range,     8,          9,      X,         fabsq(tgammaq(x)),           "<math.h> is off by 4" ) \
-    ROW( tgamma,    gamma_negative,  9,          12,     X,         fabsq(tgammaq(x) * quad_digamma(1 - x)), "<math.h> is off by 4" )
+    ROW( tgamma,    gamma_negative,  9,          12,     X,         fabsq(tgammaq(x) * quad_digamma(1 - x)), "<math.h> is off by 4" ) \
+    ROW( digamma,   gamma_positive,  4,          6,      NONE,      0,                           "recurrences" ) \
+    ROW( digamma,   near_negative,   9,          9,      EACH,      quad_poles(1, x),            "zeros between the poles" ) \
+    ROW( polygamma, poly_positive,   6,          6,      NONE,      0,                           "recurrences" ) \
+    ROW( polygamma, poly_negative,   24,         24,     EACH,      quad_poles(x + 1, y),        "zeros between the poles" ) \
+    ROW( jn,        bessel_small,    9,          9,      NONE,      0,                           "<math.h>" )   \
+    ROW( jn,        bessel_wave,     5,          5,      EACH,      quad_waves(y),               "zeros" )      \
+    ROW( yn,        bessel_small,    9,          9,      NONE,      0,                           "<math.h>" )   \
+    ROW( yn,        bessel_wave,     5,          5,      EACH,      quad_waves(y),               "zeros" )      \
+    ROW( exp10,     exponent_of_10,  2,          3.5,    NONE,      0,                           "pow, and two products" ) \
+    ROW( frac,      all,             0,          0,      NONE,      0,                           "exact" )      \
+    ROW( log_add_exp, two_exponents, 4,          5,      NONE,      0,                           "as sigmoid" )
 // clang-format on
 
 struct sweep {
@@ -521,9 +623,8 @@ static double distance(double got, quad want, quad least)
 
 static bool carries(ad_opcode op, int k)
 {
-    if (op == ADREV_OP_powi || op == ADREV_OP_ldexp)
-        return k == 0;
-    return op == ADREV_OP_select ? k > 0 : k < ad_op_table()[op].arity;
+    return k < ad_op_table()[op].arity && k != whole_argument((int)op)
+        && !(op == ADREV_OP_select && k == 0);
 }
 
 static bool carries_partial(ad_opcode op, int partial)
@@ -541,7 +642,8 @@ static void compare(const struct sweep *s, const double *p, int partial,
     if (!carries_partial(s->op, partial))
         return;
     quad want = rows[s->op].oracle[partial](x[0], x[1], x[2]);
-    quad least = partial == s->cancels ? s->terms(x[0], x[1], x[2]) : 0;
+    quad least = partial == s->cancels || s->cancels == EACH
+               ? s->terms(x[0], x[1], x[2]) : 0;
     double off = distance(got, want, least);
     if (!(off <= worst[partial].ulps))
         worst[partial] = (struct worst){ off, got, (double)want,
@@ -631,8 +733,7 @@ static void run_sweep(const struct sweep *s)
     for (int i = 0; i < POINTS; i++) {
         double p[3] = { 0 };
         s->point(i, p);
-        if (i == 0 || s->op == ADREV_OP_powi || s->op == ADREV_OP_ldexp
-            || s->op == ADREV_OP_select) {
+        if (i == 0 || whole_argument((int)s->op) < 3 || s->op == ADREV_OP_select) {
             const ad_real at[3] = { p[0], p[1], p[2] };
             ad_fn_free(fn);
             if (!CHECK(ad_fn_record(&fn, rows[s->op].perform, p, 3, at, 1)

@@ -66,6 +66,7 @@ enum { BIG = 9, CHAIN = 120, ALL = 1023, MODES = 10, SPARSE = 7,
 
 #define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
+#define FRONT_order(name, x, y, z)   ad_##name((int)p[0], y)
 
 #define DEFINE(name, n, ...)                                                \
     static void row_##name(const ad_rev *x, ad_rev *y, void *ctx)           \
@@ -782,10 +783,9 @@ static void check_sizes(const char *name, unsigned all, bool plain,
     }
 }
 
-// What may be written of fn: all of the mask, but derivatives of lgamma.
+// What may be written of fn: all of the mask.
 static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
-                          size_t split, bool absorbing, bool refusing,
-                          bool plain)
+                          size_t split, bool absorbing, bool plain)
 {
     ad_c_options options = { .name = name, .single = SINGLE,
                              .absorbing = absorbing, .exported = true,
@@ -796,14 +796,6 @@ static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
     size_t bytes = 77;
     size_t counted = 77;
     ad_status s = ad_fn_write_c(fn, &options, NULL, NULL, &counted);
-    if (refusing && s == ADREV_EEXTERNAL) {
-        written = 0;
-        s = ad_fn_write_c(fn, &options, to_code, NULL, NULL);
-        CHECK(s == ADREV_EEXTERNAL && written == 0, "%s: %s, %zu bytes",
-              name, ad_message(s), written);
-        options.functions = all = ADREV_C_VALUE;
-        s = ad_fn_write_c(fn, &options, NULL, NULL, &counted);
-    }
     CHECK(s == ADREV_OK, "%s: count: %s", name, ad_message(s));
     written = 0;
     s = ad_fn_write_c(fn, &options, to_code, NULL, &bytes);
@@ -868,13 +860,13 @@ static size_t calls;
 
 static void emit(const char *name, ad_vector_fn *f, void *ctx, size_t n,
                  size_t m, const ad_real *xs, size_t points, unsigned asked,
-                 size_t split, bool arrays, bool refusing)
+                 size_t split, bool arrays)
 {
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, f, ctx, n, xs, m);
     if (!CHECK(s == ADREV_OK, "%s: %s", name, ad_message(s)))
         return;
-    unsigned mask = write_all(name, fn, asked, split, true, refusing,
+    unsigned mask = write_all(name, fn, asked, split, true,
                               split == 0 && !arrays);
     print_function(name, fn, mask, (asked & CASADI) != 0, points, xs);
     print_patterns(name, fn, mask);
@@ -905,8 +897,7 @@ static void emit_rows(void)
                                                          + 0.05 * k));
             }
         snprintf(name, sizeof name, "row_%s", info->name);
-        bool refusing = op == ADREV_OP_lgamma || op == ADREV_OP_tgamma;
-        emit(name, rows[op], xs, 3, 1, xs, 3, ALL, 0, false, refusing);
+        emit(name, rows[op], xs, 3, 1, xs, 3, ALL, 0, false);
     }
 }
 
@@ -922,8 +913,8 @@ static void emit_functions(void)
                                              + 0.37 * (double)p);
         for (size_t k = 0; k < f->n && (f->f == singular || f->f == wide); k++)
             xs[3 * f->n + k] = 0;
-        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, asked, f->split, f->arrays,
-             false);
+        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, asked, f->split,
+             f->arrays);
     }
 }
 
@@ -934,7 +925,7 @@ static void emit_ieee(void)
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, singular, NULL, 2, at, 1);
     CHECK(s == ADREV_OK, "%s", ad_message(s));
-    write_all("ieee", fn, ALL, 0, false, false, true);
+    write_all("ieee", fn, ALL, 0, false, true);
     fprintf(driver, "static void test_ieee(void)\n{\n"
             "    static const real x[] = { 0, 0 };\n"
             "    begin(1, \"ieee\");\n"

@@ -280,7 +280,7 @@ static void empty_cache(void)
     FUZZ_MUST(system(line) == 0, "%s", line);
 }
 
-// Without lgamma's derivatives, say, it is not compiled.
+// False: it is not compiled, as without a compiler.
 static bool compile(ad_fn *fn)
 {
     ad_compile_options options = { .flags = "-O1 -ffp-contract=off",

@@ -331,7 +331,7 @@ options() {
 command -v clang > /dev/null 2>&1 || skip "clang is not installed"
 echo '#include <quadmath.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
     || skip "quadmath.h is not installed"
-[ -x "$port" ] || make -s -C "$root" build/adrev-port > /dev/null 2>&1
+[ -n "$ADREV_PORT" ] || make -s -C "$root" adrev-port > /dev/null 2>&1
 if [ ! -x "$port" ]; then
     echo "port: $port is not there"
     echo "port: 0 passed, 1 failed"

@@ -22,7 +22,7 @@ check() {
 }
 
 build() {
-    "$cc" -std=c11 -Wall -Wextra -Werror -O0 -I"$root" "$dir/$1.c" \
+    "$cc" -std=c11 -Wall -Wextra -Werror -O0 -I"$root" -I"$dir" "$dir/$1.c" \
         -o "$dir/$1" -lm -pthread
 }
 
@@ -99,6 +99,30 @@ for page in README.md docs/tensor-language.md; do
         check "program $i of $page" "$("$dir/$name$i")" "$(block text $i)"
     done
 done
+
+# The ways of porting.md: three programs of C, one of C++, and one file that is
+# included.
+page=docs/porting.md
+exactly() {
+    awk -v fence="\`\`\`$1" -v n="$2" '/^```/ && on { exit }
+        $0 == fence { on = ++k == n; next } on' "$root/$page"
+}
+exactly h 1 > "$dir/spring.h"
+for i in 1 2 3; do
+    exactly c $i > "$dir/porting$i.c"
+    build porting$i
+    text=$((i == 3 ? 4 : i))
+    check "program $i of $page" "$("$dir/porting$i")" "$(exactly text $text)"
+done
+case $cc in clang*) cxx=clang++${cc#clang} ;; *) cxx=g++${cc#gcc} ;; esac
+if command -v "$cxx" > /dev/null 2>&1; then
+    exactly cpp 1 > "$dir/porting.cpp"
+    printf '#define ADREV_IMPLEMENTATION\n#include "adrev.h"\n' > "$dir/unit.c"
+    "$cc" -std=c11 -O0 -I"$root" -c "$dir/unit.c" -o "$dir/unit.o" \
+        && "$cxx" -std=c++11 -Wall -Wextra -Werror -I"$root" \
+            "$dir/porting.cpp" "$dir/unit.o" -o "$dir/porting"
+    check "the C++ of $page" "$("$dir/porting")" "$(exactly text 3)"
+fi
 
 # One program, whose output is cut into all blocks of the page.
 page=docs/tensor-walk.md

@@ -9,12 +9,20 @@ strict="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion"
 strict="$strict -Wdouble-promotion -Werror"
 # shellcheck disable=SC2086  # flags are lists
 {
-    for source in "$root"/examples/[0-9]*.c; do
-        sh "$build" "$3/$(basename "$source" .c)" $1 $strict $2
+    sh "$build" "$3/implementation.o" $1 $strict $2     # for all of them
+    for source in "$root"/examples/[0-9]*.c "$root"/examples/[0-9]*.cpp; do
+        sh "$build" "$3/$(basename "${source%.c*}")" $1 $strict $2
     done > /dev/null
+    mkdir -p "$3/plain"
+    cp "$3/implementation.o" "$3/plain"
     for name in 10_gaussian_mixture 17_convolution 20_factorisation; do
         sh "$build" "$3/plain/$name" $1 $strict $2 -DNO_LBFGS
     done
     $1 $strict $2 "$root/examples/mixture_data.c" -o "$3/mixture_data" -lm
+    if command -v clang > /dev/null 2>&1; then
+        make -s -C "$root" adrev-port
+        "$root/build/adrev-port" "$root/examples/predators.c" \
+            --function misfits --with p:PARAMETERS -o "$3/predators_ad.h"
+    fi
 }
 sh "$root/examples/check.sh" "$3"

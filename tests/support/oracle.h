@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #if LDBL_MANT_DIG < 64
 #error "the oracle needs a long double wider than double"
@@ -116,7 +117,8 @@ static inline long double oracle_digamma(long double x)
         return isinf(x) ? x : oracle_digamma_up(x);
     long double r = x - rintl(x);
     if (r == 0)
-        return (long double)NAN;
+        return x == 0 ? -copysignl((long double)INFINITY, x)
+                      : (long double)NAN;
     // cot(pi r) through the smaller of r and 1/2 - |r|: both are exact.
     long double q = 0.5L - fabsl(r);
     long double cot = fabsl(r) <= 0.25L ? 1 / tanl(ORACLE_PI * r)
@@ -124,10 +126,141 @@ static inline long double oracle_digamma(long double x)
     return oracle_digamma_up(1 - x) - ORACLE_PI * cot;
 }
 
+// The derivative of order n of u = pi cot(pi x): a polynomial in u, p[j] u^j,
+// since u' = -pi^2 - u^2.
+static inline long double oracle_cot(int n, long double x)
+{
+    long double p[40] = { 0, 1 };
+    long double u = ORACLE_PI / tanl(ORACLE_PI * (x - rintl(x)));
+    long double sum = 0;
+    for (int i = 1; i <= n; i++) {
+        long double q[40] = { 0 };
+        for (int j = 1; j <= i; j++) {
+            q[j - 1] -= ORACLE_PI * ORACLE_PI * j * p[j];
+            q[j + 1] -= j * p[j];
+        }
+        for (int j = 0; j <= i + 1; j++)
+            p[j] = q[j];
+    }
+    for (int j = n + 1; j >= 0; j--)
+        sum = sum * u + p[j];
+    return sum;
+}
+
+// The derivative of order n of digamma, by the recurrence to 24 + n; far below
+// 0 it is reflected.
+static inline long double oracle_polygamma(long double n, long double x)
+{
+    long double sum = 0;
+    long double binomial = 1;       // of 2j + n - 1 over n
+    bool odd = fmodl(n, 2) != 0;
+    if (n == 0)
+        return oracle_digamma(x);
+    if (x < 0 && x == rintl(x) && !odd)
+        return (long double)NAN;
+    if (x < -1000 && n < 38)
+        return (odd ? -1 : 1) * oracle_polygamma(n, 1 - x)
+             - oracle_cot((int)n, x);
+    if (n < 0 || x < -1000 || isnan(x))
+        return (long double)NAN;
+    for (; x < ORACLE_FAR + n; x += 1)
+        sum += powl(x, -n - 1);
+    sum += powl(x, -n) / n + powl(x, -n - 1) / 2;
+    for (int j = 1; j <= ORACLE_TERMS; j++) {
+        int top = 2 * j;
+        binomial = j == 1 ? n + 1
+                 : binomial * (top + n - 2) / (top - 2) * (top + n - 1)
+                   / (top - 1);
+        sum += oracle_bernoulli[j - 1] * binomial * powl(x, -n - top);
+    }
+    return (odd ? 1 : -1) * tgammal(n + 1) * sum;
+}
+
+// Bessel functions of order n: J for all orders by Miller's recurrence from
+// above, Y(0) and Y(1) by Neumann's series of them, and from there upwards.
+enum { ORACLE_ORDERS = 400 };
+
+// j[i] becomes J of order i at x > 0, up to the number that is returned.
+static inline int oracle_miller(long double x, int n, long double *j)
+{
+    int top = (n + (int)x + 70) / 2 * 2;
+    long double norm = 0;
+    j[top + 1] = 0;
+    j[top] = 1e-4000L;
+    for (int i = top; i > 0; i--)
+        j[i - 1] = 2 * (long double)i / x * j[i] - j[i + 1];
+    for (int i = top; i > 0; i -= 2)
+        norm += 2 * j[i];
+    norm += j[0];
+    for (int i = 0; i <= top; i++)
+        j[i] /= norm;
+    return top;
+}
+
+// Far out and at 0 a limit is asked for; close to 0 the first term of the power
+// series is enough.
+static inline long double oracle_jn(long double order, long double x)
+{
+    long double j[ORACLE_ORDERS];
+    int n = abs((int)order);
+    long double sign = n % 2 != 0 && (order < 0) != (x < 0) ? -1 : 1;
+    x = fabsl(x);
+    if (x < 1e-20L)
+        return sign * powl(x / 2, n) / tgammal(n + 1.0L);
+    if (!(x < 200))
+        return isnan(x) ? x : 0;
+    (void)oracle_miller(x, n, j);
+    return sign * j[n];
+}
+
+static inline long double oracle_yn(long double order, long double x)
+{
+    const long double euler = 0.577215664901532860606512090082402431L;
+    long double j[ORACLE_ORDERS];
+    int n = abs((int)order);
+    long double sign = n % 2 != 0 && order < 0 ? -1 : 1;
+    if (!(x > 0 && x < 200))
+        return x == 0 ? -sign * (long double)INFINITY
+             : x > 0 ? 0 : (long double)NAN;
+    if (x < 1e-20L)
+        return n == 0 ? 2 / ORACLE_PI * (logl(x / 2) + euler)
+             : -sign / ORACLE_PI * tgammal(n) * powl(2 / x, n);
+    int top = oracle_miller(x, n, j);
+    long double low = (logl(x / 2) + euler) * j[0];
+    long double high = (logl(x / 2) + euler) * j[1] - j[0] / x;
+    for (int k = top / 2 - 1; k > 0; k--) {
+        long double s = k % 2 ? -1 : 1;
+        low -= 2 * s * j[2 * k] / k;
+        high += s * (j[2 * k - 1] - j[2 * k + 1]) / k;
+    }
+    for (int i = 0; i < n; i++) {
+        long double next = (2 * (long double)i + 2) / x * high - low;
+        low = high;
+        high = next;
+    }
+    return sign * 2 / ORACLE_PI * low;
+}
+
+static inline long double oracle_jn_dy(long double n, long double y)
+{
+    return (oracle_jn(n - 1, y) - oracle_jn(n + 1, y)) / 2;
+}
+
+static inline long double oracle_yn_dy(long double n, long double y)
+{
+    long double v = oracle_yn(n, y);
+    return y == 0 ? -v : (oracle_yn(n - 1, y) - oracle_yn(n + 1, y)) / 2;
+}
+
 // d/dy x^y; x^y log x has limit 0 where x^y does.
 static inline long double oracle_pow_dy(long double x, long double y)
 {
     return x == 0 && y > 0 ? 0 : powl(x, y) * logl(x);
+}
+
+static inline long double oracle_log_add_exp(long double x, long double y)
+{
+    return fmaxl(x, y) + log1pl(expl(fminl(x, y) - fmaxl(x, y)));
 }
 
 static inline long double oracle_softplus(long double x)
@@ -194,7 +327,14 @@ static inline long double oracle_sigmoid_dx(long double x)
     ROW( erf,       erfl(x),                  ORACLE_2_SQRT_PI * oracle_gauss(x),  0,          0 )                  \
     ROW( erfc,      erfcl(x),                 -ORACLE_2_SQRT_PI * oracle_gauss(x), 0,          0 )                  \
     ROW( lgamma,    lgammal(x),               oracle_digamma(x),       0,                      0 )                  \
-    ROW( tgamma,    tgammal(x),               tgammal(x) * oracle_digamma(x), 0,               0 )
+    ROW( tgamma,    tgammal(x),               tgammal(x) * oracle_digamma(x), 0,               0 )                  \
+    ROW( digamma,   oracle_digamma(x),        oracle_polygamma(1, x),  0,                      0 )                  \
+    ROW( polygamma, oracle_polygamma(x, y),   0,                       oracle_polygamma(x + 1, y), 0 )              \
+    ROW( jn,        oracle_jn(x, y),          0,                       oracle_jn_dy(x, y),     0 )                  \
+    ROW( yn,        oracle_yn(x, y),          0,                       oracle_yn_dy(x, y),     0 )                  \
+    ROW( exp10,     powl(10, x),              powl(10, x) * ORACLE_LN10, 0,                    0 )                  \
+    ROW( frac,      x - truncl(x),            1,                       0,                      0 )                  \
+    ROW( log_add_exp, oracle_log_add_exp(x, y), 1 / (1 + expl(y - x)), 1 / (1 + expl(x - y)),  0 )
 
 #define ORACLE_STEPS(ROW)                                                   \
     ROW( floor,     floorl(x) )                                             \

@@ -160,8 +160,9 @@ static void random_trace_op(random_trace *t, const random_node *node, int i,
         else
             t->slope[i][k] = y.d;
     }
-    bool first = node->row != ADREV_OP_select;      // its condition is k
-    bool rest = node->row != ADREV_OP_powi && node->row != ADREV_OP_ldexp;
+    int whole = whole_argument(node->row);          // that is k
+    bool first = node->row != ADREV_OP_select && whole != 0;
+    bool rest = whole != 1;
     t->active[at] = (first && random_active(t, node, 0, 1))
                  || (rest && random_active(t, node, 1, row->arity));
     t->open = t->open || random_is_open(node, a);
@@ -400,8 +401,8 @@ static void random_exact_args(const random_trace *t, const random_node *node,
         a[1] = (long double)random_operand_at(t, node->arg[1]);
     if (node->kind != RANDOM_OP)
         return;
-    if (node->row == ADREV_OP_powi || node->row == ADREV_OP_ldexp)
-        a[1] = node->k;
+    if (whole_argument(node->row) < 3)
+        a[whole_argument(node->row)] = node->k;
     if (node->row == ADREV_OP_select)
         a[0] = node->k > 0;
 }
@@ -409,11 +410,10 @@ static void random_exact_args(const random_trace *t, const random_node *node,
 // Whether argument j of a node can move.
 static bool random_moves(const random_node *node, int j)
 {
-    bool integer = node->row == ADREV_OP_powi || node->row == ADREV_OP_ldexp;
     if (node->arg[j].value < 0 || random_stands(node))
         return false;
-    if (node->kind == RANDOM_OP && integer)
-        return j == 0;
+    if (node->kind == RANDOM_OP && j == whole_argument(node->row))
+        return false;
     if (node->kind == RANDOM_OP && node->row == ADREV_OP_select)
         return j > 0;
     return node->kind != RANDOM_OP || j < random_rows[node->row].arity;

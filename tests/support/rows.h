@@ -13,6 +13,7 @@
 #define FRONT_select(name, x, y, z)  ad_select(k > 0, y, z)
 #endif
 #define FRONT_integer(name, x, y, z) ad_##name(x, k)
+#define FRONT_order(name, x, y, z)   ad_##name(k, y)
 
 #define ROWS_DEFINE(name, n, ...)                                           \
     static ad_rev rev_##name(const ad_rev *a, int k)                        \

@@ -393,12 +393,12 @@ static const struct telling {
       "out z = sum(k) x[k]^2;",
       { "  x~[k] += 2*x[k]*z~    for k<66000\n     x~[i] += y~    for i<66000",
         "      in 32 parts, by k\n      66000 additions, 132000 mul" } },
-    { ADREV_TENSOR_VALUE, "in x[50000];"       // of points
-      "out y[j<50000] = sum(i: 2*i == 3*j) x[i];",
-      { "  1  y[j] = sum(i<50000: 2*i == 3*j) x[i]    for j<50000\n",
-        "writes 16667 of 50000 numbers, in [0:50000]\n",
-        "i in 0:50000; j = 2*i/3 if whole: 16667 points\n"
-        "      in 12 parts, by i\n" } },
+    { ADREV_TENSOR_VALUE, "in x[150000];"      // of points
+      "out y[j<150000] = sum(i: 2*i == 3*j) x[i];",
+      { "  1  y[j] = sum(i<150000: 2*i == 3*j) x[i]    for j<150000\n",
+        "writes 50000 of 150000 numbers, in [0:150000]\n",
+        "i in 0:150000; j = 2*i/3 if whole: 50000 points, listed\n"
+        "      in 12 parts, by j\n" } },
     { ADREV_TENSOR_VALUE, "in A[200,10], B[10,20];"
       "out C[j,i] = sum(l) A[i,l]*B[l,j];",
       { "j in 0:20; l in 0:10; i in 0:200: 40000 points\n"

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas recorded code last-bits
-// flags: -pthread -DADX_PART_LEAST=1
+// flags: -pthread -DADX_PART_LEAST=1 -DADX_ENTRIES_LEAST=1 -DADX_STORED_LEAST=2
 // needs: xxhash.h
 /* machine_code.c - ad_tensor_compile: machine code gives the bits of the loops,
  * also where directions and seeds are missing; it is not used any more once
  * something is bound anew; texts that share a library do not disturb one
  * another; what fails leaves the text as it was; every failing allocation, also
- * of ad_tensor_write_c; several threads.
+ * of ad_tensor_write_c; several threads. Steps run in parts: backwards, odd ones
+ * first, and on a pool; texts are bound and compiled where there is a pool, so
+ * that points are listed (tensor/parts) and blocks are smaller, and where there
+ * is none.
  *
  *     machine_code             some texts, and six random ones
- *     machine_code 100 12345   as many random texts, from a seed on           */
+ *     machine_code 100 12345   as many random texts, from a seed on, and all of
+ *                              tensor_code.h in all of their sizes
+ *
+ * Parts are small (ADX_PART_LEAST), so that small programs have many.         */
 
 #define _POSIX_C_SOURCE 200809L     // mkdtemp
+#define ADREV_TRACE 1
 #define ADREV_IMPLEMENTATION
+#include "adrev_parallel.h"
 #include "adrev_function.h"
 #include "adrev_tensor.h"
 #include "check.h"
@@ -25,10 +33,74 @@
 
 enum { CALLS = 8, RANDOM = 6, EACH = 4 };
 
+/* --- who runs the parts --------------------------------------------------- */
+
+enum { SHARED_BY_NOBODY, SHARED_BACKWARDS, SHARED_ODD_FIRST, SHARED_ON_POOL,
+       SHARED_WAYS };
+
+static int shared_ways = SHARED_WAYS;
+static bool compile_shared;     // code is made where threads share parts
+static ad_pool *pool;
+static size_t parts_run;        // by executors
+static bool way_seen[ADX_STEP_SUMS + 1];
+static bool cleared_seen, form_seen, list_seen;
+
+static void backwards(size_t n, ad_call_fn *call, void *arg, void *user)
+{
+    (void)user;
+    parts_run += n;
+    for (size_t i = n; i-- > 0;)
+        call(i, arg);
+}
+
+static void odd_first(size_t n, ad_call_fn *call, void *arg, void *user)
+{
+    (void)user;
+    parts_run += n;
+    for (size_t i = 1; i < n; i += 2)
+        call(i, arg);
+    for (size_t i = 0; i < n; i += 2)
+        call(i, arg);
+}
+
+static void share(int way)
+{
+    ad_execute_fn *execute = way == SHARED_BACKWARDS ? backwards
+                           : way == SHARED_ODD_FIRST ? odd_first : NULL;
+    CHECK(ad_pool_use(way == SHARED_ON_POOL ? pool : NULL) == ADREV_OK
+              && ad_executor_use(execute, NULL) == ADREV_OK, "way %d", way);
+}
+
+// Notes how the steps of machine code are cut.
+static void see_ways(const ad_tensor *t)
+{
+    for (int part = 0; part <= ADREV_TENSOR_HVP; part++)
+        for (uint32_t i = 1; i < t->program->values; i++) {
+            if (t->code == NULL || t->code->step[part] == NULL
+                || t->code->step[part][i] == NULL)
+                continue;
+            const adx_step_cut *c = &t->code->cut[part][i];
+            way_seen[c->way] = true;
+            cleared_seen = cleared_seen || c->clears;
+            const adx_tensor_value *v = &t->program->value[i];
+            for (uint32_t j = 0; c->way == ADX_STEP_TERMS && j < v->terms; j++)
+            {
+                form_seen = form_seen || v->cut->term[j].form.n > 1;
+                list_seen = list_seen || v->cut->term[j].list != NULL;
+            }
+        }
+}
+
+/* --- compiling ------------------------------------------------------------ */
+
 static char top[] = "/tmp/adrev-machine-XXXXXX";
 static ad_compile_report report;
 
+#ifdef __SANITIZE_THREAD__      // it looks into the code, too
+#define QUICK "-O0 -ffp-contract=off -fsanitize=thread"
+#else
 #define QUICK "-O0 -ffp-contract=off"
+#endif
 
 static ad_status compile(ad_tensor *t, unsigned functions, const char *flags)
 {
@@ -39,7 +111,9 @@ static ad_status compile(ad_tensor *t, unsigned functions, const char *flags)
 
 static void compiled(ad_tensor *t, unsigned functions, const char *what)
 {
+    share(compile_shared ? SHARED_BACKWARDS : SHARED_BY_NOBODY);
     ad_status s = compile(t, functions, QUICK);
+    share(SHARED_BY_NOBODY);
     CHECK(s == ADREV_OK && report.reason == ADREV_COMPILE_DONE
               && report.bytes > 0, "%s: %s: %s %s", what, ad_message(s),
           ad_compile_message(report.reason), report.text);
@@ -55,10 +129,13 @@ static bool open_pair(pair *p, const char *text, size_t n, uint64_t seed,
 {
     for (int k = 0; k < 2; k++) {
         uint64_t same = seed;
+        share(k == 0 && seed % 2 == 0 ? SHARED_BACKWARDS : SHARED_BY_NOBODY);
         p->t[k] = code_bind(text, n, &same, NULL);
+        if (p->t[k] != NULL)
+            code_open(&p->c[k], p->t[k], text, &same, layouts);
+        share(SHARED_BY_NOBODY);
         if (p->t[k] == NULL)
             return false;
-        code_open(&p->c[k], p->t[k], text, &same, layouts);
     }
     return true;
 }
@@ -81,17 +158,21 @@ static void compare_once(pair *p, enum code_part part, uint64_t seed,
     code_ask(c, part, &seed);
     if (seed % 4 == 0)
         code_leave_out(c, &seed);
-    for (int k = 0; k < 2; k++) {
-        s[k] = code_run_library(c, p->t[1 - k]);
-        if (k == 0)
-            code_keep(c);
+    s[0] = code_run_library(c, p->t[1]);
+    code_keep(c);
+    for (int way = 0; way < shared_ways; way++) {
+        share(way);
+        s[1] = code_run_library(c, p->t[0]);
+        share(SHARED_BY_NOBODY);
+        CHECK(s[0] == s[1] && code_is_kept(c, why), "%s, %s, way %d: %s, %s, %s",
+              what, code_names[part], way, ad_message(s[1]), ad_message(s[0]),
+              why);
     }
-    CHECK(s[0] == s[1] && code_is_kept(c, why), "%s, %s: %s, %s, %s", what,
-          code_names[part], ad_message(s[1]), ad_message(s[0]), why);
 }
 
 static void compare(pair *p, const char *what)
 {
+    see_ways(p->t[0]);
     for (int k = 0; k < CODE_PARTS; k++)
         for (uint64_t i = 0; i < CALLS; i++)
             if ((k != CODE_HVP || p->c[0].has_hvp)
@@ -117,6 +198,22 @@ static void test_texts(void)
     }
 }
 
+// Zeros that absorb: of numbers one by one, and in sums of them. A maximum that
+// has no points.
+static void test_zeros(void)
+{
+    const char *text = "in x[n], a, b[n];"
+                       "out y[i] = select(lt(x[i],a), 1, sqrt(x[i]*a)/b[i]^2);"
+                       "out f = sum(i) select(lt(x[i],a), 1, pow(a,b[i])/a);"
+                       "out m[i<n] = maximum(j: j < i) x[j];";
+    pair p;
+    if (!open_pair(&p, text, 9, 1, false))
+        return;
+    CHECK(compile(p.t[0], 0, NULL) == ADREV_OK, "%s", report.text);
+    compare(&p, text);
+    close_pair(&p);
+}
+
 // A value that is computed, and stored, in the sums of parts of another.
 static void test_hosted_in_parts(void)
 {
@@ -127,6 +224,112 @@ static void test_hosted_in_parts(void)
     CHECK(compile(p.t[0], 0, NULL) == ADREV_OK, "%s", report.text);
     compare(&p, text);
     close_pair(&p);
+}
+
+// Steps of all kinds, with more runs, points and numbers than those above.
+static void test_parts(void)
+{
+    static const struct { const char *text; size_t n; } all[] = {
+        // edges on both sides of a core
+        { "in u[n,n]; out w[i,j] = u[i,j] + [0 < i < n-1, 0 < j < n-1]"
+          " u[i-1,j]*u[i+1,j]*u[i,j+1] + [i == 0] u[j,0] + [i+j == n] 3;", 21 },
+        { "in x[n,3]; out y[j<3,i<n] = exp(x[i,j]); out z[i] = x[i,0]*x[i,2];",
+          70 },
+        // blocks: what is between stays within a run
+        { "in X[n,5], W[5,5]; h[e,i] = sum(j) W[i,j]*X[e,j];"
+          "z[e] = sum(i) exp(h[e,i])*h[e,i];"
+          "out y[e,i] = h[e,i]/z[e]; out q[e] = sum(i) h[e,i]*z[e];", 97 },
+        { "in Q[n,5], K[9,5], V[9,4]; s[i,j] = sum(k) Q[i,k]*K[j,k];"
+          "t[i] = detach(maximum(j) s[i,j]); p[i,j] = exp(s[i,j] - t[i]);"
+          "z[i] = sum(j) p[i,j]; out O[i,k] = (sum(j) p[i,j]*V[j,k])/z[i];",
+          80 },
+        // sums of several terms, with several numbers each
+        { "in A[n,n], B[n,n]; out f = (sum(i,j) A[i,j]^2) - sum(i,j: i < j)"
+          " A[i,j]*B[j,i]; out g[k<3] = sum(i,j: i+k < n) A[i+k,j]*B[i,k];",
+          33 },
+        // indices of results that are sums of others
+        { "in x[n], k[m]; out y[i<n] = sum(j) x?[2*i-j+3]*k[j];"
+          "out z[i<n] = sum(j) x?[j-i]*k[j];", 61 },
+        { "in A[n,n]; out y[i] = sum(j: j <= i) A[i,j]*A[j,i];"
+          "out z[j] = sum(i: 2*i <= j) A[i,j];", 41 },
+        { "in x[n], c[5]; out y[k in 0:3*n] = sum(i,j: 3*i - 2*j == k-9)"
+          " x[i]*c[j];", 50 },
+        // a part has a term with one number, or with those that a map gives
+        { "map d[e]->n; in A[n,64], x[64], q[e], z[n];"
+          "out y[i] = (sum(j) A[i,j]*x[j]) + (sum(a<e: d[a]==i) q[a])"
+          " + [i == 3] z[5] + [i == 4] z[6]^2;", 40 },
+        // points of a variable that has more values than any index
+        { "in z[n,n]; out a[i in 0-2*n:n,j<n] = [0 <= 2*j+i < n] z[j,2*j+i];",
+          9 },
+        // maps and relations
+        { "map s[e]->n, d[e]->n; in h[n,4];"
+          "out g[i<n,k] = exp(sum(a: d[a]==i) h[s[a],k]);"
+          "out p[i<n] = sum(a: d[a]==i) h[s[a],0]^2;", 70 },
+        { "rel R[n,m]; in A[R], B[n,4], C[m,4], x[m];"
+          "out y[i] = sum(j) A[i,j]*x[j]; out f = sum(i,j: R(i,j)) A[i,j]^2;"
+          "out w[i,s] = sum(j: R(i,j)) A[i,j]*B[i,s]*C[j,s];", 40 },
+        // a block of entries with what is added to here and there
+        { "rel T[n,n,m]; in X[T], A[n,3], B[n,3], C[m,3];"
+          "out f = sum(i,j,k: T(i,j,k)) (X[i,j,k]"
+          " - sum(s) A[i,s]*B[j,s]*C[k,s])^2;", 8 },
+        // maxima, and what picks
+        { "in A[n,m]; t[i] = maximum(j: j != 7) A[i,j]*A[i,j];"
+          "u[j] = minimum(i) A[i,j]; out f = sum(i) t[i];"
+          "out y[j] = u[j]*t[0];", 31 },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        pair p;
+        for (uint64_t listed = 0; listed < 2; listed++) {
+            if (!open_pair(&p, all[i].text, all[i].n, 2*i + 1 - listed,
+                           (i + listed) % 2 == 1))
+                return;
+            compile_shared = listed == 1;
+            compiled(p.t[0], 0, all[i].text);
+            compare(&p, all[i].text);
+            close_pair(&p);
+        }
+    }
+    compile_shared = false;
+    CHECK(parts_run > 10000, "only %zu parts", parts_run);
+    for (int way = 0; way <= ADX_STEP_SUMS; way++)
+        CHECK(way_seen[way], "no step is cut in way %d", way);
+    CHECK(form_seen, "no cut is of several variables");
+    CHECK(list_seen, "no points are listed");
+    CHECK(cleared_seen, "nothing is cleared before parts run");
+}
+
+// All texts in all sizes.
+static void test_all_texts(void)
+{
+    for (int i = 0; i < CODE_TEXTS; i++)
+        for (int k = 0; k < CODE_SIZES; k++) {
+            pair p;
+            if ((code_texts[i].sizes >> k & 1) == 0
+                || !open_pair(&p, code_texts[i].text, code_sizes[k],
+                              (uint64_t)i, k % 2 == 0))
+                continue;
+            compiled(p.t[0], 0, code_texts[i].text);
+            compare(&p, code_texts[i].text);
+            close_pair(&p);
+        }
+}
+
+// Steps of a block whose sums have several terms; points that are listed.
+static void test_entries(void)
+{
+    static const char *const text[] = {
+        "rel R[n,n]; in x[n]; out f = sum(i,j: R(i,j)) exp(x[i]*x[j]);",
+        "rel R[n,n]; in x[n], z[n]; p[i<n,j<n] = [exists(k<n: R(i,k), R(k,j),"
+        " k < 3)] exp(x[i]*z[j]); out y[i] = sum(j) p[i,j]*z[j];",
+    };
+    for (int i = 0; i < 2; i++) {
+        pair p;
+        if (!open_pair(&p, text[i], 33, 1, false))
+            return;
+        compiled(p.t[0], 0, text[i]);
+        compare(&p, text[i]);
+        close_pair(&p);
+    }
 }
 
 static void test_random(uint64_t from, int n)
@@ -147,14 +350,16 @@ static void test_random(uint64_t from, int n)
                 return;
             code_open(&p.c[k], p.t[k], text.s, &same, number % 2 == 0);
         }
+        compile_shared = number % 2 == 0;
         compiled(p.t[0], 0, text.s);
+        compile_shared = false;
         compare(&p, text.s);
         close_pair(&p);
         n--;
     }
 }
 
-// The derivative has no C text: loops.
+// The derivative is a helper function of the text.
 static void test_gamma(void)
 {
     static const char text[] =
@@ -164,7 +369,9 @@ static void test_gamma(void)
     if (!open_pair(&p, text, 9, 1, false))
         return;
     compiled(p.t[0], 0, text);
+    shared_ways = SHARED_ON_POOL;       // glibc's lgamma writes to signgam
     compare(&p, text);
+    shared_ways = SHARED_WAYS;
     close_pair(&p);
 }
 
@@ -518,9 +725,16 @@ int main(int argc, char **argv)
     char line[100];
     if (!CHECK(mkdtemp(top) != NULL, "no directory"))
         return check_done("machine_code");
-    if (argc < 2) {
+    pool = ad_pool_new(4);
+    CHECK(pool != NULL, "no pool");
+    if (argc > 1)
+        test_all_texts();
+    else {
         test_texts();
+        test_zeros();
+        test_parts();
         test_hosted_in_parts();
+        test_entries();
         test_gamma();
         test_changes();
         test_shared();
@@ -532,6 +746,7 @@ int main(int argc, char **argv)
     }
     test_random(argc > 2 ? strtoull(argv[2], NULL, 10) : 1,
                 argc > 1 ? atoi(argv[1]) : RANDOM);
+    ad_pool_free(pool);
     snprintf(line, sizeof line, "rm -r %s", top);
     CHECK(system(line) == 0, "%s", line);
     return check_done("machine_code");

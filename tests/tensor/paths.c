@@ -8,36 +8,13 @@
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
 #include "check.h"
+#include "tensor_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OK(call)                                                            \
-    do {                                                                    \
-        ad_status ok_status = (call);                                       \
-        CHECK(ok_status == ADREV_OK, #call ": %s", ad_message(ok_status));  \
-    } while (0)
-
 enum { INPUTS = 11, NUMBERS = 4096 };
-
-static uint64_t state = 1;
-
-static uint64_t drawn(uint64_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % below;
-}
-
-static ad_tensor *bound(const char *text, bool as_written)
-{
-    ad_tensor *t = NULL;
-    ad_tensor_error e = { 0 };
-    const ad_tensor_options o = { .as_written = as_written };
-    CHECK(ad_tensor_new(&t, text, &o, &e) == ADREV_OK, "%s", e.text);
-    CHECK(ad_tensor_bind(t, &e) == ADREV_OK, "%s", e.text);
-    return t;
-}
 
 static ad_tensor_cost count(const char *text, bool as_written,
                             ad_tensor_part part)

@@ -20,6 +20,7 @@
 
 #define FRONT_select(name, x, y, z)  ad_select((x).v != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, exponent)
+#define FRONT_order(name, x, y, z)   ad_##name(exponent, y)
 #include "fronts.h"
 
 #include <stdlib.h>
@@ -119,16 +120,15 @@ static void product_of(ad_tensor *t, const ad_real x[SIZE],
 static void draw_arguments(ad_opcode op, uint64_t *seed, ad_real x[SIZE])
 {
     const double *box = ad_op_table()[op].box;
-    bool whole = op == ADREV_OP_powi || op == ADREV_OP_ldexp;
+    int whole = whole_argument((int)op);
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < N; i++) {
             double at = oracle_uniform(seed, box[2 * k], box[2 * k + 1]);
-            x[k * N + i] = (ad_real)(k == 1 && whole ? (int)at : at);
+            x[k * N + i] = (ad_real)(k == whole ? (int)at : at);
         }
 }
 
-// powi and ldexp have no derivative by their second argument; but y is in the
-// formulas, too.
+// An exponent or order has no derivative; but x and y are in the formulas, too.
 static void run_round(ad_opcode op, ad_tensor *t, uint64_t *seed)
 {
     const char *name = ad_op_table()[op].name;
@@ -137,7 +137,7 @@ static void run_round(ad_opcode op, ad_tensor *t, uint64_t *seed)
     ad_fn *fn = NULL;
     draw_arguments(op, seed, x);
     for (int i = 0; i < N; i++)
-        task.exponent[i] = (int)x[N + i];
+        task.exponent[i] = (int)x[whole_argument((int)op) == 0 ? i : N + i];
     for (int i = 0; i < SIZE; i++)
         v[i] = (ad_real)oracle_uniform(seed, -1, 1);
     if (!CHECK(ad_fn_record(&fn, by_scalars, &task, SIZE, x, 1) == ADREV_OK

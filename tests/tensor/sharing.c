@@ -8,27 +8,12 @@
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
 #include "check.h"
+#include "tensor_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define OK(call)                                                            \
-    do {                                                                    \
-        ad_status ok_status = (call);                                       \
-        CHECK(ok_status == ADREV_OK, #call ": %s", ad_message(ok_status));  \
-    } while (0)
-
-static ad_tensor *bound(const char *text, bool as_written)
-{
-    ad_tensor *t = NULL;
-    ad_tensor_error e = { 0 };
-    const ad_tensor_options o = { .as_written = as_written };
-    CHECK(ad_tensor_new(&t, text, &o, &e) == ADREV_OK, "%s", e.text);
-    CHECK(ad_tensor_bind(t, &e) == ADREV_OK, "%s", e.text);
-    return t;
-}
 
 static void counts(const char *text, ad_tensor_part part, bool as_written,
                    unsigned add, unsigned mul, unsigned fn)

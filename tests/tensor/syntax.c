@@ -565,6 +565,7 @@ static void refused_at(const char *text, const char *want, int line)
     refused_at(IN "rel R[n,m]; map p[n]->m;\nout y[i<n,j<m] = [" text       \
                "] c;", want, __LINE__)
 
+#define SIZE(name) ": a size is named by a declaration, such as 'in a[" name "]'"
 #define LONE(i) ": no array has it alone as an index; write " i "<size"
 #define WHOLE   ": one factor must be a whole number"
 
@@ -750,13 +751,26 @@ static void test_items(void)
             "1:18: 'i' is an index already; take another name");
     REFUSED("in x[n]; out y[x] = 1;",
             "1:16: 'x' is an input since line 1: take another name");
-    REFUSED("in x[n]; out y[i<k] = 1;", "1:18: 'k' is not known here");
+    REFUSED("in x[n]; out y[i<k] = 1;",
+            "1:18: 'k' is not known here" SIZE("k"));
     REFUSED("in x[n]; out y[i<=n] = 1;", "1:17: a range is written i<n or i in "
                                          "0:n");
     REFUSED("out y = 1 + y;", "1:13: 'y' is read in its own formula");
     REFUSED("in x[n]; out y[i] = y[i-1] + x[i];",
             "1:21: 'y' is read in its own formula");
     REFUSED("out y[i] = 1;", "1:7: the range of 'i' is not known" LONE("i"));
+}
+
+// A size that no declaration has.
+static void test_sizes(void)
+{
+    REFUSED("in x[n]; out y[i in 1:k-1] = 1;",
+            "1:23: 'k' is not known here" SIZE("k"));
+    REFUSED("in x[n]; out f = sum(i<2*k) 1;",
+            "1:26: 'k' is not known here" SIZE("k"));
+    REFUSED("in x[node]; out y[i<nodes] = 1;",
+            "1:21: 'nodes' is not known here; is it 'node'?");
+    REFUSED("in x[n]; out y = x[k];", "1:20: 'k' is not known here");
 }
 
 static void test_names(void)
@@ -777,7 +791,7 @@ static void test_names(void)
     REFUSED("in x[n]; y[i] = x[i]; out f = sum(j) x[j]*x[i];",
             "1:45: 'i' is not known here");
     REFUSED("in x[n]; y[i] = x[i]; out z[k<i] = 1;",
-            "1:31: 'i' is not known here");
+            "1:31: 'i' is not known here" SIZE("i"));
     REFUSED_SUM("sum(step<n) x[setp]",
                 "2:23: 'setp' is not known here; is it 'step'?");
     REFUSED_SUM("x", "2:9: 'x' has 1 index: write x[..]");
@@ -1334,6 +1348,7 @@ int main(int argc, char **argv)
     test_shortened();
     test_words();
     test_items();
+    test_sizes();
     test_names();
     test_sums();
     test_conditions_refused();

@@ -1,0 +1,946 @@
+/* expressions.c - writes expressions.
+ *
+ * What nothing recorded is in is copied as it stands. Of other nodes the text
+ * between the parts is copied (`gaps`), and the parts are written again; so
+ * comments, macros and the layout stay. A node from within a macro is written
+ * `apart`: from the tree alone.
+ *
+ * An expression has one of three forms: plain C, a recorded number, or an
+ * expression of operators that is to be recorded.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#include "port.h"
+#include <stdlib.h>
+#include <string.h>
+
+static form write(buffer *b, node *n, bool apart);
+static form write_parts_call(buffer *b, node *n, library l, bool apart);
+
+/* --- what must be written again ------------------------------------------- */
+
+static bool names_type(const node *n)
+{
+    return n->kind == CStyleCastExpr || n->kind == CompoundLiteralExpr
+        || n->kind == VarDecl || n->kind == ParmVarDecl
+        || n->kind == FieldDecl || n->kind == TypedefDecl
+        || (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n);
+}
+
+static bool touched_itself(node *n)
+{
+    if (n->kind == CallExpr) {
+        const ty *f = n->kid[0]->ty;
+        if (f != NULL && f->kind == T_PTR)
+            f = f->to;
+        if (f != NULL && f->kind == T_FUN && ty_changed(f)
+            && call_library(n).kind == L_NONE)
+            return true;
+    }
+    if (n->kind == DeclRefExpr && n->addressed && ty_changed(n->ty))
+        return true;
+    if (n->kind == DeclRefExpr)
+        return (n->decl != NULL && n->decl->renamed) || active(n->ty);
+    if (n->kind == RecordDecl)
+        return record_twin(n->record);
+    if (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n && n->arg == NULL)
+        n->arg = ty_of(n->arg_type, n);
+    if (n->kind == UnaryExprOrTypeTraitExpr)
+        return ty_changed(n->arg);
+    if (n->kind == FunctionDecl)
+        return n->function != NULL && n->function->decl->renamed;
+    if (n->kind == TypedefDecl && n->ty == NULL)
+        n->ty = ty_of(n->type, n);
+    if (n->kind == TypedefDecl)
+        return ty_changed(n->ty) || typedef_twin(n);
+    if (names_type(n) && ty_changed(n->ty))
+        return true;
+    if (n->kind == ReturnStmt)
+        return n->kids > 0 && active(n->ty);
+    return n->ty != NULL && n->kind != VarDecl && active(n->ty);
+}
+
+bool touched(node *n)
+{
+    if (n->touched_known)
+        return n->touched;
+    bool any = touched_itself(n);
+    for (int i = 0; i < n->kids; i++)
+        any = touched(n->kid[i]) || any;
+    n->touched_known = 1;
+    n->touched = any;
+    return any;
+}
+
+/* --- gaps ----------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b)
+{
+    const node *x = *(node *const *)a, *y = *(node *const *)b;
+    const uint32_t i = x->begin.expanded.at, j = y->begin.expanded.at;
+    return (i > j) - (i < j);
+}
+
+// The kids that stand in the text, in its order.
+static int placed(node *n, node **list)
+{
+    int count = 0;
+    for (int i = 0; i < n->kids; i++)
+        if (n->kid[i]->kind != NO_NODE && n->kid[i]->kind != FullComment
+            && n->kid[i]->begin.expanded.file >= 0)
+            list[count++] = n->kid[i];
+    if (count)
+        qsort(list, (size_t)count, sizeof *list, by_place);
+    return count;
+}
+
+static bool any_touched(node **list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (touched(list[i]))
+            return true;
+    return false;
+}
+
+// Behind a statement of a macro, before the next one of it.
+static void next_statement(buffer *b, int f, size_t at)
+{
+    const text t = file_at(f)->text;
+    size_t i = at;
+    if (b->at[b->n - 1] != ';' && b->at[b->n - 1] != '}')
+        put(b, ";");
+    while (i > 0 && t.at[i - 1] != '\n')
+        i--;
+    put(b, "\n");
+    while (t.at[i] == ' ' || t.at[i] == '\t')
+        put_char(b, t.at[i++]);
+}
+
+// One semicolon, whether it is in the macro or behind it.
+static void end_statement(buffer *b, span s)
+{
+    const text t = file_at(s.file)->text;
+    const size_t next = skip_blank(t, s.end);
+    const char last = b->at[b->n - 1];
+    if (next < t.n && t.at[next] == ';' && last == ';')
+        b->n--;
+    else if (last != ';' && last != '}' && t.at[next] != ';')
+        put(b, ";");
+}
+
+// Copies the text of n, with its kids written by `each`.
+void write_gaps(buffer *b, node *n, bool apart,
+                void (*each)(buffer *, node *, bool))
+{
+    node **list = malloc((size_t)(n->kids + 1) * sizeof *list);
+    const int count = list ? placed(n, list) : 0;
+    const span all = span_of(n);
+    size_t at = all.begin;
+
+    for (int i = 0; i < count;) {
+        int k = i + 1;
+        const span s = span_of(list[i]);
+        while (k < count && one_macro(list[i], list[k]))
+            k++;
+        if (s.file != all.file || s.begin < at || s.end > all.end) {
+            i++;
+            continue;
+        }
+        put_text(b, slice((span){ all.file, at, s.begin }));
+        if (k > i + 1 && !any_touched(list + i, k - i))
+            put_text(b, slice(s));
+        else
+            for (int j = i; j < k; j++) {
+                if (j > i && n->kind == CompoundStmt)
+                    next_statement(b, all.file, s.begin);
+                else if (j > i)
+                    put(b, ", ");
+                each(b, list[j], apart);
+            }
+        if (n->kind == CompoundStmt && in_macro(list[i]))
+            end_statement(b, s);
+        at = s.end;
+        i = k;
+    }
+    put_text(b, slice((span){ all.file, at, all.end }));
+    free(list);
+}
+
+static void each_natural(buffer *b, node *n, bool apart)
+{
+    write_as(b, n, F_PLAIN, apart);
+}
+
+/* --- helpers -------------------------------------------------------------- */
+
+// Whether the text has a comma that would part the arguments of a macro.
+static bool open_comma(text t)
+{
+    int depth = 0;
+    for (size_t i = 0; i < t.n;) {
+        const char c = t.at[i];
+        depth += (c == '(') - (c == ')');
+        if (c == ',' && depth == 0)
+            return true;
+        i = skip_token(t, i);
+    }
+    return false;
+}
+
+static void write_operand(buffer *b, node *n, bool apart)
+{
+    buffer o = { 0 };
+    const node *m = base_node(n);
+    const form f = write(&o, n, apart);
+    const bool group = f == F_PLAIN && open_comma(text_in(&o));
+
+    if (m->kind == MemberExpr && m->decl != NULL && m->decl->bitfield)
+        put(b, "+");
+    put(b, group ? "(" : "");
+    put_text(b, text_in(&o));
+    put(b, group ? ")" : "");
+    free(o.at);
+}
+
+// What stands between two operands: a comma, and comments. Lines are broken
+// again in the end.
+static void put_break(buffer *b, const node *left, const node *right, bool apart)
+{
+    const span l = span_of(left), r = span_of(right);
+    if (apart || l.file != r.file || l.end > r.begin || in_macro(left)
+        || in_macro(right)) {
+        put(b, ", ");
+        return;
+    }
+    const text gap = slice((span){ l.file, l.end, r.begin });
+    put(b, ",");
+    size_t open = gap.n;
+    for (size_t i = 0; i + 1 < gap.n && open == gap.n; i++)
+        if (gap.at[i] == '/' && (gap.at[i + 1] == '/' || gap.at[i + 1] == '*'))
+            open = i;
+    if (open < gap.n) {             // a comment
+        put(b, " ");
+        put_text(b, (text){ gap.at + open, skip_blank(gap, open) - open });
+        if (b->at[b->n - 1] != '\n' && b->at[b->n - 1] != ' ')
+            put(b, " ");
+        return;
+    }
+    put(b, " ");
+}
+
+static bool has_effect(const node *n)
+{
+    if (n->kind == CompoundAssignOperator || n->kind == CallExpr
+        || (n->kind == BinaryOperator && is(n->opcode, "="))
+        || (n->kind == UnaryOperator
+            && (is(n->opcode, "++") || is(n->opcode, "--"))))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (has_effect(n->kid[i]))
+            return true;
+    return false;
+}
+
+static text natural(node *n, bool apart)
+{
+    buffer b = { 0 };
+    write(&b, n, apart);
+    return text_in(&b);
+}
+
+/* --- one expression in the form that is wanted ----------------------------- */
+
+static void wrap(buffer *b, const char *name, text t)
+{
+    put(b, name);
+    put(b, "(");
+    put_text(b, t);
+    put(b, ")");
+}
+
+void write_as(buffer *b, node *n, form want, bool apart)
+{
+    buffer o = { 0 };
+    const form f = write(&o, n, apart);
+    const text t = text_in(&o);
+
+    if (want == F_NUMBER && f != F_NUMBER)
+        wrap(b, opt.rec, t);
+    else if (want == F_PLAIN && f != F_PLAIN && is_number(n) && !active(n->ty))
+        wrap(b, "ad_value", t);
+    else
+        put_text(b, t);
+    free(o.at);
+}
+
+static bool number_of(const node *n)
+{
+    return is_number(n) && active(n->ty);
+}
+
+// A number, where its truth is asked for.
+static void write_truth(buffer *b, node *n, bool apart)
+{
+    if (number_of(n)) {
+        put(b, "ad_ne(");
+        write_operand(b, n, apart);
+        put(b, ", 0)");
+    } else {
+        write_as(b, n, F_PLAIN, apart);
+    }
+}
+
+/* --- operators ------------------------------------------------------------ */
+
+static const char *operator_of(text o)
+{
+    static const char *const table[][2] = {
+        { "+", "ad_add" }, { "-", "ad_sub" }, { "*", "ad_mul" },
+        { "/", "ad_div" }, { "<", "ad_lt" }, { "<=", "ad_le" },
+        { ">", "ad_gt" }, { ">=", "ad_ge" }, { "==", "ad_eq" },
+        { "!=", "ad_ne" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (is(o, table[i][0]))
+            return table[i][1];
+    return NULL;
+}
+
+static form call_of_two(buffer *b, const char *name, node *n, bool apart)
+{
+    put(b, name);
+    put(b, "(");
+    write_operand(b, n->kid[0], apart);
+    put_break(b, n->kid[0], n->kid[1], apart);
+    write_operand(b, n->kid[1], apart);
+    put(b, ")");
+    return F_EXPR;
+}
+
+static form write_assignment(buffer *b, node *n, bool apart)
+{
+    const bool number = number_of(n->kid[0]);
+    write(b, n->kid[0], apart);
+    if (apart || in_macro(n->kid[0]) || in_macro(n->kid[1]))
+        put(b, " = ");
+    else
+        put_text(b, slice((span){ span_of(n).file, span_of(n->kid[0]).end,
+                                  span_of(n->kid[1]).begin }));
+    write_as(b, n->kid[1], number ? F_NUMBER : F_PLAIN, apart);
+    return number ? F_NUMBER : F_PLAIN;
+}
+
+static form plain_binary(buffer *b, node *n, bool apart,
+                         void (*each)(buffer *, node *, bool))
+{
+    if (!apart) {
+        write_gaps(b, n, apart, each);
+        return F_PLAIN;
+    }
+    each(b, n->kid[0], apart);
+    put(b, is(n->opcode, ",") ? "" : " ");
+    put_text(b, n->opcode);
+    put(b, " ");
+    each(b, n->kid[1], apart);
+    return F_PLAIN;
+}
+
+static form write_comma(buffer *b, node *n, bool apart)
+{
+    write_void(b, n->kid[0], apart);
+    put(b, ", ");
+    write_as(b, n->kid[1], number_of(n) ? F_NUMBER : F_PLAIN, apart);
+    return number_of(n) ? F_NUMBER : F_PLAIN;
+}
+
+// The value of an operation in float, out of one in double.
+static form rounded(buffer *b, const node *n, size_t from)
+{
+    if (!n->ty->single)
+        return F_EXPR;
+    if (strcmp(opt.number, "real") == 0)
+        refuse(n, "use --number ad_rev or ad_fwd",
+               "a number in float, with --number real");
+    buffer o = { 0 };
+    put_text(&o, (text){ b->at + from, b->n - from });
+    b->n = from;
+    putf(b, "float%s(%s(", opt.suffix, opt.rec);
+    put_text(b, text_in(&o));
+    put(b, "))");
+    free(o.at);
+    return F_NUMBER;
+}
+
+static form write_binary(buffer *b, node *n, bool apart)
+{
+    const char *name = operator_of(n->opcode);
+    const size_t from = b->n;
+
+    if (is(n->opcode, "="))
+        return write_assignment(b, n, apart);
+    if (is(n->opcode, ","))
+        return write_comma(b, n, apart);
+    if (is(n->opcode, "&&") || is(n->opcode, "||"))
+        return plain_binary(b, n, apart, write_truth);
+    if (name != NULL && number_of(n)) {
+        call_of_two(b, name, n, apart);
+        return rounded(b, n, from);
+    }
+    if (name != NULL && (number_of(n->kid[0]) || number_of(n->kid[1]))) {
+        call_of_two(b, name, n, apart);
+        return F_PLAIN;
+    }
+    return plain_binary(b, n, apart, each_natural);
+}
+
+/* --- compound assignment -------------------------------------------------- */
+
+static void put_address(buffer *b, node *n, bool apart)
+{
+    node *m = n;
+    while (m->kind == ParenExpr)
+        m = m->kid[0];
+    if (m->kind == UnaryOperator && is(m->opcode, "*")) {
+        write_as(b, m->kid[0], F_PLAIN, apart);
+        return;
+    }
+    put(b, "&");
+    write(b, n, apart);
+}
+
+// *place += n, or minus it.
+static void accumulate(buffer *b, node *target, node *n, const char *one,
+                       bool minus, bool apart)
+{
+    put(b, opt.acc);
+    put(b, "(");
+    put_address(b, target, apart);
+    put(b, ", ");
+    if (n == NULL) {
+        put(b, one);
+    } else {
+        put(b, minus ? "ad_neg(" : "");
+        write_operand(b, n, apart);
+        put(b, minus ? ")" : "");
+    }
+    put(b, ")");
+}
+
+// By a function, where the place must be evaluated once.
+static void change(buffer *b, node *target, const char *how, node *n, bool apart)
+{
+    putf(b, "%s%s(", how, opt.suffix);
+    put_address(b, target, apart);
+    put(b, ", ");
+    if (n != NULL)
+        write_as(b, n, F_NUMBER, apart);
+    else
+        putf(b, "%s(1)", opt.rec);
+    put(b, ")");
+}
+
+static const char *change_name(const char *op)
+{
+    return strcmp(op, "ad_add") == 0 ? "added" : strcmp(op, "ad_sub") == 0
+         ? "subtracted" : strcmp(op, "ad_mul") == 0 ? "multiplied" : "divided";
+}
+
+static void reassign(buffer *b, node *target, const char *name, node *n,
+                     bool apart)
+{
+    const bool single = target->ty->single;
+    const text p = natural(target, apart);
+    if (has_effect(target) && !single) {
+        change(b, target, change_name(name), n, apart);
+        return;
+    }
+    if (has_effect(target))
+        refuse(target, "do the step and the assignment one after the other",
+               "a place that changes while it is assigned to");
+    put_text(b, p);
+    put(b, " = ");
+    if (single)
+        putf(b, "float%s(", opt.suffix);
+    putf(b, "%s(%s(", opt.rec, name);
+    put_text(b, p);
+    put(b, ", ");
+    if (n != NULL)
+        write_operand(b, n, apart);
+    else
+        put(b, "1");
+    put(b, single ? ")))" : "))");
+}
+
+static const char *compound_name(text o)
+{
+    o.n -= 1;
+    return operator_of(o);
+}
+
+// As a statement, or as a value in parentheses.
+static form write_compound(buffer *b, node *n, bool apart, bool value)
+{
+    const text o = n->opcode;
+    if (!number_of(n->kid[0]))
+        return plain_binary(b, n, apart, each_natural);
+    if (!value && (is(o, "+=") || is(o, "-=")) && !n->kid[0]->ty->single) {
+        accumulate(b, n->kid[0], n->kid[1], NULL, is(o, "-="), apart);
+        return F_NUMBER;
+    }
+    put(b, value ? "(" : "");
+    reassign(b, n->kid[0], compound_name(o), n->kid[1], apart);
+    put(b, value ? ")" : "");
+    return F_NUMBER;
+}
+
+static form write_step(buffer *b, node *n, bool apart, bool value)
+{
+    const bool up = is(n->opcode, "++");
+    if (!value && !n->kid[0]->ty->single) {
+        accumulate(b, n->kid[0], NULL, up ? "1" : "-1", false, apart);
+        return F_NUMBER;
+    }
+    if (n->postfix && value && n->kid[0]->ty->single)
+        refuse(n, "do the step in a statement of its own",
+               "the value of a recorded number before a step");
+    if (n->postfix && value) {
+        change(b, n->kid[0], up ? "then_added" : "then_subtracted", NULL, apart);
+        return F_NUMBER;
+    }
+    put(b, value ? "(" : "");
+    reassign(b, n->kid[0], up ? "ad_add" : "ad_sub", NULL, apart);
+    put(b, value ? ")" : "");
+    return F_NUMBER;
+}
+
+static form write_unary(buffer *b, node *n, bool apart)
+{
+    const text o = n->opcode;
+    if (number_of(n->kid[0]) && (is(o, "++") || is(o, "--")))
+        return write_step(b, n, apart, true);
+    if (number_of(n) && is(o, "-")) {
+        put(b, "ad_neg(");
+        write_operand(b, n->kid[0], apart);
+        put(b, ")");
+        return F_EXPR;
+    }
+    if (number_of(n) && (is(o, "+") || is(o, "__extension__")))
+        return write(b, n->kid[0], apart);
+    if (is(o, "!") && number_of(n->kid[0])) {
+        put(b, "ad_eq(");
+        write_operand(b, n->kid[0], apart);
+        put(b, ", 0)");
+        return F_PLAIN;
+    }
+    if (!apart) {
+        write_gaps(b, n, apart, each_natural);
+    } else {
+        put(b, n->postfix ? "" : text_copy(o));
+        write_as(b, n->kid[0], F_PLAIN, apart);
+        put(b, n->postfix ? text_copy(o) : "");
+    }
+    return number_of(n) ? F_NUMBER : F_PLAIN;
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+static form write_operation(buffer *b, node *n, library l, bool apart)
+{
+    const size_t from = b->n;
+    putf(b, "ad_%s(", l.name);
+    for (int i = 1; i < n->kids; i++) {
+        if (i > 1)
+            put_break(b, n->kid[i - 1], n->kid[i], apart);
+        write_operand(b, n->kid[i], apart);
+    }
+    put(b, ")");
+    return rounded(b, n, from);
+}
+
+static const ty *parameter_type(const node *call, int i)
+{
+    const ty *f = call->kid[0]->ty;
+    if (f != NULL && f->kind == T_PTR)
+        f = f->to;
+    return f != NULL && f->kind == T_FUN && i < f->pars ? f->par[i] : NULL;
+}
+
+static void write_argument(buffer *b, node *n, bool apart)
+{
+    const node *call = n->parent;
+    int i = 0;
+    while (call->kid[i] != n)
+        i++;
+    const ty *p = i > 0 && call_library(call).kind == L_NONE
+        ? parameter_type(call, i - 1) : NULL;
+    write_as(b, n, active(p) ? F_NUMBER : F_PLAIN, apart);
+}
+
+static form result_form(const node *call)
+{
+    const ty *f = call->kid[0]->ty;
+    if (f != NULL && f->kind == T_PTR)
+        f = f->to;
+    return f != NULL && f->kind == T_FUN && active(f->to) ? F_NUMBER : F_PLAIN;
+}
+
+static form write_call(buffer *b, node *n, bool apart)
+{
+    const library l = call_library(n);
+    if (l.kind == L_OPERATION && number_of(n))
+        return write_operation(b, n, l, apart);
+    if (l.kind == L_PARTS && (number_of(n)
+                              || ty_changed(n->kid[n->kids - 1]->ty))) {
+        const bool plain = !number_of(n);
+        put(b, plain ? "ad_value(" : "");
+        write_parts_call(b, n, l, apart);
+        put(b, plain ? ")" : "");
+        return plain ? F_PLAIN : F_NUMBER;
+    }
+    const form f = l.kind == L_NONE ? result_form(n) : F_PLAIN;
+    const bool value = f == F_NUMBER && is_number(n) && !number_of(n);
+    put(b, value ? "ad_value(" : "");
+    if (!apart) {
+        write_gaps(b, n, apart, write_argument);
+    } else {
+        for (int i = 0; i < n->kids; i++) {
+            put(b, i > 1 ? ", " : "");
+            write_argument(b, n->kid[i], apart);
+            put(b, i == 0 ? "(" : "");
+        }
+        put(b, ")");
+    }
+    put(b, value ? ")" : "");
+    return value ? F_PLAIN : f;
+}
+
+/* --- casts ---------------------------------------------------------------- */
+
+// `(type)` of a cast, a compound literal or sizeof, with the type as it is now.
+static void write_parentheses(buffer *b, node *n, ty *t, bool apart)
+{
+    const span s = span_of(n);
+    const text all = slice(s);
+    size_t i = 0;
+
+    put(b, "(");
+    while (i < all.n && all.at[i] != '(')
+        i++;
+    if (apart || in_macro(n) || i == all.n || ty_base(t)->kind == T_FUN)
+        ty_print(b, t, T(""));
+    else
+        write_type_words(b, (text){ all.at + i + 1, closing(all, i) - i - 2 },
+                         ty_base(t));
+    put(b, ")");
+}
+
+static form write_cast(buffer *b, node *n, bool apart)
+{
+    node *k = n->kid[0];
+    const bool explicit = n->kind == CStyleCastExpr;
+
+    if (is(n->cast, "LValueToRValue")) {
+        if (!number_of(k) || number_of(n))
+            return write(b, k, apart);
+        wrap(b, "ad_value", natural(k, apart));
+        return F_PLAIN;
+    }
+    if (number_of(n) && (is(n->cast, "FloatingCast") || is(n->cast, "NoOp"))) {
+        const size_t from = b->n;
+        const form f = write(b, k, apart);
+        if (n->ty->single && is_number(k) && !k->ty->single)
+            return rounded(b, n, from);
+        return f;
+    }
+    if (is(n->cast, "FloatingToIntegral") && is_number(k)
+        && num_root(k->ty->num)->varied)
+        note(n, "a whole number is made of a recorded one: derivative 0");
+    if (is(n->cast, "FloatingToBoolean") && number_of(k)) {
+        write_truth(b, k, apart);
+        return F_PLAIN;
+    }
+    if (!explicit) {
+        const form f = write(b, k, apart);
+        return f;
+    }
+    if (ty_changed(n->ty) && n->ty->kind != T_NUM)
+        write_parentheses(b, n, n->ty, apart);
+    else if (apart || in_macro(n))
+        putf(b, "(%.*s)", (int)n->type.n, n->type.at);
+    else
+        put_text(b, slice((span){ span_of(n).file, span_of(n).begin,
+                                  span_of(k).begin }));
+    write_as(b, k, F_PLAIN, apart);
+    return F_PLAIN;
+}
+
+/* --- the rest ------------------------------------------------------------- */
+
+void twin_name(buffer *b, const node *d)
+{
+    put_text(b, d->name);
+    if (d->renamed)
+        put(b, opt.suffix);
+    if (d->kind == FunctionDecl && d->renamed && d->function != NULL
+        && function_written(d->function)->number)
+        putf(b, "%d", function_written(d->function)->number);
+}
+
+static form write_name(buffer *b, node *n, bool apart)
+{
+    if (n->addressed && ty_changed(n->ty)) {
+        put_text(b, n->ref_name);
+        put(b, opt.suffix);
+    } else if (n->decl != NULL && n->decl->renamed) {
+        twin_name(b, n->decl);
+    } else
+        put_text(b, n->ref_name.n ? n->ref_name
+                 : token(apart ? n->begin.spelled : n->begin.expanded));
+    return number_of(n) ? F_NUMBER : F_PLAIN;
+}
+
+// Parentheses are needed by what is no call.
+static form write_group_of(buffer *b, node *n, bool apart)
+{
+    const node *k = n->kid[0];
+    while (k->kind == ParenExpr)
+        k = k->kid[0];
+    const bool operation = k->kind != ConditionalOperator
+        && k->kind != CompoundAssignOperator
+        && !(k->kind == BinaryOperator && operator_of(k->opcode) == NULL);
+    buffer o = { 0 };
+    const form f = write(&o, n->kid[0], apart);
+    const bool bare = number_of(n) && operation
+        && n->parent->kind != UnaryExprOrTypeTraitExpr && f != F_PLAIN;
+    const bool test = k->kind == BinaryOperator && !number_of(n) && o.n > 4
+        && memcmp(o.at, "ad_", 3) == 0 && operator_of(k->opcode) != NULL
+        && closing(text_in(&o), 5) == o.n;
+    put(b, bare || test ? "" : "(");
+    put_text(b, text_in(&o));
+    put(b, bare || test ? "" : ")");
+    free(o.at);
+    return f;
+}
+
+static form write_choice(buffer *b, node *n, bool apart)
+{
+    const form want = number_of(n) ? F_NUMBER : F_PLAIN;
+    node **k = n->kid;
+    const span s = span_of(n);
+    const bool gaps = !apart && !in_macro(k[0]) && !in_macro(k[1])
+        && !in_macro(k[2]);
+
+    write_truth(b, k[0], apart);
+    put_text(b, gaps ? slice((span){ s.file, span_of(k[0]).end,
+                                     span_of(k[1]).begin }) : T(" ? "));
+    write_as(b, k[1], want, apart);
+    put_text(b, gaps ? slice((span){ s.file, span_of(k[1]).end,
+                                     span_of(k[2]).begin }) : T(" : "));
+    write_as(b, k[2], want, apart);
+    return want;
+}
+
+static form write_place(buffer *b, node *n, bool apart)
+{
+    if (!apart) {
+        write_gaps(b, n, apart, each_natural);
+    } else if (n->kind == MemberExpr) {
+        write_as(b, n->kid[0], F_PLAIN, apart);
+        if (n->name.n) {
+            const node *k = n->kid[0];
+            const bool hidden = k->kind == MemberExpr && k->name.n == 0;
+            put(b, hidden ? "" : n->arrow ? "->" : ".");
+            put_text(b, n->name);
+        } else {
+            put(b, n->arrow ? "->" : ".");
+        }
+    } else {
+        write_as(b, n->kid[0], F_PLAIN, apart);
+        put(b, "[");
+        write_as(b, n->kid[1], F_PLAIN, apart);
+        put(b, "]");
+    }
+    return number_of(n) ? F_NUMBER : F_PLAIN;
+}
+
+static form write_size(buffer *b, node *n, bool apart)
+{
+    if (n->arg_type.n == 0 && !apart) {
+        write_gaps(b, n, apart, each_natural);
+    } else if (n->arg_type.n == 0) {
+        put(b, "sizeof ");
+        write_as(b, n->kid[0], F_PLAIN, apart);
+    } else {
+        put(b, "sizeof ");
+        write_parentheses(b, n, n->arg, apart);
+    }
+    return F_PLAIN;
+}
+
+static form write_literal(buffer *b, node *n, bool apart)
+{
+    if (n->kind == CompoundLiteralExpr) {
+        write_parentheses(b, n, n->ty, apart);
+        put(b, apart ? "" : " ");
+        write_init(b, n->kid[0], n->ty, apart, false);
+        return F_PLAIN;
+    }
+    const text t = token(apart ? n->begin.spelled : n->begin.expanded);
+    if (apart && (n->begin.spelled.file < 0 || t.n == 0))
+        put_text(b, n->value);
+    else if (apart)
+        put_text(b, t);
+    else
+        put_text(b, slice(span_of(n)));
+    return F_PLAIN;
+}
+
+/* --- macros that stay ------------------------------------------------------
+ * If all that changes in an expansion are whole arguments that remain plain C
+ * (a condition in `assert`), the macro is kept and its arguments are written. */
+
+static bool find_arguments(node *n, node **list, int *count)
+{
+    span s;
+    if (!touched(n))
+        return true;
+    if (n->kind >= DeclRefExpr && spelled_whole(n, &s) && !number_of(n)
+        && n->ty != NULL && *count < 32) {
+        list[(*count)++] = n;
+        return true;
+    }
+    if (touched_itself(n))
+        return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!find_arguments(n->kid[i], list, count))
+            return false;
+    return true;
+}
+
+static int by_spelling(const void *a, const void *b)
+{
+    const node *x = *(node *const *)a, *y = *(node *const *)b;
+    const uint32_t i = x->begin.spelled.at, j = y->begin.spelled.at;
+    return (i > j) - (i < j);
+}
+
+static bool write_kept(buffer *b, node *n)
+{
+    node *list[32];
+    int count = 0;
+    const span all = span_of(n);
+    size_t at = all.begin;
+
+    if (!find_arguments(n, list, &count) || count == 0)
+        return false;
+    qsort(list, (size_t)count, sizeof *list, by_spelling);
+    for (int i = 0; i < count; i++) {
+        span s;
+        spelled_whole(list[i], &s);
+        if (s.begin < at)
+            continue;
+        put_text(b, slice((span){ all.file, at, s.begin }));
+        write_as(b, list[i], F_PLAIN, true);
+        at = s.end;
+    }
+    put_text(b, slice((span){ all.file, at, all.end }));
+    return true;
+}
+
+static form write_parts_call(buffer *b, node *n, library l, bool apart)
+{
+    putf(b, "%s%s(", l.why, opt.suffix);
+    for (int i = 1; i < n->kids; i++) {
+        put(b, i > 1 ? ", " : "");
+        write_as(b, n->kid[i], i <= l.numbers ? F_NUMBER : F_PLAIN, apart);
+    }
+    put(b, ")");
+    return F_NUMBER;
+}
+
+static form write(buffer *b, node *n, bool apart)
+{
+    span s;
+
+    if (in_macro(n) && !apart) {
+        if (!touched(n)) {
+            put_text(b, slice(span_of(n)));
+            return F_PLAIN;
+        }
+        if (write_kept(b, n))
+            return F_PLAIN;
+        apart = true;
+    }
+    if (!touched(n) && !apart) {
+        put_text(b, slice(span_of(n)));
+        return F_PLAIN;
+    }
+    if (!touched(n) && spelled_whole(n, &s)) {
+        put_text(b, slice(s));
+        return F_PLAIN;
+    }
+    switch (n->kind) {
+    case DeclRefExpr: return write_name(b, n, apart);
+    case ParenExpr: return write_group_of(b, n, apart);
+    case ConstantExpr: return write(b, n->kid[0], apart);
+    case ImplicitCastExpr:
+    case CStyleCastExpr: return write_cast(b, n, apart);
+    case UnaryOperator: return write_unary(b, n, apart);
+    case BinaryOperator: return write_binary(b, n, apart);
+    case CompoundAssignOperator: return write_compound(b, n, apart, true);
+    case ConditionalOperator: return write_choice(b, n, apart);
+    case CallExpr: return write_call(b, n, apart);
+    case MemberExpr:
+    case ArraySubscriptExpr: return write_place(b, n, apart);
+    case UnaryExprOrTypeTraitExpr: return write_size(b, n, apart);
+    case InitListExpr:
+        write_init(b, n, n->ty, apart, false);
+        return F_PLAIN;
+    case IntegerLiteral:
+    case FloatingLiteral:
+    case CharacterLiteral:
+    case StringLiteral:
+    case PredefinedExpr:
+    case CompoundLiteralExpr: return write_literal(b, n, apart);
+    default:
+        if (apart)
+            refuse(n, "write it without the macro",
+                   "an expression in a macro that is not understood");
+        put_text(b, slice(span_of(n)));
+        return F_PLAIN;
+    }
+}
+
+/* --- expressions as statements -------------------------------------------- */
+
+void write_void(buffer *b, node *n, bool apart)
+{
+    node *k = n;
+    while (k->kind == ParenExpr)
+        k = k->kid[0];
+    if (in_macro(n) && !apart) {
+        if (!touched(n)) {
+            put_text(b, slice(span_of(n)));
+            return;
+        }
+        if (write_kept(b, n))
+            return;
+        apart = true;
+    }
+    if (k->kind == CompoundAssignOperator && touched(k)) {
+        write_compound(b, k, apart, false);
+    } else if (k->kind == UnaryOperator && number_of(k->kid[0])
+               && (is(k->opcode, "++") || is(k->opcode, "--"))) {
+        write_step(b, k, apart, false);
+    } else if (k->kind == BinaryOperator && is(k->opcode, ",") && touched(k)) {
+        write_void(b, k->kid[0], apart);
+        put(b, ", ");
+        write_void(b, k->kid[1], apart);
+    } else {
+        buffer o = { 0 };
+        write(&o, n, apart);
+        put_text(b, text_in(&o));
+        free(o.at);
+    }
+}

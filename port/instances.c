@@ -1,0 +1,134 @@
+/* instances.c - functions that are looked at anew for each call.
+ *
+ * A function that gets addresses of numbers is copied for each call, so that
+ * data in one call do not become recorded because of another call. What turns
+ * out to be the same is merged in the end.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#include "port.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_INSTANCES = 400, MOST_COPIED = 400000 };
+
+static int instance_count;
+static long copied_nodes;
+
+static bool leads_to_number(const ty *t)
+{
+    if (t->kind != T_PTR && t->kind != T_ARR)
+        return false;
+    while (t->kind == T_PTR || t->kind == T_ARR)
+        t = t->to;
+    return t->kind == T_NUM;
+}
+
+static bool has_static(const node *n)
+{
+    if (n->kind == VarDecl && is(n->storage, "static")
+        && find(n->type, "const") == n->type.n)
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (has_static(n->kid[i]))
+            return true;
+    return false;
+}
+
+static long size_of(const node *n)
+{
+    long size = 1;
+    for (int i = 0; i < n->kids; i++)
+        size += size_of(n->kid[i]);
+    return size;
+}
+
+static bool instantiable(const function *f)
+{
+    bool any = false;
+    for (int i = 0; i < f->type->pars; i++)
+        any |= leads_to_number(f->type->par[i]);
+    return any && !f->entry && !f->addressed && !has_static(f->body)
+        && instance_count < MOST_INSTANCES;
+}
+
+function *origin_of(function *f) { return f->origin ? f->origin : f; }
+
+function *instance_of(function *f)
+{
+    for (function *g = flow_in; g != NULL; g = g->caller)
+        if (origin_of(g) == f)
+            return g;               // recursion
+    if (!f->called) {
+        f->called = true;
+        f->caller = flow_in;
+        return f;
+    }
+    if (!instantiable(f) || (copied_nodes += size_of(f->decl)) > MOST_COPIED)
+        return f;
+    function *g = take(sizeof *g);
+    instance_count++;
+    g->name = f->name;
+    g->decl = tree_copy(f->decl);
+    g->decl->visited = 0;
+    g->decl->function = g;
+    g->body = body_of(g->decl);
+    g->origin = f;
+    g->caller = flow_in;
+    g->number = ++f->instances + 1;
+    function_add(g);
+    reach(g);
+    return g;
+}
+
+// The call is one of this instance.
+void call_instance(node *callee, function *f)
+{
+    for (node *n = callee; ; n = n->kid[0]) {
+        n->ty = f->type;
+        if (n->kind == DeclRefExpr) {
+            n->decl = f->decl;
+            return;
+        }
+    }
+}
+
+static bool same_activity(const node *a, const node *b)
+{
+    if (active(a->ty) != active(b->ty) || ty_changed(a->ty) != ty_changed(b->ty)
+        || a->kids != b->kids)
+        return false;
+    if (a->kind == DeclRefExpr && a->decl != b->decl && a->decl && b->decl
+        && a->decl->function && b->decl->function
+        && function_written(a->decl->function)
+           != function_written(b->decl->function))
+        return false;
+    for (int i = 0; i < a->kids; i++)
+        if (!same_activity(a->kid[i], b->kid[i]))
+            return false;
+    return true;
+}
+
+function *function_written(function *f)
+{
+    while (f->merged != NULL)
+        f = f->merged;
+    return f;
+}
+
+// Until nothing changes: instances that call merged ones may be the same then.
+void merge_instances(void)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (function *g = functions; g != NULL; g = g->next)
+            for (function *f = functions; g->origin && !g->merged && f != g;
+                 f = f->next)
+                if (origin_of(f) == g->origin && !f->merged
+                    && same_activity(f->decl, g->decl)) {
+                    g->merged = f;
+                    again = true;
+                }
+    }
+}

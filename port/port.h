@@ -1,0 +1,412 @@
+/* port.h - what the rooms of adrev-port share.
+ *
+ * adrev-port reads C as a tree that clang prints, finds out which numbers
+ * depend on the inputs, and writes the functions again with these numbers
+ * recorded. Rooms, in the order of the work:
+ *
+ *   text         slices, buffers, memory; messages
+ *   json         reads the tree
+ *   source       files, places, macros
+ *   types        types of C, with an activity for each number in them
+ *   library      functions of the C library that it knows
+ *   names        declarations by their names
+ *   flow         what flows where; which numbers are active
+ *   instances    functions that are looked at anew for each call
+ *   later        what is decided when it is known what is active
+ *   expressions  writes expressions
+ *   statements   writes statements and declarations
+ *   output       the file that is written
+ *   stubs        externals for functions whose source is not seen
+ *   check        builds and runs twin and original
+ *   main         the command line
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#ifndef PORT_H
+#define PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* === text ================================================================= */
+
+typedef struct text {
+    const char *at;
+    size_t n;
+} text;
+
+typedef struct buffer {
+    char *at;
+    size_t n, room;
+} buffer;
+
+#define T(literal) ((text){ "" literal, sizeof literal - 1 })
+
+void *take(size_t bytes);               // zeroed; kept until the end
+void *grow(void *old, size_t *room, size_t need, size_t each);
+text text_of(const char *s);
+char *text_copy(text t);                // with a 0 at its end
+bool is(text t, const char *s);
+bool same(text a, text b);
+bool starts(text t, const char *s);
+size_t find(text t, const char *s);     // t.n if it is not there
+void put(buffer *b, const char *s);
+void put_text(buffer *b, text t);
+void put_char(buffer *b, char c);
+void putf(buffer *b, const char *format, ...);
+text text_in(const buffer *b);
+bool word_char(char c);
+text read_file(const char *path, bool *found);
+bool write_file(const char *path, text t);
+
+/* === tree ================================================================= */
+
+// Kinds that are understood. What is not listed is refused where a number
+// could be in it.
+#define KINDS(ROW)                                                          \
+    ROW(TranslationUnitDecl) ROW(TypedefDecl) ROW(RecordDecl)               \
+    ROW(FieldDecl) ROW(IndirectFieldDecl) ROW(EnumDecl)                     \
+    ROW(EnumConstantDecl) ROW(VarDecl) ROW(ParmVarDecl) ROW(FunctionDecl)   \
+    ROW(LabelDecl) ROW(StaticAssertDecl) ROW(EmptyDecl)                     \
+    ROW(CompoundStmt) ROW(DeclStmt) ROW(IfStmt) ROW(ForStmt)                \
+    ROW(WhileStmt) ROW(DoStmt) ROW(SwitchStmt) ROW(CaseStmt)                \
+    ROW(DefaultStmt) ROW(BreakStmt) ROW(ContinueStmt) ROW(ReturnStmt)       \
+    ROW(GotoStmt) ROW(LabelStmt) ROW(NullStmt) ROW(AttributedStmt)          \
+    ROW(DeclRefExpr) ROW(ParenExpr) ROW(ImplicitCastExpr)                   \
+    ROW(CStyleCastExpr) ROW(IntegerLiteral) ROW(FloatingLiteral)            \
+    ROW(CharacterLiteral) ROW(StringLiteral) ROW(PredefinedExpr)            \
+    ROW(UnaryOperator) ROW(BinaryOperator) ROW(CompoundAssignOperator)      \
+    ROW(ConditionalOperator) ROW(CallExpr) ROW(MemberExpr)                  \
+    ROW(ArraySubscriptExpr) ROW(InitListExpr) ROW(ImplicitValueInitExpr)    \
+    ROW(CompoundLiteralExpr) ROW(UnaryExprOrTypeTraitExpr)                  \
+    ROW(ConstantExpr) ROW(OffsetOfExpr) ROW(StmtExpr)                       \
+    ROW(OpaqueValueExpr) ROW(FullComment)
+
+typedef enum kind {
+    NO_NODE, UNKNOWN_KIND,
+#define ROW(name) name,
+    KINDS(ROW)
+#undef ROW
+    KIND_COUNT
+} kind;
+
+typedef struct spot {           // a token
+    int file;                   // -1: nowhere
+    uint32_t at, n;
+    uint32_t line, col;
+} spot;
+
+typedef struct place {
+    spot spelled;
+    spot expanded;              // the same if no macro is expanded
+    bool macro;
+    bool argument;              // stands in an argument of the macro
+} place;
+
+typedef struct ty ty;
+
+typedef struct node {
+    kind kind;
+    text kind_name;
+    uint64_t id;
+    text name, type, desugared, opcode, value, cast, storage, tag, arg_type;
+    uint64_t ref;               // the declaration that is named
+    text ref_name, ref_kind, ref_type;
+    uint64_t previous;          // the declaration before this one
+    place begin, end, loc;
+    struct node **kid;
+    int kids;
+    struct node *parent;
+    struct node *decl;          // found by ref
+    unsigned arrow : 1, postfix : 1, has_else : 1, has_init : 1, has_var : 1;
+    unsigned variadic : 1, bitfield : 1, implicit : 1, is_inline : 1;
+    unsigned complete : 1, init : 1, filled : 1;
+    // analysis
+    ty *ty;
+    struct record *record;      // of RecordDecl
+    struct function *function;  // of FunctionDecl
+    unsigned wanted : 1;        // is written
+    unsigned renamed : 1;       // its twin has another name
+    unsigned visited : 1;
+    unsigned touched_known : 1, touched : 1;
+    unsigned outer_write : 1;   // data that functions write which are not read
+    unsigned addressed : 1;     // a function whose address is taken here
+    struct node *use;           // the first, of data
+    ty *arg;                    // of sizeof: the type that is named
+    struct node *copy;          // the latest
+    unsigned sized : 1;         // of sizeof: what it is the size of is known
+    ty **uses;                  // of TypedefDecl: the types that name it
+    size_t use_room, use_count;
+} node;
+
+node *tree_read(text json);             // NULL: not a tree
+node *tree_copy(node *n);               // its declarations are new ones
+node *node_by_id(uint64_t id);
+extern node *tree;
+
+/* === source =============================================================== */
+
+typedef struct file {
+    char *path;
+    text text;
+    bool read;
+} file;
+
+typedef struct span {           // part of a file
+    int file;
+    size_t begin, end;
+} span;
+
+typedef struct macro {
+    text name;
+    bool call;                  // has parameters
+    span at;                    // the directive, if it is in the main file
+    text body;
+    bool wanted;
+} macro;
+
+extern int main_file;
+int file_named(text path);
+file *file_at(int index);
+void lines_of(int index, size_t at, unsigned *line, unsigned *col);
+span span_of(const node *n);
+text slice(span s);
+text token(spot s);
+bool in_macro(const node *n);           // all of it from one expansion
+bool one_macro(const node *a, const node *b);
+bool spelled_whole(const node *n, span *s);     // an argument as it is written
+void macros_read(text dump);
+macro *macro_named(text name);
+size_t comment_before(int index, size_t at);
+size_t skip_blank(text t, size_t at);   // white space and comments
+size_t skip_token(text t, size_t at);
+size_t closing(text t, size_t at);      // of the bracket at `at`: behind it
+
+/* === types ================================================================ */
+
+typedef struct num {            // the activity of numbers
+    struct num *same;           // joined with
+    unsigned index;
+    bool varied, useful;
+    bool fixed;                 // must be a plain number
+} num;
+
+typedef enum ty_kind {
+    T_OTHER, T_VOID, T_NUM, T_PTR, T_ARR, T_FUN, T_REC
+} ty_kind;
+
+enum { Q_CONST = 1, Q_VOLATILE = 2, Q_RESTRICT = 4 };
+
+struct ty {
+    ty_kind kind;
+    unsigned quals;
+    text name;                  // of T_OTHER and T_NUM
+    node *alias;                // the typedef that it is written with
+    ty *to;                     // of T_PTR, T_ARR; what T_FUN returns
+    ty **par;
+    int pars;
+    bool variadic;
+    bool single;                // T_NUM: float
+    bool odd;                   // complex, long double, vector: never active
+    text size;                  // T_ARR
+    struct record *record;
+    num *num;
+    ty *bound;                  // T_VOID: what such a pointer points to
+    const node *bound_at;
+    ty *same;                   // T_FUN: joined with
+    bool known;                 // T_FUN: some function is behind it
+    bool open;                  // T_FUN: one that the user passes may be
+};
+
+typedef struct record {
+    node *decl;
+    text name;                  // tag; or of its typedef
+    bool tagless;
+    bool is_union;
+    ty **field;
+    int fields;
+    bool twin;
+    bool linked;
+    node *use;                  // the first member that is named
+} record;
+
+ty *ty_of(text qual, const node *at);   // a fresh tree
+ty *ty_new(ty_kind what);
+ty *ty_number(void);
+num *num_new(void);
+num *num_root(num *n);
+void num_join(num *a, num *b);
+void num_edge(num *from, num *to);
+void num_spread(void);
+bool num_active(const num *n);
+bool active(const ty *t);               // a number that is recorded
+bool ty_changed(const ty *t);           // something in it is
+bool record_twin(record *r);
+record *record_of(node *decl);
+void records_link(void);
+void records_settle(void);
+ty *ty_root(ty *t);                     // of T_FUN
+ty *ty_base(ty *t);                     // behind pointers and arrays
+void ty_print(buffer *b, const ty *t, text name);
+void join(ty *a, ty *b, const node *at);        // of one and the same type
+void each_number(ty *t, void (*f)(ty *number, void *ctx), void *ctx);
+void typedef_note(node *decl);
+bool typedef_plain(const node *decl);   // something that names it is not
+bool typedef_twin(const node *decl);    // something that names it is recorded
+void record_entitle(node *decl, text name);
+node *typedef_named(text name, const node *at);
+bool types_conflicts(void);             // true: something was refused
+
+/* === messages ============================================================= */
+
+bool refuse(const node *at, const char *proposal, const char *format, ...);
+void note(const node *at, const char *format, ...);
+extern int refused;
+void refusals_print(void);
+void notes_print(buffer *b, const char *before);
+
+/* === library ============================================================== */
+
+typedef enum library_kind {
+    L_NONE,
+    L_OPERATION,        // a row of the operator table
+    L_VALUE,            // of the value alone: isnan, lround
+    L_TEXT,             // writes numbers as text into memory
+    L_PARTS,            // frexp, modf, remquo
+    L_STEP,             // a step: its derivative is 0
+    L_PASSIVE,          // looks at values, computes no number: printf
+    L_ALLOC, L_COPY, L_SET, L_FREE,
+    L_SORT,             // refused for numbers
+    L_CONSTANT,         // returns a number that depends on nothing
+    L_REFUSED           // has no derivative here: frexp
+} library_kind;
+
+typedef struct library {
+    library_kind kind;
+    const char *name;           // of the operator
+    int numbers;                // arguments that are numbers; others as they are
+    bool single;                // the float version
+    const char *why;
+} library;
+
+library library_named(text name);
+
+/* === program ============================================================== */
+
+typedef struct function {
+    text name;
+    node *decl;                 // its definition, or any declaration
+    node *body;                 // NULL: not seen
+    ty *type;
+    bool reached;
+    bool changed;               // has active numbers
+    bool addressed;             // its address is taken
+    bool entry;
+    bool stub;
+    bool wrapper;               // an operation whose address is taken
+    struct function *origin;    // of an instance: the function it is one of
+    struct function *caller;    // where it is called first
+    struct function *merged;    // an instance that is the same
+    int number;                 // of an instance: 2, 3 ...
+    int instances;
+    bool called;
+    int position;               // among those that are written
+    bool early;                 // named before it is written
+    struct function *next;
+} function;
+
+extern function *functions;
+void function_add(function *f);
+function *function_of(node *decl);
+node *declared(node *n);                // the one that stands for all of a name
+node *body_of(node *decl);
+node *variable_named(text name);
+function *function_named(text name);
+function *function_written(function *f);        // of merged ones the first
+
+typedef struct option {
+    text name, count;
+} option;
+
+typedef struct setting {
+    text name, value;
+} setting;
+
+typedef struct options {
+    setting set[64];
+    int sets;
+    const char *self;
+    const char *file, *out, *suffix, *number, *stubs, *commands, *clang;
+    option with[64], of[64];
+    text entry[64];
+    int withs, ofs, entries;
+    bool all, check, notes;
+    int points;
+    unsigned seed;
+    const char **flags;
+    int flag_count;
+    const char *rec, *acc;
+    text stub_text;
+} options;
+
+extern options opt;
+
+void flow_read(void);                   // functions, types, records
+bool flow_run(void);                    // false: wrong use
+node *base_node(node *n);               // without parentheses and casts
+text callee_name(const node *call);
+library call_library(const node *call);
+bool is_number(const node *n);          // its type is a number
+void twin_name(buffer *b, const node *decl);
+
+extern function *flow_in;               // that is looked at
+void reach(function *f);
+function *origin_of(function *f);
+function *instance_of(function *f);
+void call_instance(node *callee, function *f);
+void merge_instances(void);
+
+typedef enum later_kind {
+    ODD,                // the function must have nothing recorded
+    PRINTED,            // where numbers are read, too: they may come back
+    ODD_HERE,           // type: nothing that varies may get there
+    WRAPPED,            // memory by a function of the program
+    KEPT,               // static data: it must be written before it is read
+    SIZE,               // a sizeof: of what is known
+    UNSEEN,             // of a call: nothing that varies may get there
+    POINTER,            // type: a function must be known behind it
+    BYTES,              // type: nothing recorded may be in it
+    MEMORY,             // of a call: how many bytes, of what
+    SORTED
+} later_kind;
+
+void put_off(later_kind what, node *at, ty *type, const char *why,
+             const char *proposal);
+void laters_check(void);
+void globals_check(void);
+extern bool flow_reads;                 // numbers are read from a file
+
+/* === writing ============================================================== */
+
+typedef enum form { F_PLAIN, F_NUMBER, F_EXPR } form;
+
+bool touched(node *n);                  // something in it is written otherwise
+void write_as(buffer *b, node *n, form want, bool apart);
+void write_void(buffer *b, node *n, bool apart);
+void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed);
+void write_stmt(buffer *b, node *n, bool apart, int indent);
+void write_body(buffer *b, function *f);
+void write_group(buffer *b, node **decl, int n, bool apart, span all);
+void write_record(buffer *b, node *r);
+void write_type_words(buffer *b, text words, const ty *base);
+void write_gaps(buffer *b, node *n, bool apart,
+                void (*each)(buffer *, node *, bool));
+void write_typedef(buffer *b, node *d, bool first);
+void write_signature(buffer *b, function *f);
+bool write_output(buffer *b);
+bool stubs_write(void);
+int check_run(text twin);
+
+#endif

@@ -1,0 +1,265 @@
+/* text.c - slices of text, buffers, memory, and messages.
+ *
+ * Memory is kept until the program ends: it reads one file, and is done. A
+ * refusal is three lines: place and reason, the expression, a proposal.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#include "port.h"
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- memory --------------------------------------------------------------- */
+
+static void *sure(void *p)
+{
+    if (p == NULL) {
+        fputs("adrev-port: out of memory\n", stderr);
+        exit(3);
+    }
+    return p;
+}
+
+void *take(size_t bytes)
+{
+    static char *block;
+    static size_t left;
+
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (bytes > left) {
+        left = bytes > 1 << 20 ? bytes : 1 << 20;
+        block = sure(calloc(1, left));
+    }
+    left -= bytes;
+    block += bytes;
+    return block - bytes;
+}
+
+void *grow(void *old, size_t *room, size_t need, size_t each)
+{
+    if (need <= *room)
+        return old;
+    while (*room < need)
+        *room = *room ? 2 * *room : 16;
+    return sure(realloc(old, *room * each));
+}
+
+/* --- slices --------------------------------------------------------------- */
+
+text text_of(const char *s) { return (text){ s, strlen(s) }; }
+text text_in(const buffer *b) { return (text){ b->at, b->n }; }
+
+char *text_copy(text t)
+{
+    char *s = take(t.n + 1);
+    if (t.n)
+        memcpy(s, t.at, t.n);
+    return s;
+}
+
+bool same(text a, text b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
+}
+
+bool is(text t, const char *s) { return same(t, text_of(s)); }
+
+bool starts(text t, const char *s)
+{
+    const size_t n = strlen(s);
+    return t.n >= n && memcmp(t.at, s, n) == 0;
+}
+
+size_t find(text t, const char *s)
+{
+    const size_t n = strlen(s);
+
+    for (size_t i = 0; i + n <= t.n; i++)
+        if (memcmp(t.at + i, s, n) == 0)
+            return i;
+    return t.n;
+}
+
+bool word_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* --- buffers -------------------------------------------------------------- */
+
+void put_text(buffer *b, text t)
+{
+    if (t.n == 0)
+        return;
+    b->at = grow(b->at, &b->room, b->n + t.n + 1, 1);
+    memcpy(b->at + b->n, t.at, t.n);
+    b->n += t.n;
+    b->at[b->n] = 0;
+}
+
+void put(buffer *b, const char *s) { put_text(b, text_of(s)); }
+void put_char(buffer *b, char c) { put_text(b, (text){ &c, 1 }); }
+
+static void put_list(buffer *b, const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    const int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    b->at = grow(b->at, &b->room, b->n + (size_t)n + 1, 1);
+    vsnprintf(b->at + b->n, (size_t)n + 1, format, list);
+    b->n += (size_t)n;
+}
+
+void putf(buffer *b, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put_list(b, format, list);
+    va_end(list);
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+text read_file(const char *path, bool *found)
+{
+    FILE *f = fopen(path, "rb");
+    buffer b = { 0 };
+
+    *found = f != NULL;
+    if (f == NULL)
+        return (text){ "", 0 };
+    for (size_t n = 1; n > 0; b.n += n) {
+        b.at = grow(b.at, &b.room, b.n + 65537, 1);
+        n = fread(b.at + b.n, 1, 65536, f);
+    }
+    fclose(f);
+    b.at[b.n] = 0;
+    return text_in(&b);
+}
+
+bool write_file(const char *path, text t)
+{
+    FILE *f = fopen(path, "wb");
+    if (f == NULL)
+        return false;
+    const bool whole = fwrite(t.at, 1, t.n, f) == t.n;
+    return fclose(f) == 0 && whole;
+}
+
+/* --- messages ------------------------------------------------------------- */
+
+typedef struct message {
+    int file;
+    unsigned line, col;
+    size_t at;
+    char *said, *expression;
+    const char *proposal;
+} message;
+
+static message *refusals, *notes;
+static size_t refusal_room, note_room, note_count;
+int refused;
+
+// The expression on one line, shortened.
+static char *one_line(text t)
+{
+    buffer b = { 0 };
+    for (size_t i = 0; i < t.n && b.n < 70; i++)
+        if (!isspace((unsigned char)t.at[i]))
+            put_char(&b, t.at[i]);
+        else if (b.n && b.at[b.n - 1] != ' ')
+            put_char(&b, ' ');
+    if (b.n >= 70)
+        put(&b, " ...");
+    return b.at ? b.at : text_copy(T("?"));
+}
+
+static message message_at(const node *at, const char *said)
+{
+    message m = { .file = main_file, .line = 1, .col = 1, .said = text_copy(text_of(said)),
+                  .expression = text_copy(T("(no place)")) };
+    const spot *s = NULL;
+
+    for (; at != NULL && s == NULL; at = at->parent)
+        if (at->begin.expanded.file >= 0) {
+            s = at->loc.expanded.file >= 0 && at->kind != CallExpr
+                ? &at->loc.expanded : &at->begin.expanded;
+            m.expression = one_line(slice(span_of(at)));
+        }
+    if (s == NULL)
+        return m;
+    m.file = s->file;
+    m.at = s->at;
+    lines_of(s->file, s->at, &m.line, &m.col);
+    return m;
+}
+
+static bool told(const message *list, size_t n, const message *m)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].file == m->file && list[i].at == m->at
+            && strcmp(list[i].said, m->said) == 0)
+            return true;
+    return false;
+}
+
+bool refuse(const node *at, const char *proposal, const char *format, ...)
+{
+    buffer b = { 0 };
+    va_list list;
+    va_start(list, format);
+    put_list(&b, format, list);
+    va_end(list);
+    message m = message_at(at, b.at);
+    m.proposal = proposal;
+    if (told(refusals, (size_t)refused, &m))
+        return false;
+    refusals = grow(refusals, &refusal_room, (size_t)refused + 1, sizeof m);
+    refusals[refused++] = m;
+    return false;
+}
+
+void note(const node *at, const char *format, ...)
+{
+    buffer b = { 0 };
+    va_list list;
+    va_start(list, format);
+    put_list(&b, format, list);
+    va_end(list);
+    message m = message_at(at, b.at);
+    if (told(notes, note_count, &m))
+        return;
+    notes = grow(notes, &note_room, note_count + 1, sizeof m);
+    notes[note_count++] = m;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const message *x = a, *y = b;
+    return x->file != y->file ? x->file - y->file
+         : x->at != y->at ? (x->at > y->at) - (x->at < y->at)
+         : strcmp(x->said, y->said);
+}
+
+void refusals_print(void)
+{
+    if (refused)
+        qsort(refusals, (size_t)refused, sizeof *refusals, by_place);
+    for (int i = 0; i < refused; i++) {
+        const message *m = &refusals[i];
+        fprintf(stderr, "%s:%u:%u: %s\n    %s\n    %s\n",
+                file_at(m->file)->path, m->line, m->col, m->said,
+                m->expression, m->proposal);
+    }
+}
+
+void notes_print(buffer *b, const char *before)
+{
+    if (note_count)
+        qsort(notes, note_count, sizeof *notes, by_place);
+    for (size_t i = 0; i < note_count; i++)
+        putf(b, "%sline %u: %s: %s\n", before, notes[i].line, notes[i].said,
+             notes[i].expression);
+}
