@@ -307,9 +307,9 @@ options() {
     works "--suffix" 0 "$@" --suffix _twin -o "$twin"
     works "the suffix" 0 grep -q 'polynomial_twin(' "$twin"
     works "--number real" 0 "$@" --number real -o "$twin"
-    for kind in PLAIN FORWARD REVERSE; do
+    for kind in ADREV_PORT_PLAIN ADREV_PORT_FORWARD ANY; do
         works "real as $kind" 0 "$cc" -std=c11 -Wall -Wextra -Werror \
-            -Wno-unused-function -DADREV_PORT_$kind -I"$root" -fsyntax-only \
+            -Wno-unused-function -D$kind -I"$root" -fsyntax-only \
             -x c "$twin"
     done
     works "--check" 0 "$@" --check --points 2 --set n=5 -o "$twin" -- -I"$root"
