@@ -30,17 +30,17 @@ void old_temporaries(int n, const port_real *x, port_real *f, int kind)
     --x;
 
     switch (kind) {
-    case 1: goto L10;
-    case 2: goto L20;
+    case 1: goto first_part;
+    case 2: goto second_part;
     }
-L10:
+first_part:
     temp = 0.;
     for (i = 1; i <= n; ++i) {
         temp1 = x[i] - 1.;
         temp += temp1 * temp1;
         f[i] = old_sign(temp, x[1] - 2.5) * temp1;
     }
-L20:
+second_part:
     d__1 = f[1];
     f[1] = (d__2 = x[2] - 1., fabs(d__2)) * (d__1 * d__1) + temp;
 }

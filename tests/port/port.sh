@@ -287,6 +287,47 @@ misuse() {                              # misuse TEXT ARGUMENT ...
     fi
 }
 
+# works TEXT STATUS COMMAND ...
+works() {
+    text=$1
+    want=$2
+    shift 2
+    (cd "$here" && "$@") > "$out/said" 2>&1
+    status=$?
+    if [ $status = "$want" ]; then
+        right
+    else
+        wrong options "$text: status $status in place of $want" "$out/said"
+    fi
+}
+
+options() {
+    twin=$out/option.h
+    set -- "$port" polynomial.c --function polynomial --with x:2
+    works "--suffix" 0 "$@" --suffix _twin -o "$twin"
+    works "the suffix" 0 grep -q 'polynomial_twin(' "$twin"
+    works "--number real" 0 "$@" --number real -o "$twin"
+    for kind in ADREV_PORT_PLAIN ADREV_PORT_FORWARD ANY; do
+        works "real as $kind" 0 "$cc" -std=c11 -Wall -Wextra -Werror \
+            -Wno-unused-function -D$kind -I"$root" -fsyntax-only \
+            -x c "$twin"
+    done
+    works "--check" 0 "$@" --check --points 2 --set n=5 -o "$twin" -- -I"$root"
+    works "--stubs" 1 "$port" refused_unknown.c --function refused_unknown \
+        --with x:2 --stubs "$out/stubs.h" -o "$twin"
+    works "the stub" 0 grep -q 'legacy_spline_ad(' "$out/stubs.h"
+    printf '%s\n' '#if PORT_ORDER != 3' '#error' '#endif' \
+        'double option(double x) { return PORT_ORDER * x; }' > "$out/option.c"
+    printf '[{"directory":"%s","file":"option.c","command":"%s"}]\n' "$out" \
+        "cc -DPORT_ORDER=3 -c option.c" > "$out/compile_commands.json"
+    works "-p" 0 "$port" "$out/option.c" --function option --with x \
+        -p "$out/compile_commands.json" -o "$twin"
+    works "flags" 0 "$port" "$out/option.c" --function option --with x \
+        -o "$twin" -- -DPORT_ORDER=3
+    works "without flags" 2 "$port" "$out/option.c" --function option --with x \
+        -o "$twin"
+}
+
 command -v clang > /dev/null 2>&1 || skip "clang is not installed"
 echo '#include <quadmath.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
     || skip "quadmath.h is not installed"
@@ -334,6 +375,7 @@ if [ -n "$converted" ]; then
     fi
 fi
 
+options
 misuse "no such file" no_such_file.c --function f --with x -o "$out/none.h"
 misuse "no such function" polynomial.c --function nothing --with x \
     -o "$out/none.h"

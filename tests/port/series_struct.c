@@ -6,7 +6,7 @@
 // of: r
 // in: 1
 // out: 2
-// at: 0.5
+// at: 0.4
 // call: struct series_result@ r = { NUM(0), NUM(0) };
 // call: if (series_struct@(x[0], &r) == 0) {
 // call:     y[0] = NUM(r.value); y[1] = NUM(r.error);
