@@ -37,7 +37,7 @@ static bool names_in_dimensions(const node *n)
     for (size_t i = 0; (i = skip_blank(t, i)) < t.n && t.at[i] != '=';) {
         const size_t next = skip_token(t, i);
         const text w = { t.at + i, next - i };
-        const node *v = word_char(w.at[0]) ? variable_named(w) : NULL;
+        const node *v = outer_variable(n, w);
         const function *f = word_char(w.at[0]) ? function_named(w) : NULL;
         if ((v != NULL && v->renamed) || (f != NULL && f->reached))
             return true;

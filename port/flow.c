@@ -165,7 +165,7 @@ static void see_dimensions(node *d)
         while ((i = skip_blank(t, i)) < end) {
             const size_t next = skip_token(t, i);
             const text w = { t.at + i, next - i };
-            node *v = word_char(w.at[0]) ? variable_named(w) : NULL;
+            node *v = outer_variable(d, w);
             function *f = word_char(w.at[0]) ? function_named(w) : NULL;
             if (v != NULL)
                 see_variable(v);

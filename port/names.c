@@ -112,6 +112,25 @@ void flow_read(void)
 }
 
 node *variable_named(text name) { return name_find(name)->decl; }
+static bool local_in(const node *n, text name)
+{
+    if ((n->kind == VarDecl || n->kind == ParmVarDecl) && same(n->name, name))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (local_in(n->kid[i], name))
+            return true;
+    return false;
+}
+
+// Data at file scope, unless the function around `at` has a local of that name.
+node *outer_variable(const node *at, text name)
+{
+    node *d = word_char(name.at[0]) ? variable_named(name) : NULL;
+    while (d != NULL && at != NULL && at->kind != FunctionDecl)
+        at = at->parent;
+    return d != NULL && at != NULL && local_in(at, name) ? NULL : d;
+}
+
 function *function_named(text name) { return name_find(name)->function; }
 
 function *function_of(node *decl)

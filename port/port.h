@@ -323,6 +323,7 @@ function *function_of(node *decl);
 node *declared(node *n);                // the one that stands for all of a name
 node *body_of(node *decl);
 node *variable_named(text name);
+node *outer_variable(const node *at, text name);
 function *function_named(text name);
 function *function_written(function *f);        // of merged ones the first
 

@@ -285,12 +285,12 @@ static ty *function_in(ty *t)
 }
 
 // Names in dimensions may be those of twins.
-static void put_dimensions(buffer *b, text t)
+static void put_dimensions(buffer *b, const node *d, text t)
 {
     for (size_t i = 0; i < t.n;) {
         const size_t next = skip_token(t, i);
         const text w = { t.at + i, next - i };
-        const node *v = word_char(w.at[0]) ? variable_named(w) : NULL;
+        const node *v = outer_variable(d, w);
         const function *f = word_char(w.at[0]) ? function_named(w) : NULL;
         if (v != NULL && v->renamed)
             twin_name(b, v);
@@ -315,10 +315,10 @@ static void write_declarator(buffer *b, node *d, size_t from)
     if (d->name.n)
         twin_name(b, d);
     if (init == NULL) {
-        put_dimensions(b, slice((span){ f, behind, end }));
+        put_dimensions(b, d, slice((span){ f, behind, end }));
         return;
     }
-    put_dimensions(b, slice((span){ f, behind, stop }));
+    put_dimensions(b, d, slice((span){ f, behind, stop }));
     write_init(b, init, d->ty, false, fixed_storage(d));
     put_text(b, slice((span){ f, span_of(init).end, end }));
 }
