@@ -762,7 +762,7 @@ typedef struct ad_stats {
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_polygamma adx_f_*
+ *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma ADX_HELPERS adx_f_*
  *           adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
@@ -807,6 +807,15 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 {
     return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, k);
 }
+
+// In core/special: these are too long to inline, or not in <math.h>. The orders
+// k and n are whole.
+ADX_API ad_real adx_digamma(ad_real x);
+ADX_API ad_real adx_polygamma(ad_real k, ad_real x);
+ADX_API ad_real adx_log_add_exp(ad_real x, ad_real y);
+ADX_API ad_real adx_share_of_exp(ad_real x, ad_real y);
+ADX_API ad_real adx_jn(ad_real n, ad_real x);
+ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
@@ -856,8 +865,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  *              written so that it does not see it
  * frac         x without its whole part, as modf has it: with the sign of x,
  *              and 0 if x is infinite
- * exp_share    how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
- *              infinities. exp would magnify the rounding error `low` of x - y
+ * exp_share    how much of exp(x) + exp(y) is exp(x)
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -1007,12 +1015,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
              : x != x ? x : adm_copysign(0, x); )                           \
     PARTIAL( exp_share, 2,                                                  \
         v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
-        ad_real d = x - y;                                                  \
-        ad_real back = d - x;                                               \
-        ad_real low = x - (d - back) - (y + back);                          \
-        ad_real v = adx_sigmoid(d);                                         \
-        return x == y ? 1 / (ad_real)2                                      \
-             : low - low == 0 ? v + v * (1 - v) * low : v; )
+        return adx_share_of_exp(x, y); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -1024,14 +1027,6 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PARTIAL
-
-// In core/special: these are too long to inline, or not in <math.h>. The orders
-// k and n are whole.
-ADX_API ad_real adx_digamma(ad_real x);
-ADX_API ad_real adx_polygamma(ad_real k, ad_real x);
-ADX_API ad_real adx_log_add_exp(ad_real x, ad_real y);
-ADX_API ad_real adx_jn(ad_real n, ad_real x);
-ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
 /* --- legend -----------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
@@ -7392,7 +7387,10 @@ ADX_API const char *ad_version(void) { return ADREV_VERSION; }
  *               is below 1e-17 of the first. An x far below zero is reflected
  *               to 1 - x. From the order 171 on, k! is infinite, and the
  *               recurrence endless
- * log_add_exp   log(exp(x) + exp(y)) without overflow                       */
+ * log_add_exp   log(exp(x) + exp(y)) without overflow
+ * share_of_exp  how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
+ *               infinities. exp would magnify the rounding error `low` of x - y
+ */
 
 // clang-format off
 #define ADX_LONG(ROW, PART)                                                 \
@@ -7455,7 +7453,15 @@ ADX_API const char *ad_version(void) { return ADREV_VERSION; }
         return adm_log(x) - shift - (1 / (2 * x) + sum + low) - below; )    \
     ROW( log_add_exp, (ad_real x, ad_real y),                               \
         return x == y ? x + ADX_K(0.69314718055994530942)                   \
-             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )
+             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )    \
+    ROW( share_of_exp, (ad_real x, ad_real y),                              \
+        ad_real d = x - y;                                                  \
+        ad_real back = d - x;                                               \
+        ad_real low = x - (d - back) - (y + back);                          \
+        ad_real t = adm_exp(-adm_fabs(d));                                  \
+        ad_real v = d >= 0 ? 1 / (1 + t) : t / (1 + t);                     \
+        return x == y ? 1 / (ad_real)2                                      \
+             : low - low == 0 ? v + v * (1 - v) * low : v; )
 
 // Nearly all of their time is pow's.
 #define ADX_LONG_SELDOM(ROW, PART)                                          \

@@ -139,6 +139,13 @@ enum {
 
 enum { ADREV_C_COUNT = 10 };     // how many functions there are to ask for
 
+// A size of a text (adrev_tensor.h) that its C functions have as an argument, a
+// long.
+typedef struct ad_c_argument {
+    const char *name;
+    size_t least;           // the largest is what ad_tensor_size said
+} ad_c_argument;
+
 // How the code is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
     const char *name;       // in front of all names; NULL: "f". An identifier
@@ -159,6 +166,10 @@ typedef struct ad_c_options {
     const char *header;     // a header that the code includes first: "f.h", as
                             // written by ad_fn_write_h, so that the compiler
                             // compares the two; NULL: none. With exported only
+    // Of ad_tensor_write_c alone:
+    const ad_c_argument *arguments; // up to one whose name is NULL; NULL: none
+    char *reason;           // [240] out: why it failed, in words; NULL: not
+                            // wanted
 } ad_c_options;
 
 // The entry points that CasADi's external("f", "./f.so"), acados and others

@@ -59,6 +59,7 @@
  *   tensor/sets          sets of integer points
  *   tensor/nests         loops over the points of a set
  *   tensor/binding       sizes, relations, maps and layouts
+ *   tensor/open          ranges of indices where sizes are open
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
@@ -360,9 +361,9 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 /* --- C code -----------------------------------------------------------------
  * With adrev_function.h, included before, a bound text becomes C code. Sizes,
- * strides, relations and maps are constants of the code. Steps that are read
- * once are not stored, and loops have no more operations than ad_tensor_count
- * says.                                                                      */
+ * strides, relations and maps are constants of the code; sizes can be arguments
+ * of it, too. Steps that are read once are not stored, and loops have no more
+ * operations than ad_tensor_count says.                                      */
 
 #ifdef ADREV_CODE_H
 
@@ -399,16 +400,38 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 // NULL, unless nothing that is wanted needs it. The functions return 0, or 1:
 // an array that is needed is missing; then nothing has been written.
 //
+// Sizes that are the options' `arguments` come first, in their order. What
+// ad_tensor_size said is the largest number that they may have:
+//
+//     #define f_n_LEAST 1
+//     #define f_n_MOST 100
+//     int f_value(long n_, const double *const x[], double *const y[],
+//                 double *work);
+//
+// and 2 is returned for a size that is not in its range; then nothing has been
+// written. Arrays keep the strides of the largest sizes, which the file says:
+// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that begins
+// with a form in such sizes begins at the first number all the same. Nothing is
+// read or written beyond the numbers that there are at the sizes of a call, and
+// `work` is that of the largest ones. Sums may be in another order than those of
+// the library. The code is right for all sizes of the ranges, or refused: where
+// a read is outside for some sizes; where ranges of relations or maps depend on
+// arguments; where `exists`, or a condition of many parts, does; and where it
+// cannot be told for all sizes which numbers of an array are there.
+//
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the
-//                      vjp), single, exported, header; others have no meaning
-//                      here
+//                      vjp), single, exported, header, arguments, reason;
+//                      others have no meaning here
 //   bytes        out   how many were written, or would be; may be NULL
 //   write        in    called often, with short pieces; NULL: only count
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
-//                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
+//                `exported`, or casadi; what is refused with arguments: see
+//                the options' reason; ADREV_ESYNTAX: an argument is no size of
+//                the text; ADREV_EEXTERNAL: what has no C text
+//   see          tests/tensor/written.c, tests/tensor/sizes.c
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);
@@ -2743,7 +2766,12 @@ ADX_SELDOM_END
  * written at a point. So a variable that an equation gives can be replaced
  * everywhere at once.
  *
- * Sizes are numbers here: sets are made when a text is bound.
+ * Sizes are numbers here: sets are made when a text is bound. But a size can be
+ * open (code of ad_tensor_write_c has it as an argument): then it is one of the
+ * first variables of every set, from its least to its largest number. Such a
+ * variable is never replaced or forgotten, nor a loop: what a set says holds for
+ * all numbers of the sizes. Where conditions narrow its range, the points are
+ * those of these sizes only.
  *
  *   needs   tensor/arena
  *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
@@ -2752,9 +2780,9 @@ ADX_SELDOM_END
  *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
- *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_is_definition adx_map_vars adx_find_given ADX_ROWS_MOST
- *           adx_combine_all adx_project
+ *           adx_divisor_of adx_vars_of adx_fix_var adx_simplify_set
+ *           adx_box_points adx_is_definition adx_map_vars adx_find_given
+ *           ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2861,6 +2889,7 @@ typedef struct adx_set {
     adx_set_row *row;
     int64_t *k;                 // [rows][width] constant, then coefficients
     uint32_t rows, room;
+    uint32_t open;              // the first variables: open sizes
     bool empty;
 } adx_set;
 
@@ -3020,9 +3049,22 @@ static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
     return d;
 }
 
+// The variables of a form that are no open sizes: how many, and one of them.
+static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
+                            uint32_t *some)
+{
+    uint32_t count = 0;
+    for (uint32_t v = s->open; v < s->vars; v++)
+        if (form[1 + v] != 0) {
+            *some = v;
+            count++;
+        }
+    return count;
+}
+
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only.
+// x[v] has this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -3032,7 +3074,10 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
         form[0] = adx_whole_add(s->arena, form[0], form[1 + v], value);
         form[1 + v] = 0;
     }
-    s->gone[v] = true;
+    if (v < s->open)
+        s->low[v] = s->high[v] = value;
+    else
+        s->gone[v] = true;
 }
 
 // The bounds of a variable as rows.
@@ -3065,7 +3110,8 @@ static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
 }
 
 // A row that must be 0: says nothing, fixes a variable, or replaces one: the
-// latest with coefficient 1 or -1. Whether something changed.
+// latest with coefficient 1 or -1 that is no open size. Whether something
+// changed.
 static bool adx_use_zero(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -3084,7 +3130,7 @@ static bool adx_use_zero(adx_set *s, uint32_t r)
         adx_fix_var(s, v, -form[0] / form[1 + v]);
         return true;
     }
-    for (v = s->vars; v-- > 0;)
+    for (v = s->vars; v-- > s->open;)
         if (form[1 + v] == 1 || form[1 + v] == -1) {
             adx_replace_var(s, v, r);
             return true;
@@ -3200,7 +3246,7 @@ static void adx_simplify_set(adx_set *s)
         changed = false;
         for (uint32_t v = 0; v < s->vars; v++) {
             s->empty = s->empty || (!s->gone[v] && s->low[v] > s->high[v]);
-            if (!s->gone[v] && s->low[v] == s->high[v])
+            if (!s->gone[v] && s->low[v] == s->high[v] && v >= s->open)
                 adx_fix_var(s, v, s->low[v]);
         }
         for (uint32_t r = 0; r < s->rows && !s->empty; r++)
@@ -3208,7 +3254,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points, if only bounds of variables are left; else UINT64_MAX.
+// Points for given sizes, if only bounds of variables are left; else
+// UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -3217,7 +3264,7 @@ static uint64_t adx_box_points(const adx_set *s)
     for (uint32_t r = 0; r < s->rows; r++)
         if (s->row[r].kind > ADX_ROW_FORM)
             return UINT64_MAX;
-    for (uint32_t v = 0; v < s->vars; v++)
+    for (uint32_t v = s->open; v < s->vars; v++)
         if (!s->gone[v]) {
             uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
             if (n > UINT64_MAX / 2 / extent)
@@ -3240,7 +3287,7 @@ static bool adx_is_definition(const adx_set *s, uint32_t r, uint32_t *v)
         return false;
     const int64_t *argument = adx_form_of(s, s->row[r].at);
     adx_divisor_of(s, form, &count, v);
-    if (count != 1 || (form[1 + *v] != 1 && form[1 + *v] != -1)
+    if (count != 1 || *v < s->open || (form[1 + *v] != 1 && form[1 + *v] != -1)
         || argument[1 + *v] != 0)
         return false;
     int64_t one = (t->low - form[0]) * form[1 + *v];
@@ -3297,7 +3344,7 @@ static adx_map_vars adx_find_given(const adx_set *s)
     }
     for (uint32_t r = 0; r < s->rows; r++)
         conditions += s->row[r].kind > ADX_ROW_FORM;
-    for (uint32_t v = 0; v < s->vars; v++)
+    for (uint32_t v = s->open; v < s->vars; v++)
         to.free += !s->gone[v] && !to.given[v];
     to.all = to.rows == conditions;
     return to;
@@ -3415,8 +3462,8 @@ static bool adx_drop_var(adx_set *s, uint32_t v)
     return true;
 }
 
-// Forgets all variables but those that are kept; forms that are carried along
-// may have no others. False: something was not exact, and the set is of no use.
+// Forgets all variables but open sizes and those that are kept; forms that are
+// carried along may have no others. False: something was not exact, and the set is of no use.
 static bool adx_project(adx_set *s, const bool keep[])
 {
     bool changed = true;
@@ -3424,7 +3471,7 @@ static bool adx_project(adx_set *s, const bool keep[])
     adx_simplify_set(s);
     while (changed && left && !s->empty && s->arena->status == ADREV_OK) {
         changed = left = false;
-        for (uint32_t v = 0; v < s->vars; v++)
+        for (uint32_t v = s->open; v < s->vars; v++)
             if (!s->gone[v] && !keep[v]) {
                 bool done = adx_drop_var(s, v);
                 changed = changed || done;
@@ -3444,6 +3491,9 @@ ADX_SELDOM_END
  * arguments for which a map has a known value. A row is looked at where its
  * last variable has its value. Rows that Fourier and Motzkin add narrow the
  * ranges of the variables before.
+ *
+ * Open sizes are the first levels. Who walks a nest meets all of their numbers;
+ * code asks there for what must be true of the sizes.
  *
  *   needs   tensor/arena tensor/sets
  *   offers  adx_sparse_form adx_sparse_at adx_form_has adx_make_sparse_form
@@ -3533,6 +3583,7 @@ typedef struct adx_nest_level {
 typedef struct adx_nest {
     adx_nest_level *level;
     uint32_t levels;
+    uint32_t open;              // the first ones are those of open sizes
     uint32_t vars;
     bool empty;
 } adx_nest;
@@ -3669,12 +3720,22 @@ static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
 
 /* --- levels -------------------------------------------------------------- */
 
+// Whether a form has variables of later levels.
+static bool adx_has_later(const adx_ordering *k, const int64_t form[],
+                          uint32_t level)
+{
+    for (uint32_t v = 0; v < k->s->vars; v++)
+        if (form[1 + v] != 0 && k->when[v] > level)
+            return true;
+    return false;
+}
+
 // Rows that follow from those of `s`, in which the later variables are gone:
 // only to narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
-    for (uint32_t l = k->nest->levels; l-- > 1;) {
+    for (uint32_t l = k->nest->levels; l-- > (s->open > 0 ? 0 : 1);) {
         uint32_t v = k->nest->level[l].var;
         uint32_t rows = s->rows;
         adx_combine_all(s, v, rows, ADX_ROWS_MOST);
@@ -3695,6 +3756,10 @@ static void adx_narrow_ranges(adx_ordering *k)
         for (uint32_t i = rows; i < s->rows; i++) {
             const int64_t *form = adx_form_of(s, i);
             if (adx_extreme(s, form, false) >= 0)
+                s->row[i].kind = ADX_ROW_GONE;
+            else if (s->open > 0 && adx_extreme(s, form, true) < 0)
+                k->nest->empty = true;
+            else if (s->open > 0 && adx_has_later(k, form, l))
                 s->row[i].kind = ADX_ROW_GONE;
         }
     }
@@ -3752,6 +3817,64 @@ static bool adx_place_rows(adx_ordering *k)
     return true;
 }
 
+/* --- bounds where sizes are open: no more than are needed ------------------ */
+
+// The most that one form can be above another.
+static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
+                              const adx_sparse_form *other)
+{
+    int64_t *form = ADX_GET(s->arena, s->width, int64_t);
+    if (form == NULL)
+        return INT64_MAX;
+    form[0] = one->c - other->c;
+    for (uint32_t i = 0; i < one->n; i++)
+        form[1 + one->var[i]] += one->k[i];
+    for (uint32_t i = 0; i < other->n; i++)
+        form[1 + other->var[i]] -= other->k[i];
+    return adx_extreme(s, form, true);
+}
+
+// Whether a bound of a level follows from another one; of two that are equal,
+// the later from the earlier.
+static bool adx_bound_follows(const adx_set *s, const adx_nest_level *l,
+                              uint32_t i)
+{
+    for (uint32_t j = 0; j < l->bounds; j++) {
+        if (j == i || l->bound[j].k != l->bound[i].k)
+            continue;
+        int64_t above = adx_most_above(s, &l->bound[j].form, &l->bound[i].form);
+        if (above < 0 || (above == 0 && (j < i || adx_most_above(
+                              s, &l->bound[i].form, &l->bound[j].form) > 0)))
+            return true;
+    }
+    return false;
+}
+
+// A bound that is a number becomes that of the level.
+static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
+{
+    if (b->form.n > 0 || !adx_is_unit(b->k))
+        return false;
+    if (b->k > 0 && -b->form.c > l->low)
+        l->low = -b->form.c;
+    if (b->k < 0 && b->form.c < l->high)
+        l->high = b->form.c;
+    return true;
+}
+
+static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
+{
+    for (uint32_t i = 0; i < nest->levels; i++) {
+        adx_nest_level *l = &nest->level[i];
+        for (uint32_t j = 0; j < l->bounds;)
+            if (adx_take_plain_bound(l, &l->bound[j]) || adx_bound_follows(s, l, j))
+                l->bound[j] = l->bound[--l->bounds];
+            else
+                j++;
+        nest->empty = nest->empty || l->low > l->high;
+    }
+}
+
 static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
                             const adx_next_level *next)
 {
@@ -3802,6 +3925,11 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
     memset(k.when, 0xff, set->vars * sizeof *k.when);   // ADX_NOT_YET
     k.nest->vars = set->vars;
     k.nest->empty = set->empty;
+    k.nest->open = set->open;
+    for (uint32_t v = 0; v < set->open; v++, k.nest->levels++) {
+        const adx_next_level size = { v, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
+        adx_begin_level(&k, &k.nest->level[v], &size);
+    }
     for (;;) {
         const adx_next_level next = adx_next_var(&k, inner);
         if (next.var == UINT32_MAX)
@@ -3811,7 +3939,10 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
         k.nest->levels++;
     }
     adx_narrow_ranges(&k);
-    return adx_place_rows(&k) && a->status == ADREV_OK ? k.nest : NULL;
+    bool placed = adx_place_rows(&k);
+    if (placed && set->open > 0)
+        adx_tidy_bounds(k.s, k.nest);
+    return placed && a->status == ADREV_OK ? k.nest : NULL;
 }
 
 /* --- walks --------------------------------------------------------------- */
@@ -3982,8 +4113,9 @@ static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
  *           adx_step_way ADX_STEP_WHOLE ADX_STEP_INDEX ADX_STEP_TERMS
  *           ADX_STEP_RUNS ADX_STEP_SUMS adx_step_cut adx_tensor_code
- *           adx_spare_of_thread adx_size_form adx_dim_range adx_begin_given
- *           adx_unbind_tensor adx_free_given adx_places_of
+ *           adx_open_sizes adx_spare_of_thread adx_size_form adx_dim_range
+ *           adx_begin_given adx_unbind_tensor adx_free_given adx_named
+ *           adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4046,6 +4178,16 @@ typedef struct adx_tensor_code {
                                             // with others; 0: none
 } adx_tensor_code;
 
+// Sizes that are variables of sets, from their least to the given number: where
+// C code has them as arguments.
+typedef struct adx_open_sizes {
+    uint32_t n;
+    uint32_t *var;              // [sizes of the tree] 1 + the variable; 0: none
+    uint32_t *size;             // [n] of the tree
+    int64_t *least;             // [n]
+    const char *why;            // something cannot be decided for all of them
+} adx_open_sizes;
+
 #define ADX_TENSOR_SPARES 8     // threads whose memory is kept, at most
 
 struct ad_tensor {
@@ -4060,6 +4202,7 @@ struct ad_tensor {
     adx_spare numbers[ADX_TENSOR_SPARES];
     adx_spare panels[ADX_TENSOR_SPARES];        // of products: tensor/matrices
     uint64_t binding;           // times that this has become NULL
+    adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
 // What is kept for the next evaluation of this thread, mostly: by the place of
@@ -4350,6 +4493,427 @@ ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
     adx_drop(&t->memory, t->given.stride[i]);
     t->given.stride[i] = copy;
     return ADREV_OK;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/open ============================================================
+ * Ranges of indices where sizes are open: from one form in these sizes to
+ * another. Such a form is a list of numbers, [1 + open sizes]: a constant, then
+ * the coefficients, as in a set, whose first variables the open sizes are.
+ *
+ *   needs   tensor/api tensor/tree tensor/arena tensor/sets tensor/nests
+ *           tensor/binding
+ *   offers  adx_open_of adx_undecided adx_is_open_form adx_form_in_sizes
+ *           adx_open_extreme adx_add_open adx_begin_set adx_ranges
+ *           adx_make_ranges adx_bound_var adx_range_of_var adx_set_of_ranges
+ *           adx_is_long_walk adx_witness adx_take_witness adx_indexed
+ *           adx_holds_at adx_are_covering adx_contains
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+static uint32_t adx_open_of(const ad_tensor *t)
+{
+    return t->open == NULL ? 0 : t->open->n;
+}
+
+// Something cannot be decided for all sizes: why, in words.
+static void adx_undecided(ad_tensor *t, const char *why)
+{
+    if (t->arena.status == ADREV_OK)
+        t->open->why = why;
+    adx_arena_fail(&t->arena, ADREV_ESHAPE);
+}
+
+/* --- forms in sizes ------------------------------------------------------ */
+
+static bool adx_is_open_form(const ad_tensor *t, uint32_t form)
+{
+    const adx_affine *f = &t->tree.form[form];
+    bool open = false;
+    for (uint32_t i = 0; i < f->count && t->open != NULL; i++) {
+        const adx_multiple *m = &t->tree.multiple[f->first + i];
+        open = open || (m->kind == ADX_OF_SIZE && t->open->var[m->of] != 0)
+            || (m->kind == ADX_OF_MAP && adx_is_open_form(t, m->argument));
+    }
+    return open;
+}
+
+// A form without indices. False: a number is too large.
+static bool adx_form_in_sizes(const ad_tensor *t, uint32_t form, int64_t to[])
+{
+    const adx_affine *f = &t->tree.form[form];
+    int64_t most = 0;
+    bool ok = adx_size_form(t, form, &most);
+    memset(to, 0, (1 + adx_open_of(t)) * sizeof *to);
+    to[0] = f->constant;
+    for (uint32_t i = 0; i < f->count && ok; i++) {
+        const adx_multiple *m = &t->tree.multiple[f->first + i];
+        uint32_t var = t->open == NULL ? 0 : t->open->var[m->of];
+        if (var == 0)
+            to[0] += m->k * t->given.size[m->of];
+        else
+            to[var] += m->k;
+    }
+    return ok;
+}
+
+// What a form is at least, or at most, for all sizes.
+static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
+{
+    int64_t sum = form[0];
+    for (uint32_t i = 0; i < adx_open_of(t); i++)
+        sum = adx_whole_add(&t->arena, sum, form[1 + i],
+                            (form[1 + i] > 0) == most
+                                ? t->given.size[t->open->size[i]]
+                                : t->open->least[i]);
+    return sum;
+}
+
+// to += k * a form in sizes.
+static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
+                         const int64_t form[], uint32_t open)
+{
+    for (uint32_t i = 0; i <= open; i++)
+        to[i] = adx_whole_add(a, to[i], k, form[i]);
+}
+
+// The set of one point, for all sizes. NULL: no memory.
+static adx_set *adx_begin_set(ad_tensor *t)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    for (uint32_t i = 0; s != NULL && i < adx_open_of(t); i++)
+        if (adx_new_var(s, t->open->least[i],
+                        t->given.size[t->open->size[i]]) == UINT32_MAX)
+            return NULL;
+    if (s != NULL)
+        s->open = adx_open_of(t);
+    return s;
+}
+
+/* --- ranges of indices --------------------------------------------------- */
+
+// from <= index <= last, for each index of a value. NULL: no size is open.
+typedef struct adx_ranges {
+    int64_t *from, *last;       // [dims][1 + open]
+} adx_ranges;
+
+static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
+{
+    size_t n = t->open == NULL ? 0 : (size_t)dims * (1 + t->open->n);
+    to->from = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
+    to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
+}
+
+// Conditions of a set for one of its variables; where a bound is a number, it
+// is that of the variable already.
+static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
+                          const int64_t last[])
+{
+    for (int upper = 0; upper < 2; upper++) {
+        const int64_t *bound = upper ? last : from;
+        bool open = false;
+        for (uint32_t i = 0; i < s->open; i++)
+            open = open || bound[1 + i] != 0;
+        uint32_t r = open ? adx_new_row(s, ADX_ROW_SIGN) : UINT32_MAX;
+        if (r == UINT32_MAX)
+            continue;
+        adx_add_open(s->arena, adx_form_of(s, r), upper ? 1 : -1, bound,
+                     s->open);
+        adx_form_of(s, r)[1 + var] = upper ? -1 : 1;
+    }
+}
+
+// The range of a variable, as far as forms in sizes bound it from below and
+// from above, as index d. It is never beyond the bounds of the variable.
+static void adx_range_of_var(ad_tensor *t, const adx_ranges *to, uint32_t d,
+                             const adx_set *s, uint32_t var)
+{
+    size_t at = (size_t)d * (1 + s->open);
+    if (t->open == NULL || to->from == NULL || to->last == NULL)
+        return;
+    to->from[at] = s->low[var];
+    to->last[at] = s->high[var];
+    for (uint32_t r = s->rows; r-- > 0;) {
+        const int64_t *form = adx_form_of(s, r);
+        uint32_t some = 0;
+        if (s->row[r].kind != ADX_ROW_SIGN || adx_vars_of(s, form, &some) != 1
+            || some != var || (form[1 + var] != 1 && form[1 + var] != -1))
+            continue;
+        bool upper = form[1 + var] < 0;
+        int64_t *bound = ADX_GET(s->arena, 1 + s->open, int64_t);
+        if (bound == NULL)
+            return;
+        adx_add_open(s->arena, bound, upper ? 1 : -1, form, s->open);
+        int64_t end = adx_open_extreme(t, bound, upper);
+        if (upper ? end <= s->high[var] : end >= s->low[var])
+            memcpy((upper ? to->last : to->from) + at, bound,
+                   (1 + s->open) * sizeof *bound);
+    }
+}
+
+// The set of all indices in ranges; rows from 0 on are the indices.
+static adx_set *adx_set_of_ranges(ad_tensor *t, const adx_ranges *in,
+                                  uint32_t dims)
+{
+    adx_set *s = adx_begin_set(t);
+    size_t n = 1 + adx_open_of(t);
+    for (uint32_t d = 0; s != NULL && d < dims; d++)
+        adx_new_var(s, adx_open_extreme(t, in->from + d * n, false),
+                    adx_open_extreme(t, in->last + d * n, true));
+    for (uint32_t d = 0; s != NULL && d < dims; d++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[n + d] = 1;
+    }
+    for (uint32_t d = 0; s != NULL && d < dims; d++)
+        adx_bound_var(s, s->open + d, in->from + d * n, in->last + d * n);
+    if (s != NULL)
+        adx_simplify_set(s);
+    return t->arena.status == ADREV_OK ? s : NULL;
+}
+
+/* --- what is true at all points ------------------------------------------ */
+
+#define ADX_WALK_MOST 1e7
+
+// Whether all that a nest may have to walk through, to find no point, is too
+// much.
+static bool adx_is_long_walk(const adx_nest *nest)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < nest->levels; i++)
+        if (nest->level[i].kind == ADX_LEVEL_RANGE)
+            n *= (double)(nest->level[i].high - nest->level[i].low + 1);
+    return !nest->empty && n > ADX_WALK_MOST;
+}
+
+typedef struct adx_witness {
+    int64_t *x;
+    bool found;
+} adx_witness;
+
+static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    adx_witness *w = (adx_witness *)user;
+    (void)x;
+    (void)var;
+    (void)count;
+    w->found = true;            // w->x is x
+    return false;
+}
+
+// The points of a set where a form is at least 0; less: where it is negative.
+// NULL: no memory.
+static adx_set *adx_set_with(const adx_set *s, const int64_t form[], bool less)
+{
+    adx_set *c = adx_copy_set(s);
+    uint32_t r = c == NULL ? UINT32_MAX : adx_new_row(c, ADX_ROW_SIGN);
+    if (r == UINT32_MAX)
+        return NULL;
+    for (uint32_t v = 0; v <= s->vars; v++)
+        adx_form_of(c, r)[v] = less ? -form[v] : form[v];
+    adx_form_of(c, r)[0] -= less;
+    adx_simplify_set(c);
+    return c;
+}
+
+// Whether it is known that a set, which is simplified, has no point.
+static bool adx_has_no_point(const adx_set *s)
+{
+    if (s->empty)
+        return true;
+    adx_witness w = { ADX_GET(s->arena, s->vars, int64_t), false };
+    const adx_nest *nest = adx_make_nest(s, UINT32_MAX, NULL);
+    if (w.x == NULL || nest == NULL || adx_is_long_walk(nest))
+        return false;
+    adx_walk_nest(nest, w.x, adx_take_witness, &w);
+    return !w.found;
+}
+
+// Whether a form is known to be at least 0 at all points of a set, which is
+// simplified.
+static bool adx_is_never_negative(const adx_set *s, const int64_t form[])
+{
+    if (s->empty || adx_extreme(s, form, false) >= 0)
+        return true;
+    const adx_set *less = adx_set_with(s, form, true);
+    return less != NULL && adx_has_no_point(less);
+}
+
+// Whether each index is a variable of its own, or no variable; and there are no
+// other variables.
+static bool adx_are_own_indices(const adx_set *s, uint32_t row, uint32_t dims)
+{
+    uint32_t live = 0;
+    uint32_t own = 0;
+    for (uint32_t v = s->open; v < s->vars; v++)
+        live += !s->gone[v];
+    for (uint32_t d = 0; d < dims; d++) {
+        const int64_t *form = adx_form_of(s, row + d);
+        uint32_t v = 0;
+        uint32_t other = 0;
+        uint32_t count = adx_vars_of(s, form, &v);
+        if (count > 1 || (count == 1 && !adx_is_unit(form[1 + v])))
+            return false;
+        for (uint32_t i = 0; i < d && count == 1; i++)
+            if (adx_vars_of(s, adx_form_of(s, row + i), &other) == 1
+                && other == v)
+                return false;
+        own += count;
+    }
+    return own == live;
+}
+
+// Indices of a set: rows from `row` on.
+typedef struct adx_indexed {
+    const adx_set *set;
+    uint32_t row;
+    uint32_t dims;
+} adx_indexed;
+
+// A form of the variables of `in`, at the indices that `at` has.
+static void adx_form_at_indices(const adx_indexed *in, const int64_t form[],
+                                const adx_indexed *at, int64_t to[])
+{
+    adx_arena *a = at->set->arena;
+    uint32_t open = in->set->open;
+    memset(to, 0, at->set->width * sizeof *to);
+    adx_add_open(a, to, 1, form, open);
+    for (uint32_t d = 0; d < in->dims; d++) {
+        const int64_t *index = adx_form_of(in->set, in->row + d);
+        uint32_t v = 0;
+        if (adx_vars_of(in->set, index, &v) == 0)
+            continue;
+        int64_t k = form[1 + v] * index[1 + v];
+        adx_add_multiple(at->set, to, k, adx_form_of(at->set, at->row + d));
+        adx_add_open(a, to, -k, index, open);
+    }
+}
+
+static bool adx_holds_at(const adx_indexed *in, const int64_t form[],
+                         const adx_indexed *at)
+{
+    int64_t *there = ADX_GET(at->set->arena, at->set->width, int64_t);
+    if (there == NULL)
+        return false;
+    adx_form_at_indices(in, form, at, there);
+    return adx_is_never_negative(at->set, there);
+}
+
+// Whether the bounds of a variable of `in` hold at all points of `at`.
+static bool adx_bounds_hold_at(const adx_indexed *in, uint32_t var,
+                               const adx_indexed *at)
+{
+    int64_t *form = ADX_GET(at->set->arena, in->set->width, int64_t);
+    if (form == NULL)
+        return false;
+    form[0] = -in->set->low[var];
+    form[1 + var] = 1;
+    if (!adx_holds_at(in, form, at))
+        return false;
+    form[0] = in->set->high[var];
+    form[1 + var] = -1;
+    return adx_holds_at(in, form, at);
+}
+
+// Whether an index that is no variable is the same at all points of `at`.
+static bool adx_is_index_there(const adx_indexed *in, uint32_t d,
+                               const adx_indexed *at)
+{
+    const int64_t *one = adx_form_of(in->set, in->row + d);
+    const int64_t *other = adx_form_of(at->set, at->row + d);
+    uint32_t some;
+    return adx_vars_of(in->set, one, &some) > 0
+        || (adx_vars_of(at->set, other, &some) == 0
+            && memcmp(one, other, (1 + in->set->open) * sizeof *one) == 0);
+}
+
+// Whether a set has no other conditions than bounds and signs, and indices that
+// are those of the other one.
+static bool adx_is_comparable(const adx_indexed *in, const adx_indexed *at)
+{
+    const adx_set *s = in->set;
+    bool ok = !s->empty && adx_are_own_indices(s, in->row, in->dims);
+    for (uint32_t d = 0; d < in->dims && ok; d++)
+        ok = adx_is_index_there(in, d, at);
+    for (uint32_t r = 0; r < s->rows && ok; r++)
+        ok = s->row[r].kind <= ADX_ROW_SIGN && s->row[r].kind != ADX_ROW_ZERO;
+    return ok;
+}
+
+// The conditions of a set one after the other: those of its rows, then the
+// bounds of its variables. False: there are no more.
+static bool adx_next_form(const adx_set *s, uint32_t *i, int64_t form[])
+{
+    for (; *i < s->rows; ++*i)
+        if (s->row[*i].kind == ADX_ROW_SIGN) {
+            memcpy(form, adx_form_of(s, *i), s->width * sizeof *form);
+            ++*i;
+            return true;
+        }
+    for (; *i < s->rows + 2 * s->vars; ++*i) {
+        uint32_t v = (*i - s->rows) / 2;
+        bool upper = (*i - s->rows) % 2 != 0;
+        if (s->gone[v])
+            continue;
+        memset(form, 0, s->width * sizeof *form);
+        form[0] = upper ? s->high[v] : -s->low[v];
+        form[1 + v] = upper ? -1 : 1;
+        ++*i;
+        return true;
+    }
+    return false;
+}
+
+// Whether it is known that some of the sets have each of the points of one.
+static bool adx_are_covering(const adx_indexed in[], uint32_t n,
+                             const adx_indexed *at)
+{
+    adx_indexed rest = *at;
+    uint32_t i = 0;
+    if (adx_has_no_point(at->set))
+        return true;
+    while (n > 0 && !adx_is_comparable(in, at)) {
+        in++;
+        n--;
+    }
+    if (n == 0)
+        return false;
+    int64_t *form = ADX_GET(at->set->arena, in->set->width, int64_t);
+    int64_t *there = ADX_GET(at->set->arena, at->set->width + 64, int64_t);
+    while (form != NULL && there != NULL && rest.set != NULL
+           && adx_next_form(in->set, &i, form)) {
+        adx_form_at_indices(in, form, &rest, there);
+        if (adx_is_never_negative(rest.set, there))
+            continue;
+        const adx_indexed less = { adx_set_with(rest.set, there, true),
+                                   at->row, at->dims };
+        if (less.set == NULL || !adx_are_covering(in + 1, n - 1, &less))
+            return false;
+        rest.set = adx_set_with(rest.set, there, false);
+    }
+    return form != NULL && there != NULL && rest.set != NULL;
+}
+
+// Whether it is known that one set has all indices of another, for all sizes.
+static bool adx_contains(const adx_indexed *in, const adx_indexed *at)
+{
+    const adx_set *s = in->set;
+    bool ok = !s->empty && adx_are_own_indices(s, in->row, in->dims);
+    if (at->set->empty)
+        return true;
+    for (uint32_t d = 0; d < in->dims && ok; d++)
+        ok = adx_is_index_there(in, d, at);
+    for (uint32_t v = 0; v < s->vars && ok; v++)
+        ok = s->gone[v] || adx_bounds_hold_at(in, v, at);
+    for (uint32_t r = 0; r < s->rows && ok; r++)
+        ok = s->row[r].kind <= ADX_ROW_FORM
+          || (s->row[r].kind == ADX_ROW_SIGN
+              && adx_holds_at(in, adx_form_of(s, r), at));
+    return ok;
 }
 
 ADX_SELDOM_END
@@ -5042,13 +5606,14 @@ ADX_SELDOM_END
  * with a 0 that is there for this reason.
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
+ *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
- *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_marking adx_mark_points adx_mark_form adx_all_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_finish_value adx_new_tensor_term adx_add_factor adx_add_least
+ *           adx_place_form adx_marking adx_mark_points adx_mark_form
+ *           adx_all_written adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -5086,8 +5651,9 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST              // the largest, or least, factor of all points;
+    ADX_VALUE_MOST,             // the largest, or least, factor of all points;
                                 // -infinity, or infinity, where there is none
+    ADX_VALUE_SIZE              // the open size `order` as a number
 } adx_value_kind;
 
 // The derivative of a partial by argument `by`: the partial as terms, and which
@@ -5100,7 +5666,7 @@ typedef struct adx_tensor_second {
 
 typedef struct adx_tensor_value {
     adx_value_kind kind;
-    uint32_t order;             // of an input, a tangent, a weight
+    uint32_t order;             // of an input, a tangent, a weight, a size
     uint32_t op;
     uint32_t which;
     const adx_tensor_second *second;
@@ -5109,6 +5675,9 @@ typedef struct adx_tensor_value {
     int64_t *extent;
     ptrdiff_t *stride;
     uint64_t size;              // numbers
+    adx_ranges range;           // of indices, where sizes are open: then low is
+                                // the least index, extent the largest number
+                                // of them
     uint64_t span;              // of memory
     ptrdiff_t first;            // from the lowest place to the least indices
     adx_tensor_term *term;
@@ -5181,6 +5750,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     v->low = ADX_GET(a, dims, int64_t);
     v->extent = ADX_GET(a, dims, int64_t);
     v->stride = ADX_GET(a, dims, ptrdiff_t);
+    adx_make_ranges(t, dims, &v->range);
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
@@ -5269,6 +5839,16 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
+// to += k * the least index d.
+static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
+                          const adx_tensor_value *v, uint32_t d, uint32_t open)
+{
+    if (v->range.from == NULL)
+        to[0] = adx_whole_add(a, to[0], k, v->low[d]);
+    else
+        adx_add_open(a, to, k, v->range.from + (size_t)d * (1 + open), open);
+}
+
 // The form of a number's place: by strides in memory, or else among `size`.
 static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
                            uint32_t row, bool memory, int64_t form[])
@@ -5278,7 +5858,10 @@ static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
     for (uint32_t i = v->dims; i-- > 0;) {
         int64_t by = memory ? v->stride[i] : step;
         adx_add_multiple(s, form, by, adx_form_of(s, row + i));
-        form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
+        if (memory)
+            adx_add_least(s->arena, form, -by, v, i, s->open);
+        else
+            form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
         step *= v->extent[i];
     }
 }
@@ -5321,28 +5904,59 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 /* --- which numbers are written ------------------------------------------- */
 
-// Whether one term writes all numbers: without the variables that are summed
-// its set is a box, as large as the value.
-static bool adx_term_is_full(const adx_tensor_value *v,
-                             const adx_tensor_term *term)
+// The set of a term without the variables that are summed. NULL: it is not
+// exactly that, or each index is not one variable.
+static adx_set *adx_written_set(const adx_tensor_value *v,
+                                const adx_tensor_term *term)
 {
     adx_set *s = adx_copy_set(term->set);
     if (s == NULL)
-        return false;
+        return NULL;
     bool *keep = ADX_GET(s->arena, s->width + 64, bool);
     if (keep == NULL)
-        return false;
+        return NULL;
     for (uint32_t i = 0; i < v->dims; i++) {
         const int64_t *form = adx_form_of(s, term->out + i);
-        uint32_t count;
         uint32_t var = 0;
-        adx_divisor_of(s, form, &count, &var);
+        uint32_t count = adx_vars_of(s, form, &var);
         if (count > 1 || (count == 1 && !adx_is_unit(form[1 + var])))
-            return false;
+            return NULL;
         if (count == 1)
             keep[var] = true;
     }
-    return adx_project(s, keep) && adx_box_points(s) == v->size;
+    return adx_project(s, keep) ? s : NULL;
+}
+
+// Whether one term writes all numbers: without the variables that are summed
+// its set is a box, as large as the value.
+static bool adx_term_is_full(ad_tensor *t, const adx_tensor_value *v,
+                             const adx_tensor_term *term)
+{
+    const adx_set *s = adx_written_set(v, term);
+    if (s == NULL || t->open == NULL)
+        return s != NULL && adx_box_points(s) == v->size;
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed written = { s, term->out, v->dims };
+    const adx_indexed range = { all, 0, v->dims };
+    return all != NULL && adx_contains(&written, &range);
+}
+
+#define ADX_COVERING_MOST 6     // terms
+
+// Whether several terms write all numbers together, where sizes are open.
+static bool adx_terms_are_full(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_indexed *in = ADX_GET(&t->arena, v->terms, adx_indexed);
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed at = { all, 0, v->dims };
+    uint32_t n = 0;
+    for (uint32_t i = 0; in != NULL && i < v->terms; i++) {
+        const adx_set *s = adx_written_set(v, &v->term[i]);
+        const adx_indexed one = { s, v->term[i].out, v->dims };
+        if (s != NULL)
+            in[n++] = one;
+    }
+    return in != NULL && all != NULL && adx_are_covering(in, n, &at);
 }
 
 // Whether all numbers are written, as far as that is easily seen.
@@ -5353,7 +5967,10 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->known = true;
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
-            v->full = adx_term_is_full(v, &v->term[i]);
+            v->full = adx_term_is_full(t, v, &v->term[i]);
+        v->full = v->full || (t->open != NULL && v->terms > 1
+                              && v->terms <= ADX_COVERING_MOST
+                              && adx_terms_are_full(t, v));
         v->gaps = v->kind == ADX_VALUE_MOST && !v->full;
         v->full = v->full || v->gaps;
     }
@@ -5377,12 +5994,95 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
     return bits;
 }
 
-// Finds out which numbers are written. False: no memory.
+static bool adx_has_sizes(const adx_set *s, uint32_t row)
+{
+    bool any = false;
+    for (uint32_t v = 0; v < s->open; v++)
+        any = any || adx_form_of(s, row)[1 + v] != 0;
+    return any;
+}
+
+// Whether all variables of a row are indices of what is written.
+static bool adx_is_of_indices(const adx_indexed *at, uint32_t row)
+{
+    const adx_set *s = at->set;
+    for (uint32_t v = s->open; v < s->vars; v++) {
+        bool index = adx_form_of(s, row)[1 + v] == 0;
+        for (uint32_t d = 0; d < at->dims && !index; d++) {
+            const int64_t *form = adx_form_of(s, at->row + d);
+            uint32_t some = 0;
+            index = adx_vars_of(s, form, &some) == 1 && some == v
+                 && adx_is_unit(form[1 + v]);
+        }
+        if (!index)
+            return false;
+    }
+    return true;
+}
+
+// The set of a term without what is true of all indices of its value, so that
+// no open size is left. NULL: one is left.
+static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
+                                      const adx_tensor_term *term)
+{
+    adx_set *s = adx_copy_set(term->set);
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed in = { s, term->out, v->dims };
+    const adx_indexed at = { all, 0, v->dims };
+    bool left = s == NULL || all == NULL;
+    for (uint32_t i = 0; !left && i < s->open; i++)
+        left = s->low[i] > t->open->least[i]
+            || s->high[i] < t->given.size[t->open->size[i]];
+    for (uint32_t d = 0; !left && d < v->dims; d++)
+        left = adx_has_sizes(s, term->out + d)
+            || adx_open_extreme(t, v->range.from + (size_t)d * (1 + s->open),
+                                true) != v->low[d];
+    for (uint32_t r = 0; !left && r < s->rows; r++) {
+        adx_set_row *row = &s->row[r];
+        if (row->kind <= ADX_ROW_FORM
+            || (!adx_has_sizes(s, r) && (row->kind != ADX_ROW_VALUE
+                                         || !adx_has_sizes(s, row->at))))
+            continue;
+        left = row->kind != ADX_ROW_SIGN || !adx_is_of_indices(&in, r)
+            || !adx_holds_at(&in, adx_form_of(s, r), &at);
+        row->kind = ADX_ROW_GONE;
+    }
+    for (uint32_t i = 0; !left && i < s->open; i++)
+        s->low[i] = s->high[i];
+    return left ? NULL : s;
+}
+
+// Which numbers are written where sizes are open: of those that there are at
+// given sizes, always the same. NULL: that is not so.
+static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
+    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
+        const adx_set *s = adx_set_without_sizes(t, v, &v->term[i]);
+        int64_t *form = s == NULL ? NULL
+                      : ADX_GET(&t->arena, s->width, int64_t);
+        if (form == NULL)
+            return NULL;
+        adx_place_form(s, v, v->term[i].out, false, form);
+        if (!adx_mark_form(s, form, bits))
+            return NULL;
+    }
+    return bits;
+}
+
+// Finds out which numbers are written. False: no memory, or it depends on open
+// sizes.
 static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
     if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
-    adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
+    adx_bitmap *bits = t->open != NULL
+        ? adx_mark_open(t, &t->program->value[value])
+        : adx_mark_written(&t->arena, &t->program->value[value]);
+    if (bits == NULL && t->open != NULL)
+        adx_undecided(t, "which numbers of an array are 0 for want of being "
+                         "written cannot be told for all sizes at once: it may "
+                         "be for larger least sizes");
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
     v->full = bits != NULL && bits->set == v->size;
@@ -5390,6 +6090,7 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
 }
 
 // A set whose conditions are added to another: variable v of it becomes var[v].
+// Open sizes are the same in both.
 typedef struct adx_joining {
     adx_set *to;
     const adx_set *from;
@@ -5440,7 +6141,12 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
     if (j.var == NULL)
         return false;
     for (uint32_t v = 0; v < from->vars; v++)
-        if (!from->gone[v]) {
+        if (v < from->open) {
+            j.var[v] = v;
+            s->low[v] = from->low[v] > s->low[v] ? from->low[v] : s->low[v];
+            s->high[v] = from->high[v] < s->high[v] ? from->high[v]
+                                                    : s->high[v];
+        } else if (!from->gone[v]) {
             j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
             if (j.var[v] == UINT32_MAX)
                 return false;
@@ -5472,6 +6178,45 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
     return true;
 }
 
+// The term that writes all numbers of a value that any of its terms writes, and
+// its set without the variables that are summed. NULL: there is none such.
+static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
+                                              const adx_set **set)
+{
+    for (uint32_t i = 0; i < v->terms; i++) {
+        const adx_set *s = adx_written_set(v, &v->term[i]);
+        const adx_indexed in = { s, v->term[i].out, v->dims };
+        bool all = s != NULL;
+        for (uint32_t j = 0; j < v->terms && all; j++) {
+            const adx_indexed at = { v->term[j].set, v->term[j].out, v->dims };
+            all = j == i || adx_contains(&in, &at);
+        }
+        *set = s;
+        if (all)
+            return &v->term[i];
+    }
+    return NULL;
+}
+
+// The same where sizes are open and one term writes what any of them does. False:
+// there is none such.
+static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
+{
+    const adx_tensor_value *v = &t->program->value[to.value];
+    const adx_set *written = NULL;
+    const adx_tensor_term *term = adx_widest_term(v, &written);
+    uint32_t rows;
+    uint32_t vars = (*set)->vars;
+    adx_set *joined = term == NULL ? NULL : adx_copy_set(*set);
+    if (joined == NULL
+        || !adx_join_sets(joined, to.row, written, term->out, v->dims, 0, 0,
+                          &rows)
+        || !adx_all_gone(joined, vars))
+        return false;
+    *set = joined;
+    return true;
+}
+
 // Adds that this number of a value is written. False: no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
@@ -5496,6 +6241,8 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
             return true;
         }
     }
+    if (t->open != NULL && adx_restrict_open(t, set, to))
+        return true;
     if (!adx_find_support(t, to.value))
         return false;
     if (v->full)
@@ -5964,7 +6711,7 @@ ADX_SELDOM_END
  * one; a result of the caller's, which has an array of its own, becomes a copy
  * of it. Equal terms of one sum are counted: e + e is 2*e.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/programs
+ *   needs   tensor/api tensor/arena tensor/sets tensor/open tensor/programs
  *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
  *           adx_complete_value adx_constant_value
  * ========================================================================== */
@@ -5984,6 +6731,11 @@ static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
         v->extent[d] = of->extent[d];
         v->stride[d] = of->stride[d];
     }
+    size_t ends = (size_t)v->dims * (1 + adx_open_of(t)) * sizeof(int64_t);
+    if (v->range.from != NULL && of->range.from != NULL) {
+        memcpy(v->range.from, of->range.from, ends);
+        memcpy(v->range.last, of->range.last, ends);
+    }
     v->size = of->size;
     v->span = of->span;
     v->first = of->first;
@@ -5998,18 +6750,27 @@ static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
 // The set of all indices of a value; rows are its indices.
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
-    adx_set *s = adx_new_set(&t->arena);
+    adx_set *s = adx_begin_set(t);
     uint32_t formula = t->tree.array[v->array].formula;
+    uint32_t open = adx_open_of(t);
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
-        uint32_t x = adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+        const int64_t *from = v->range.from + (size_t)i * (1 + open);
+        const int64_t *last = v->range.last + (size_t)i * (1 + open);
+        uint32_t x = open == 0
+            ? adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1)
+            : adx_new_var(s, adx_open_extreme(t, from, false),
+                          adx_open_extreme(t, last, true));
         if (x != UINT32_MAX)
             s->called[x] = t->tree.formula[formula].first + i;
     }
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)
-            adx_form_of(s, r)[1 + i] = 1;
+            adx_form_of(s, r)[1 + open + i] = 1;
     }
+    for (uint32_t i = 0; s != NULL && open > 0 && i < v->dims; i++)
+        adx_bound_var(s, open + i, v->range.from + (size_t)i * (1 + open),
+                      v->range.last + (size_t)i * (1 + open));
     if (s != NULL)
         adx_simplify_set(s);
     return s;
@@ -6024,6 +6785,7 @@ typedef struct adx_key_writer {
     const adx_set *set;
     uint32_t *name;             // of each variable in the key, from 1 on
     uint32_t names;
+    uint32_t ends;              // numbers of a form in open sizes
 } adx_key_writer;
 
 static void adx_put_key(adx_key_writer *w, int64_t x)
@@ -6128,6 +6890,10 @@ static void adx_put_key_value(adx_key_writer *w, const adx_tensor_value *v)
         adx_put_key(w, v->low[d]);
         adx_put_key(w, v->extent[d]);
     }
+    for (uint32_t i = 0; v->range.from != NULL && i < v->dims * w->ends; i++) {
+        adx_put_key(w, v->range.from[i]);
+        adx_put_key(w, v->range.last[i]);
+    }
 }
 
 typedef struct adx_value_key {
@@ -6157,8 +6923,10 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
                            const adx_tensor_term *term, bool whole)
 {
     w->set = term->set;
-    w->names = 0;
+    w->names = term->set->open;
     memset(w->name, 0, term->set->width * sizeof *w->name);
+    for (uint32_t i = 0; i < w->names; i++)
+        w->name[i] = i + 1;
     adx_put_key_term(w, t, v, term);
     if (whole)
         adx_put_key_real(w, term->k);
@@ -6169,7 +6937,7 @@ static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
                          const adx_tensor_term *only, adx_value_key *key)
 {
     uint32_t width = only != NULL ? only->set->width : 1;
-    adx_key_writer w = { 0 };
+    adx_key_writer w = { .ends = 1 + adx_open_of(t) };
     for (uint32_t i = 0; only == NULL && i < v->terms; i++)
         if (v->term[i].set->width > width)
             width = v->term[i].set->width;
@@ -6210,9 +6978,8 @@ static bool adx_writes_once(const adx_tensor_value *v,
     if (maps.given == NULL)
         return false;
     for (uint32_t i = 0; i < v->dims; i++) {
-        uint32_t count;
         uint32_t var = 0;
-        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
+        uint32_t count = adx_vars_of(s, adx_form_of(s, term->out + i), &var);
         bool again = count != 1 || maps.given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
@@ -6401,7 +7168,7 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value)
 // A value of one number, which is a constant. 0: no memory.
 static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
 {
-    adx_set *s = adx_new_set(&t->arena);
+    adx_set *s = adx_begin_set(t);
     uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
     if (value == 0)
         return 0;
@@ -6421,10 +7188,10 @@ ADX_SELDOM_END
  * Reads are proved to be inside here, for the sizes that are given.
  *
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
- *           tensor/nests tensor/binding
+ *           tensor/nests tensor/open
  *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
- *           adx_say_signed adx_outside adx_lower_form adx_bind_indices
- *           adx_forget_indices
+ *           adx_say_signed adx_outside adx_check_inside adx_lower_form
+ *           adx_bind_indices adx_forget_indices
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -6437,6 +7204,8 @@ typedef struct adx_lowering {
     uint32_t *value_of;         // of the tree's arrays
     unsigned again;             // products that are made a second time
     bool overflows;             // a condition has too many parts
+    uint32_t size_rows;         // rows of open sizes, if these are to be said:
+                                // the first one; or 0
 } adx_lowering;
 
 static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
@@ -6462,28 +7231,55 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 
 /* --- reads that are outside ---------------------------------------------- */
 
-typedef struct adx_witness {
-    int64_t *x;
-    bool found;
-} adx_witness;
-
-static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
-                             int64_t count)
+// What the rows of a set are at a point of it. NULL: it has none, or no memory;
+// or, of open sizes, it would take *long to find one.
+static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 {
-    adx_witness *w = (adx_witness *)user;
-    (void)x;
-    (void)var;
-    (void)count;
-    w->found = true;            // w->x is x
-    return false;
+    adx_witness w = { ADX_GET(c->arena, c->vars, int64_t), false };
+    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
+    *takes_long = c->open > 0 && nest != NULL && adx_is_long_walk(nest);
+    if (w.x == NULL || nest == NULL || *takes_long)
+        return NULL;
+    adx_walk_nest(nest, w.x, adx_take_witness, &w);
+    if (!w.found)
+        return NULL;
+    // of variables that were replaced: what the rows of c say of all indices
+    int64_t *value = ADX_GET(c->arena, c->rows, int64_t);
+    for (uint32_t i = 0; value != NULL && i < c->rows; i++) {
+        value[i] = adx_form_of(c, i)[0];
+        for (uint32_t v = 0; v < c->vars; v++)
+            value[i] += adx_form_of(c, i)[1 + v] * (c->gone[v] ? 0 : w.x[v]);
+    }
+    return value;
+}
+
+#define ADX_CORNERS_MOST 4      // open sizes
+
+// A point for sizes that are all at an end of their ranges.
+static int64_t *adx_find_at_corners(const adx_set *s)
+{
+    uint32_t open = s->open < ADX_CORNERS_MOST ? s->open : ADX_CORNERS_MOST;
+    int64_t *value = NULL;
+    for (uint32_t i = 0; i < (uint32_t)1 << open && value == NULL; i++) {
+        adx_set *c = adx_copy_set(s);
+        bool takes_long;
+        for (uint32_t v = 0; c != NULL && v < s->open; v++)
+            adx_fix_var(c, v, i >> v % open & 1 ? s->high[v] : s->low[v]);
+        if (c == NULL)
+            return NULL;
+        adx_simplify_set(c);
+        value = adx_find_point(c, &takes_long);
+    }
+    return value;
 }
 
 // A point of a set at which a row is below, or above, a bound. NULL: there is
-// none, or no memory.
+// none, or no memory; or it would take too long to find out for all sizes.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
                                  bool above)
 {
     const int64_t *form = adx_form_of(s, row);
+    bool takes_long;
     if (s->empty || (above ? adx_extreme(s, form, true) < bound
                            : adx_extreme(s, form, false) >= bound))
         return NULL;
@@ -6494,19 +7290,11 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     adx_add_multiple(c, adx_form_of(c, r), above ? 1 : -1, adx_form_of(c, row));
     adx_form_of(c, r)[0] += above ? -bound : bound - 1;
     adx_simplify_set(c);
-    adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
-    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
-    if (w.x == NULL || nest == NULL)
-        return NULL;
-    adx_walk_nest(nest, w.x, adx_take_witness, &w);
-    if (!w.found)
-        return NULL;
-    // of variables that were replaced: what the rows of c say of all indices
-    int64_t *value = ADX_GET(s->arena, c->rows, int64_t);
-    for (uint32_t i = 0; value != NULL && i < c->rows; i++) {
-        value[i] = adx_form_of(c, i)[0];
-        for (uint32_t v = 0; v < c->vars; v++)
-            value[i] += adx_form_of(c, i)[1 + v] * (c->gone[v] ? 0 : w.x[v]);
+    int64_t *value = adx_find_point(c, &takes_long);
+    if (takes_long) {
+        value = adx_find_at_corners(c);
+        if (value == NULL)
+            adx_arena_fail(s->arena, ADREV_ELIMIT);
     }
     return value;
 }
@@ -6524,6 +7312,13 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
 {
     const adx_tree *tree = &k->t->tree;
     bool any = false;
+    for (uint32_t i = 0; k->size_rows != 0 && i < k->t->open->n; i++) {
+        adx_say_string(s, any ? ", " : " at ");
+        any = true;
+        adx_say_spot(s, tree, tree->size[k->t->open->size[i]]);
+        adx_say_string(s, "=");
+        adx_say_signed(s, value[k->size_rows + i]);
+    }
     for (uint32_t i = 1; i < tree->index_count; i++)
         if (k->row_of[i] != ADX_NOT_YET) {
             adx_say_string(s, any ? ", " : " at ");
@@ -6552,6 +7347,28 @@ static void adx_outside(adx_lowering *k, const adx_tensor_node *n,
     adx_say_string(&s, "]");
     adx_say_indices(k, &s, value);
     adx_misfit(k, n->spot.at, "%s", text);
+}
+
+// Checks that row r, which says how far index reads are inside, is never
+// negative, whatever the open sizes are.
+static void adx_check_inside(adx_lowering *k, const adx_set *s,
+                             const adx_tensor_node *n, const uint32_t rows[],
+                             uint32_t r)
+{
+    adx_set *c = adx_copy_set(s);
+    if (c == NULL)
+        return;
+    k->size_rows = c->rows;
+    for (uint32_t v = 0; v < c->open; v++) {
+        uint32_t size = adx_new_row(c, ADX_ROW_FORM);
+        if (size == UINT32_MAX)
+            return;
+        adx_form_of(c, size)[1 + v] = 1;
+    }
+    const int64_t *value = adx_find_outside(c, r, 0, false);
+    if (value != NULL)
+        adx_outside(k, n, rows, value);
+    k->size_rows = 0;
 }
 
 /* --- forms --------------------------------------------------------------- */
@@ -6619,7 +7436,10 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
         uint32_t row = m->kind == ADX_OF_INDEX ? k->row_of[m->of]
                      : m->kind == ADX_OF_MAP ? adx_lower_map(k, s, m, f->at)
                      : UINT32_MAX;
-        if (m->kind == ADX_OF_SIZE)
+        if (m->kind == ADX_OF_SIZE && s->open > 0
+            && k->t->open->var[m->of] != 0)
+            adx_form_of(s, to)[k->t->open->var[m->of]] += m->k;
+        else if (m->kind == ADX_OF_SIZE)
             adx_form_of(s, to)[0] = adx_whole_add(s->arena,
                 adx_form_of(s, to)[0], m->k, k->t->given.size[m->of]);
         else if (row != UINT32_MAX)
@@ -6630,6 +7450,20 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
 
 /* --- indices ------------------------------------------------------------- */
 
+// The first and the last number of an index, as forms in open sizes.
+static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
+                              int64_t *end[2])
+{
+    for (int i = 0; i < 2; i++) {
+        end[i] = ADX_GET(&k->t->arena, 1 + adx_open_of(k->t), int64_t);
+        if (end[i] != NULL
+            && !adx_form_in_sizes(k->t, i == 0 ? x->from : x->to, end[i]))
+            adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
+    }
+    if (adx_lowered(k))
+        end[1][0]--;
+}
+
 // Indices become variables, and rows one behind the other; the first of them.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
@@ -6638,12 +7472,11 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
     uint32_t rows = s->rows;
     for (uint32_t i = 0; i < count; i++) {
         const adx_tensor_index *x = &k->t->tree.index[first + i];
-        int64_t from = 0;
-        int64_t to = 0;
-        if (!adx_size_form(k->t, x->from, &from)
-            || !adx_size_form(k->t, x->to, &to))
-            adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
-        uint32_t v = adx_new_var(s, from, to - 1);
+        int64_t *end[2];
+        adx_ends_of_index(k, x, end);
+        uint32_t v = !adx_lowered(k) ? UINT32_MAX
+            : adx_new_var(s, adx_open_extreme(k->t, end[0], false),
+                          adx_open_extreme(k->t, end[1], true));
         if (v != UINT32_MAX)
             s->called[v] = first + i;
     }
@@ -6653,6 +7486,12 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
             break;
         adx_form_of(s, r)[1 + vars + i] = 1;
         k->row_of[first + i] = r;
+    }
+    for (uint32_t i = 0; i < count && s->open > 0 && adx_lowered(k); i++) {
+        int64_t *end[2];
+        adx_ends_of_index(k, &k->t->tree.index[first + i], end);
+        if (adx_lowered(k))
+            adx_bound_var(s, vars + i, end[0], end[1]);
     }
     return rows;
 }
@@ -6674,7 +7513,7 @@ ADX_SELDOM_END
  * columns, and not all values of all indices are tried.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower
+ *           tensor/open tensor/programs tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
  *           adx_where_by_bits adx_set_where
  * ========================================================================== */
@@ -6861,6 +7700,32 @@ static void adx_find_grid(adx_lowering *k, adx_grid *g, uint32_t node)
             adx_find_grid(k, g, c);
     else
         adx_grid_form(k, g, n->of);
+}
+
+// Whether a condition, or the range of an index that it mentions, depends on
+// open sizes.
+static bool adx_is_open_condition(const adx_lowering *k, uint32_t node,
+                                  const adx_grid *g)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    const adx_tree *tree = &k->t->tree;
+    bool open = false;
+    for (uint32_t i = 0; i < g->n; i++)
+        open = open || adx_is_open_form(k->t, tree->index[g->index[i]].from)
+            || adx_is_open_form(k->t, tree->index[g->index[i]].to);
+    for (uint32_t i = 0; n->kind == ADX_TREE_EXISTS && i < n->count; i++)
+        open = open || adx_is_open_form(k->t, tree->index[n->first + i].from)
+            || adx_is_open_form(k->t, tree->index[n->first + i].to);
+    for (uint32_t i = 0; n->kind == ADX_TREE_MEMBER && i < n->count; i++)
+        open = open || adx_is_open_form(k->t, tree->list[n->first + i]);
+    if (n->kind == ADX_TREE_EXISTS)
+        return open || adx_is_open_condition(k, n->condition, g);
+    if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            open = open || adx_is_open_condition(k, c, g);
+    else if (n->kind != ADX_TREE_MEMBER)
+        open = open || adx_is_open_form(k->t, n->of);
+    return open;
 }
 
 /* --- conditions at a point ----------------------------------------------- */
@@ -7175,6 +8040,12 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
     if (g == NULL)
         return;
     adx_find_grid(k, g, node);
+    if (k->t->open != NULL && adx_is_open_condition(k, node, g)) {
+        adx_misfit(k, adx_node_of(k, node)->spot.at,
+                   "this depends on sizes that are arguments: C code cannot "
+                   "have a list of all cases");
+        return;
+    }
     const adx_bitmap *bits = adx_mark_grid(k, g, node);
     adx_set *c = bits == NULL ? NULL : adx_copy_set(s);
     uint32_t r = c == NULL ? UINT32_MAX
@@ -7400,8 +8271,8 @@ ADX_SELDOM_END
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/lower tensor/splits
- *           tensor/paths
+ *           tensor/open tensor/programs tensor/sharing tensor/lower
+ *           tensor/splits tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -7477,7 +8348,7 @@ static void adx_find_determined(const adx_set *s, bool determined[])
             continue;
         adx_divisor_of(s, form, &count, &v);
         const int64_t *argument = adx_form_of(s, s->row[r].at);
-        bool free = count == 1 && argument[1 + v] == 0;
+        bool free = count == 1 && v >= s->open && argument[1 + v] == 0;
         for (uint32_t i = 0; free && i < s->vars; i++)
             free = argument[1 + i] == 0 || !determined[i];
         if (free)
@@ -7496,16 +8367,17 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     if (determined == NULL)
         return to;
     adx_find_determined(s, determined);
-    for (uint32_t v = 0; v < s->vars; v++)
+    for (uint32_t v = s->open; v < s->vars; v++)
         dims += !s->gone[v] && !determined[v];
     to.value = adx_new_value(k->t, kind, dims);
     dims = 0;
-    for (uint32_t v = 0; v < s->vars && adx_lowered(k); v++) {
+    for (uint32_t v = s->open; v < s->vars && adx_lowered(k); v++) {
         adx_tensor_value *part = &k->t->program->value[to.value];
         if (s->gone[v] || determined[v])
             continue;
         part->low[dims] = s->low[v];
-        part->extent[dims++] = s->high[v] - s->low[v] + 1;
+        part->extent[dims] = s->high[v] - s->low[v] + 1;
+        adx_range_of_var(k->t, &part->range, dims++, s, v);
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
@@ -7665,6 +8537,23 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
 
 /* --- reads --------------------------------------------------------------- */
 
+// How far an index is from the lower, or upper, end of a range, as a row.
+// UINT32_MAX: no memory.
+static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
+                              uint32_t row, bool upper)
+{
+    uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+    int64_t *end = ADX_GET(s->arena, 1 + s->open, int64_t);
+    if (r == UINT32_MAX || end == NULL
+        || !adx_form_in_sizes(k->t, upper ? dim->to : dim->from, end))
+        return UINT32_MAX;
+    end[0] -= upper;
+    adx_add_multiple(s, adx_form_of(s, r), upper ? -1 : 1,
+                     adx_form_of(s, row));
+    adx_add_open(s->arena, adx_form_of(s, r), upper ? 1 : -1, end, s->open);
+    return r;
+}
+
 // The indices of a read as rows, and their bounds: as conditions if the read is
 // guarded. False: it failed.
 static bool adx_lower_indices(adx_lowering *k, adx_set *s,
@@ -7674,24 +8563,27 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
     if (!adx_lower_list(k, s, n, row))
         return false;
     for (uint32_t i = 0; i < n->count && adx_lowered(k); i++) {
-        int64_t from = 0;
-        int64_t to = 0;
-        adx_dim_range(k->t, &k->t->tree.dim[a->first + i], &from, &to);
-        for (int upper = 0; upper < 2 && n->guarded; upper++) {
-            uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+        const adx_dim *dim = &k->t->tree.dim[a->first + i];
+        if (!n->guarded && s->open == 0) {
+            int64_t from = 0;
+            int64_t to = 0;
+            adx_dim_range(k->t, dim, &from, &to);
+            const int64_t *below = adx_find_outside(s, row[i], from, false);
+            const int64_t *above = below != NULL ? NULL
+                                 : adx_find_outside(s, row[i], to, true);
+            if (below != NULL || above != NULL)
+                adx_outside(k, n, row, below != NULL ? below : above);
+            continue;
+        }
+        for (int upper = 0; upper < 2 && adx_lowered(k); upper++) {
+            uint32_t r = adx_bound_row(k, s, dim, row[i], upper != 0);
             if (r == UINT32_MAX)
                 return false;
-            adx_add_multiple(s, adx_form_of(s, r), upper ? -1 : 1,
-                        adx_form_of(s, row[i]));
-            adx_form_of(s, r)[0] += upper ? to - 1 : -from;
+            if (n->guarded)
+                s->row[r].kind = ADX_ROW_SIGN;
+            else
+                adx_check_inside(k, s, n, row, r);
         }
-        if (n->guarded)
-            continue;
-        const int64_t *below = adx_find_outside(s, row[i], from, false);
-        const int64_t *above = below != NULL ? NULL
-                             : adx_find_outside(s, row[i], to, true);
-        if (below != NULL || above != NULL)
-            adx_outside(k, n, row, below != NULL ? below : above);
     }
     adx_simplify_set(s);
     return adx_lowered(k);
@@ -7766,10 +8658,38 @@ static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
     return from;
 }
 
+static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
+{
+    return n->kind == ADX_TREE_SIZE && k->t->open != NULL
+        && k->t->open->var[n->of] != 0;
+}
+
+// An open size as a number.
+static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
+{
+    const adx_tensor_program *p = k->t->program;
+    adx_access to = { 0, 0 };
+    uint32_t open = k->t->open->var[n->of] - 1;
+    for (uint32_t i = 1; i < p->values && to.value == 0; i++)
+        if (p->value[i].kind == ADX_VALUE_SIZE && p->value[i].order == open)
+            to.value = i;
+    if (to.value == 0)
+        to.value = adx_new_value(k->t, ADX_VALUE_SIZE, 0);
+    if (to.value != 0) {
+        adx_tensor_value *v = adx_tensor_value_at(k->t, to.value);
+        v->order = open;
+        v->fixed = v->known = v->full = true;
+        adx_lay_out(k->t, v, NULL);
+    }
+    return to;
+}
+
 // A number that is needed everywhere, 0 or not: an argument of a function.
 static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
+    if (adx_is_open_size(k, n))
+        return adx_size_number(k, n);
     if (n->kind == ADX_TREE_READ && !n->guarded
         && (n->count == 0 || k->t->tree.array[n->of].rank == 0
             || k->t->tree.dim[k->t->tree.array[n->of].first].relation == 0))
@@ -7793,9 +8713,10 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
                             bool below)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
+    bool open = adx_is_open_size(k, n);
     ad_real v = n->kind == ADX_TREE_SIZE ? (ad_real)k->t->given.size[n->of]
                                          : n->value;
-    if (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE)
+    if (!open && (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE))
         p->k = below ? p->k / v : p->k * v;
     else if (n->kind == ADX_TREE_NEG) {
         p->k = -p->k;
@@ -7830,7 +8751,8 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
     const adx_tensor_node *f = adx_node_of(k, node);
     bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
     *sign = 1;
-    return f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
+    return adx_is_open_size(k, f) ? adx_size_number(k, f)
+         : f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
          : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
 }
 
@@ -7892,6 +8814,18 @@ static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
     return plain;
 }
 
+// Whether each condition bounds one variable, or says something of sizes.
+static bool adx_is_open_box(const adx_set *s)
+{
+    uint32_t some = 0;
+    bool box = true;
+    for (uint32_t r = 0; r < s->rows; r++)
+        box = box && (s->row[r].kind <= ADX_ROW_FORM
+                      || (s->row[r].kind == ADX_ROW_SIGN
+                          && adx_vars_of(s, adx_form_of(s, r), &some) <= 1));
+    return box;
+}
+
 // What a product of these factors depends on. False: it is not plain, or has
 // too many factors or variables.
 static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
@@ -7900,7 +8834,8 @@ static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
 {
     bool plain = !k->t->options.as_written && nodes > 1
               && nodes <= ADX_PATH_MOST && !s->empty && s->vars <= 64
-              && adx_box_points(s) != UINT64_MAX;
+              && (s->open == 0 ? adx_box_points(s) != UINT64_MAX
+                               : adx_is_open_box(s));
     for (uint32_t i = 0; i < nodes && plain; i++)
         plain = adx_is_everywhere(k, node[i]);
     bool *has = plain ? ADX_GET(&k->t->arena, s->width, bool) : NULL;
@@ -7908,7 +8843,7 @@ static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
         return false;
     p->factors = nodes;
     p->vars = s->vars;
-    for (uint32_t v = 0; v < s->vars; v++) {
+    for (uint32_t v = s->open; v < s->vars; v++) {
         p->extent[v] = (double)(s->high[v] - s->low[v] + 1);
         p->live |= (uint64_t)!s->gone[v] << v;
         for (uint32_t d = 0; d < adx_dims_of(k, to.value); d++)
@@ -7937,12 +8872,16 @@ typedef struct adx_pairing {
 static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
 {
     adx_set *to = adx_copy_set(s);
-    for (uint32_t v = 0; to != NULL && v < s->vars; v++) {
+    for (uint32_t v = s->open; to != NULL && v < s->vars; v++) {
         if (vars >> v & 1)
             continue;
         to->gone[v] = true;
-        for (uint32_t r = 0; r < to->rows; r++)
+        for (uint32_t r = 0; r < to->rows; r++) {
+            if (adx_form_of(to, r)[1 + v] != 0
+                && to->row[r].kind == ADX_ROW_SIGN)
+                to->row[r].kind = ADX_ROW_GONE;         // its bound
             adx_form_of(to, r)[1 + v] = 0;
+        }
     }
     return to;
 }
@@ -8334,7 +9273,7 @@ static void adx_lower_formulas(adx_lowering *k)
     for (uint32_t i = 1; i < tree->formula_count && adx_lowered(k); i++) {
         const adx_tensor_formula *f = &tree->formula[i];
         uint32_t rank = tree->array[f->array].rank;
-        adx_set *s = adx_new_set(&k->t->arena);
+        adx_set *s = adx_begin_set(k->t);
         if (s == NULL)
             return;
         const adx_target to = {
@@ -11037,7 +11976,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
     uint32_t best = UINT32_MAX;
     int most = -1;
-    for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
+    for (uint32_t v = s->open; form != NULL && v < s->vars; v++) {
         int score = adx_score_inner(t, term, value, v, form, &stride[v]);
         if (s->gone[v] || s->high[v] - s->low[v] < 3 || adx_is_argument(s, v))
             continue;
@@ -11063,13 +12002,14 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (stride == NULL)
         return NULL;
     uint32_t best = adx_choose_inner(t, term, value, stride);
-    l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
+    if (t->open == NULL)
+        l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
     l->found_by = l->nest;
     return l->nest != NULL
-           && (l->matrices != NULL
+           && (l->matrices != NULL || t->open != NULL
                || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
 }
 
@@ -11081,7 +12021,7 @@ static bool adx_make_streams(ad_tensor *t, uint32_t value,
     const adx_set *s = term->set;
     bool picks = term->most != 0
               || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
-    uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
+    uint32_t inner = l->nest->levels == l->nest->open ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
     bool ok = adx_make_stream(t, s, out, inner, &l->out);
@@ -11095,7 +12035,7 @@ static bool adx_make_streams(ad_tensor *t, uint32_t value,
     const adx_sparse_form *const read[] = {
         &l->factor[0].place, &l->factor[1].place, &l->factor[2].place
     };
-    if (ok && l->matrices == NULL && !picks)
+    if (ok && l->matrices == NULL && !picks && t->open == NULL)
         l->gathers = adx_make_gathers(s, l->nest, &l->out.place, read,
                                       term->factors);
     l->points = adx_box_points(s);
@@ -11205,7 +12145,7 @@ static void adx_prepare_program(ad_tensor *t)
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++)
         if (needed[p->order[i]])
             adx_choose_loops(t, p->order[i]);
-    if (t->arena.status == ADREV_OK)
+    if (t->arena.status == ADREV_OK && t->open == NULL)
         adx_store_on_entries(t, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
@@ -11216,7 +12156,8 @@ static void adx_prepare_program(ad_tensor *t)
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
-        adx_prepare_cut(t, v);
+        if (t->open == NULL)
+            adx_prepare_cut(t, v);
     }
 }
 
@@ -12063,12 +13004,12 @@ static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
  * Binding, evaluations and counts: the interface.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
- *           tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run tensor/coded
- *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
- *           adx_evaluate_tensor adx_points_of_term adx_count_written
- *           adx_count_value adx_need_part adx_numbers_around
+ *   offers  adx_each_place adx_bind_program adx_tensor_arrays
+ *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
+ *           adx_count_written adx_count_value adx_need_part adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -12078,8 +13019,31 @@ ADX_SELDOM_BEGIN
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
-    adx_lowering k = { t, error, NULL, NULL, 0, false };
+    adx_lowering k = { t, error, NULL, NULL, 0, false, 0 };
     adx_misfit(&k, name.at, what, name);
+}
+
+static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
+{
+    const adx_dim *d = &t->tree.dim[dim];
+    return adx_is_open_form(t, d->from) || adx_is_open_form(t, d->to);
+}
+
+// What is given as data must not depend on sizes that are not.
+static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
+{
+    const adx_tree *tree = &t->tree;
+    for (uint32_t i = 1; i < tree->map_count; i++)
+        if (adx_is_open_range(t, tree->map[i].domain)
+            || adx_is_open_range(t, tree->map[i].values))
+            adx_not_given(t, error, tree->map[i].name, "the ranges of the map "
+                          "'%w' depend on sizes that are arguments");
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        for (uint32_t c = 0; c < tree->relation[i].arity; c++)
+            if (adx_is_open_range(t, tree->relation[i].first + c))
+                adx_not_given(t, error, tree->relation[i].name, "the ranges of "
+                              "the relation '%w' depend on sizes that are "
+                              "arguments");
 }
 
 // The sizes, maps and relations that are missing, or whose values are outside.
@@ -12098,6 +13062,8 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         if (t->given.relation[i].column == NULL)
             adx_not_given(t, error, tree->relation[i].name, "the relation '%w' "
                           "is not given: ad_tensor_relation or ad_tensor_csr");
+    if (t->open != NULL)
+        adx_check_open_data(t, error);
 }
 
 // Rows of a relation that were given when it had others.
@@ -12130,7 +13096,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
         if (value[i] < to->low || value[i] > to->high) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0, false };
+            adx_lowering k = { t, error, NULL, NULL, 0, false, 0 };
             adx_say_string(&s, "' has ");
             adx_say_signed(&s, value[i]);
             adx_say_string(&s, " at number ");
@@ -12229,7 +13195,7 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
         if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0, false };
+            adx_lowering k = { t, error, NULL, NULL, 0, false, 0 };
             adx_say_string(&s, "' has an entry twice: numbers ");
             adx_say_signed(&s, list[i - 1]);
             adx_say_string(&s, " and ");
@@ -12238,6 +13204,27 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
                        t->tree.relation[relation].name, text);
             return;
         }
+}
+
+// The range of an index where sizes are open; low and extent are those of all
+// numbers that the array can have.
+static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
+                         uint32_t d)
+{
+    uint32_t open = adx_open_of(t);
+    int64_t *extent = ADX_GET(&t->arena, 1 + open, int64_t);
+    if (extent == NULL || v->range.from == NULL || v->range.last == NULL)
+        return;
+    int64_t *from = v->range.from + (size_t)d * (1 + open);
+    int64_t *last = v->range.last + (size_t)d * (1 + open);
+    if (!adx_form_in_sizes(t, dim->from, from) || !adx_form_in_sizes(t, dim->to, last))
+        adx_arena_fail(&t->arena, ADREV_ESHAPE);
+    memcpy(extent, last, (1 + open) * sizeof *extent);
+    adx_add_open(&t->arena, extent, -1, from, open);
+    last[0]--;
+    v->low[d] = adx_open_extreme(t, from, false);
+    v->extent[d] = adx_open_extreme(t, extent, true);
+    v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
 // Values for the arrays of the text.
@@ -12261,11 +13248,15 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
         if (columns > 0)
             to->extent[d++] = (int64_t)
                 t->given.relation[tree->dim[a->first].relation].entries;
+        if (columns > 0 && to->range.last != NULL)
+            to->range.last[0] = to->extent[0] - 1;
         for (uint32_t j = columns; j < a->rank; j++, d++) {
             int64_t end = 0;
             if (!adx_dim_range(t, &tree->dim[a->first + j], &to->low[d], &end))
                 adx_arena_fail(&t->arena, ADREV_ESHAPE);
             to->extent[d] = end - to->low[d];
+            if (t->open != NULL)
+                adx_open_dim(t, &tree->dim[a->first + j], to, d);
         }
         adx_lay_out(t, to, t->given.stride[i]);
         if (a->formula == 0)
@@ -12363,7 +13354,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     for (uint32_t i = 1; i < t->tree.relation_count; i++)
         if (a->status == ADREV_OK)
             adx_check_entries(t, error, i);
-    adx_lowering k = { t, error, row_of, value_of, 0, false };
+    adx_lowering k = { t, error, row_of, value_of, 0, false, 0 };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
     if (a->status == ADREV_OK)
@@ -14408,9 +15399,11 @@ ADX_SELDOM_END
  * expression: for each number there is at most one point of each piece. A piece
  * is a term, or a term for certain values of the variables that it is summed
  * over, if these have few values. It adds in a box of the value's indices. In
- * the core, where all boxes overlap, no condition is left.
+ * the core, where all boxes overlap, no condition is left. Where sizes are open,
+ * all pieces add everywhere: the boxes are those of the largest sizes.
  *
- *   needs   tensor/arena tensor/sets tensor/nests tensor/programs tensor/parts
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/open
+ *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
  *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
@@ -14428,7 +15421,7 @@ typedef struct adx_box {
 // of the numbers before this one.
 typedef struct adx_lookup {
     const adx_int_table *table;
-    int64_t *argument;          // [1 + dims + ADX_LOOKUPS_MOST]
+    int64_t *argument;          // [1 + open sizes + dims + ADX_LOOKUPS_MOST]
 } adx_lookup;
 
 #define ADX_LOOKUPS_MOST 6      // of a piece
@@ -14437,9 +15430,10 @@ typedef struct adx_lookup {
 typedef struct adx_term_piece {
     const adx_tensor_term *term;
     const adx_set *set;         // of the term, for these values of variables
-    int64_t *form;              // [vars][1 + dims + ADX_LOOKUPS_MOST] the
-                                // variables as forms of the value's indices,
-                                // and of numbers that maps give
+    int64_t *form;              // [vars][1 + open sizes + dims +
+                                // ADX_LOOKUPS_MOST] the variables as forms of
+                                // sizes, of the value's indices, and of numbers
+                                // that maps give
     adx_lookup lookup[ADX_LOOKUPS_MOST];
     uint32_t lookups;
     adx_box box;
@@ -14506,8 +15500,10 @@ typedef struct adx_finding {
     adx_arena *a;
     const adx_tensor_value *value;
     adx_pointwise *to;
-    uint32_t width;             // 1 + dims + ADX_LOOKUPS_MOST
+    uint32_t open;
+    uint32_t width;             // 1 + open sizes + dims + ADX_LOOKUPS_MOST
     uint32_t lookups;           // of all pieces
+    const adx_set *all;         // indices of the value, where sizes are open
 } adx_finding;
 
 // Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of
@@ -14518,8 +15514,9 @@ static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
     int64_t sign = row[1 + v];
     int64_t one = row[0] + sign * p->set->low[v];
     int64_t other = row[0] + sign * p->set->high[v];
-    p->form[v * k->width] = -sign * row[0];
-    p->form[v * k->width + 1 + d] = sign;
+    for (uint32_t i = 0; i <= k->open; i++)
+        p->form[v * k->width + i] = -sign * row[i];
+    p->form[v * k->width + 1 + k->open + d] = sign;
     p->box.low[d] = one < other ? one : other;
     p->box.high[d] = one < other ? other : one;
 }
@@ -14533,9 +15530,8 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     uint32_t owned = 0;
     for (uint32_t d = 0; d < k->value->dims; d++) {
         const int64_t *row = adx_form_of(s, p->term->out + d);
-        uint32_t count;
         uint32_t v = 0;
-        adx_divisor_of(s, row, &count, &v);
+        uint32_t count = adx_vars_of(s, row, &v);
         p->box.low[d] = p->box.high[d] = row[0];
         if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v]
                                          || given[v])))
@@ -14573,9 +15569,25 @@ static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
             for (uint32_t j = 0; argument[1 + u] != 0 && j < k->width; j++)
                 l->argument[j] += argument[1 + u] * p->form[u * k->width + j];
         p->form[v * k->width] = -form[1 + v] * form[0];
-        p->form[v * k->width + 1 + k->value->dims + i] = form[1 + v];
+        p->form[v * k->width + 1 + k->open + k->value->dims + i] = form[1 + v];
     }
     return true;
+}
+
+// Whether a piece adds at all indices, for all sizes; its box then is that of
+// the largest ones.
+static bool adx_is_everywhere_there(const adx_finding *k, adx_term_piece *p)
+{
+    const adx_tensor_value *v = k->value;
+    const adx_indexed in = { p->set, p->term->out, v->dims };
+    const adx_indexed at = { k->all, 0, v->dims };
+    for (uint32_t i = 0; i < k->open; i++)
+        p->form[i * k->width + 1 + i] = 1;
+    for (uint32_t d = 0; d < v->dims; d++) {
+        p->box.low[d] = v->low[d];
+        p->box.high[d] = v->low[d] + v->extent[d] - 1;
+    }
+    return adx_contains(&in, &at);
 }
 
 // Adds a piece: every variable of its set is given by one index, or by a map.
@@ -14594,8 +15606,10 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
-    if (!maps.all || adx_own_indices(k, p, maps.given, own) != maps.free
-        || !adx_add_lookups(k, p, maps.row, maps.rows))
+    bool all = maps.all || (k->open > 0 && maps.rows == 0);
+    if (!all || adx_own_indices(k, p, maps.given, own) != maps.free
+        || !adx_add_lookups(k, p, maps.row, maps.rows)
+        || (k->open > 0 && !adx_is_everywhere_there(k, p)))
         return false;
     k->to->n++;
     return true;
@@ -14625,7 +15639,7 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
     for (uint32_t d = 0; d < k->value->dims; d++) {
         const int64_t *row = adx_form_of(s, term->out + d);
         uint32_t best = UINT32_MAX;
-        for (uint32_t v = 0; v < s->vars; v++)
+        for (uint32_t v = s->open; v < s->vars; v++)
             if (row[1 + v] != 0 && (best == UINT32_MAX
                 || s->high[v] - s->low[v] > s->high[best] - s->low[best]))
                 best = v;
@@ -14647,7 +15661,7 @@ static uint64_t adx_find_summed(const adx_finding *k,
     if (maps.given == NULL || owner == NULL)
         return UINT64_MAX;
     adx_mark_owners(k, term, s, owner);
-    for (uint32_t v = 0; v < s->vars; v++) {
+    for (uint32_t v = s->open; v < s->vars; v++) {
         if (owner[v] || s->gone[v] || maps.given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
@@ -14709,7 +15723,7 @@ static bool adx_has_sums(const adx_tensor_value *v)
 static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->nest;
-    const adx_nest_level *last = nest->levels == 0 ? NULL
+    const adx_nest_level *last = nest->levels == nest->open ? NULL
                                : &nest->level[nest->levels - 1];
     return last != NULL && last->kind == ADX_LEVEL_RANGE && last->checks == 0
         && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
@@ -14774,10 +15788,12 @@ static void adx_find_core(adx_finding *k)
 
 // The pieces of a value, if each of its numbers is best computed on its own.
 // NULL: it is not; or no memory, which a->status says.
-static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
+static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
+                                      const adx_tensor_value *v)
 {
-    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise),
-                      1 + v->dims + ADX_LOOKUPS_MOST, 0 };
+    uint32_t open = adx_open_of(t);
+    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise), open,
+                      1 + open + v->dims + ADX_LOOKUPS_MOST, 0, NULL };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
         || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
@@ -14786,6 +15802,9 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
     if (k.to->piece == NULL || !adx_make_box(a, v->dims, &k.to->core)
         || !adx_make_box(a, v->dims, &k.to->domain))
+        return NULL;
+    k.all = open == 0 ? NULL : adx_set_of_ranges(t, &v->range, v->dims);
+    if (open > 0 && k.all == NULL)
         return NULL;
     for (uint32_t i = 0; i < v->terms; i++)
         if (!adx_add_pieces(&k, &v->term[i]))
@@ -14808,9 +15827,9 @@ ADX_SELDOM_END
  * No operation is done twice, and none in another order.
  *
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
- *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/parts tensor/storage tensor/run
- *           tensor/pointwise
+ *           tensor/sets tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/derive tensor/parts tensor/storage
+ *           tensor/run tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -14962,14 +15981,13 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
     uint32_t own = 0;
     if (maps.given == NULL)
         return false;
-    for (uint32_t v = 0; v < s->vars; v++) {
+    for (uint32_t v = s->open; v < s->vars; v++) {
         bool alone = false;
         if (s->gone[v] || maps.given[v])
             continue;
         for (uint32_t d = 0; d < dims && !alone; d++) {
-            uint32_t count;
             uint32_t some = 0;
-            adx_divisor_of(s, adx_form_of(s, row + d), &count, &some);
+            uint32_t count = adx_vars_of(s, adx_form_of(s, row + d), &some);
             alone = count == 1 && some == v;
         }
         own += alone;
@@ -14977,17 +15995,28 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
     return own == maps.free;
 }
 
-// Whether all that is read there is in the core of a value.
+// Whether all that is read there is in the core of a value, which has all of it
+// where sizes are open.
 static bool adx_reads_core(const adx_set *s, uint32_t row, uint32_t dims,
                            const adx_box *core)
 {
-    for (uint32_t d = 0; d < dims; d++) {
+    for (uint32_t d = 0; d < dims && s->open == 0; d++) {
         const int64_t *form = adx_form_of(s, row + d);
         if (adx_extreme(s, form, false) < core->low[d]
             || adx_extreme(s, form, true) > core->high[d])
             return false;
     }
     return true;
+}
+
+// Whether a term reads all numbers of a value, for all sizes.
+static bool adx_reads_all(const adx_fusion *f, const adx_set *s, adx_access at)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, at.value);
+    const adx_set *all = adx_set_of_ranges(f->t, &v->range, v->dims);
+    const adx_indexed one = { s, at.row, v->dims };
+    const adx_indexed range = { all, 0, v->dims };
+    return all != NULL && adx_contains(&one, &range);
 }
 
 // The fate of a value that a term of its first reader reads here.
@@ -14999,10 +16028,12 @@ static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
     if (s->empty || !adx_rows_tell_points(s, at.row, dims)
         || !adx_reads_core(s, at.row, dims, &p->core))
         return ADX_FATE_ALONE;
-    uint64_t points = adx_free_points(s);
+    uint64_t points = s->open > 0 ? UINT64_MAX : adx_free_points(s);
     bool all = points != UINT64_MAX
             && (double)points == adx_box_size(&p->domain, dims)
             && adx_is_inside(&p->domain, &p->core, dims);
+    if (s->open > 0)
+        all = adx_reads_all(f, s, at);
     if (f->reads[at.value] == 1 && !f->result[at.value]
         && (all || !f->hosts[at.value]))
         return ADX_FATE_INLINED;
@@ -15153,14 +16184,16 @@ static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     const adx_pointwise *p = f->shape[value];
+    uint32_t open = adx_open_of(f->t);
+    uint32_t width = 1 + open + v->dims + ADX_LOOKUPS_MOST;
     double far = fabs((double)v->stride[d]);
     for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t j = 0; j < p->piece[i].term->factors; j++) {
             const adx_access from = p->piece[i].term->factor[j];
             const adx_tensor_value *x = adx_tensor_value_at(f->t, from.value);
             for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
-                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
-                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
+                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2 * width
+                     + 1 + open + d] != 0; k++)
                     far += fabs((double)x->stride[k]
                         * (double)adx_form_of(p->piece[i].set,
                                               from.row + k)[1 + v2]);
@@ -15229,7 +16262,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
             f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
                 && !(loaded && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
-                f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
+                f->shape[v] = adx_find_pieces(a, t, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);
             adx_note_reads_of(f, v);
         }
@@ -15590,7 +16623,7 @@ static bool adx_find_blocks(adx_fusion *f)
     k.made = ADX_GET(f->a, p->values, uint32_t);
     if (f->a->status != ADREV_OK)
         return false;
-    if (p->values > ADX_BLOCK_VALUES)
+    if (p->values > ADX_BLOCK_VALUES || f->t->open != NULL)
         return true;
     for (uint32_t i = 0; i < p->steps; i++) {
         k.place[p->order[i]] = i;
@@ -15758,17 +16791,19 @@ ADX_SELDOM_END
  * same.
  *
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
- * a number.
+ * a number. n_ is the size n of the text, where it is open: an argument.
  *
- *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
+ *   needs   code/text tensor/api tensor/tree tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
- *           adx_table_data adx_table_list adx_local_number adx_emission
- *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
- *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
- *           adx_is_cut adx_begin_body adx_say_affine adx_say_sparse
- *           adx_say_counted adx_spot_of adx_compose adx_indices_at
- *           adx_say_place
+ *           adx_table_data adx_table_list adx_local_number ADX_CALLS_MOST
+ *           ADX_CALLS_LEAST ADX_CALLS_FLOOR adx_emission adx_table_number
+ *           adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK ADX_SAY_LINE
+ *           adx_close_to adx_say_size adx_say_variable adx_say_rest
+ *           adx_begin_variables adx_is_cut adx_begin_body adx_say_affine
+ *           adx_say_sparse adx_say_counted adx_spot_of adx_compose
+ *           adx_indices_at adx_say_place
  * ========================================================================== */
 
 
@@ -15808,12 +16843,16 @@ typedef struct adx_local_number {
 // those that are computed with it has at most twice ADX_LOOKUPS_ALL.
 #define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
+// Functions for bounds, in the file.
+enum { ADX_CALLS_MOST = 1, ADX_CALLS_LEAST = 2, ADX_CALLS_FLOOR = 4 };
+
 typedef struct adx_emission {
     adx_text text;
     adx_arena *a;
     const adx_fusion *f;
     adx_table_list *tables;
     bool *read, *written;       // [values] by this step
+    bool *size;                 // [open sizes] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
     bool *flag;                 // [values] of a block: it asks whether they
@@ -15823,7 +16862,8 @@ typedef struct adx_emission {
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
-    bool bounds;                // functions for bounds are called, by any step
+    unsigned bounds;            // of ADX_CALLS_... those that are called, by any
+                                // step
     bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -15884,6 +16924,24 @@ static void adx_close_to(adx_emission *e, uint32_t open)
     }
 }
 
+// "n_": the size n, as an argument. No other name of the text ends like this.
+static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
+{
+    const adx_spot name = of->tree.size[of->open->size[open]];
+    adx_put_text(t, of->tree.text + name.at, name.length);
+    adx_say(t, "_");
+}
+
+static void adx_say_variable(adx_emission *e, uint32_t var)
+{
+    if (var >= adx_open_of(e->f->t)) {
+        adx_say(&e->text, "x%lu", (unsigned long)var);
+        return;
+    }
+    e->size[var] = true;
+    adx_say_size(&e->text, e->f->t, var);
+}
+
 // One term of a form, "+ 3*x1".
 static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
 {
@@ -15893,7 +16951,7 @@ static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
     adx_say(&e->text, any ? k < 0 ? " - " : " + " : k < 0 ? "-" : "");
     if (size > 1)
         adx_say(&e->text, "%llu*", (unsigned long long)size);
-    adx_say(&e->text, "x%lu", (unsigned long)var);
+    adx_say_variable(e, var);
     return true;
 }
 
@@ -15905,7 +16963,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables of loops, and of numbers that tables give.
+// Forms of so many variables, open sizes and those of loops, and of numbers that
+// tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -16012,6 +17071,11 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    if (v->kind == ADX_VALUE_SIZE) {
+        adx_say(&e->text, "(%s)", e->text.real);
+        adx_say_variable(e, v->order);
+        return;
+    }
     if (place == NULL || index == NULL)
         return;
     for (uint32_t d = 0; d < v->dims; d++) {
@@ -16020,7 +17084,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
         for (uint32_t j = 0; j < e->width; j++)
             place[j] = adx_whole_add(e->a, place[j], v->stride[d],
                                      index[(size_t)d * e->width + j]);
-        place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
+        adx_add_least(e->a, place, -v->stride[d], v, d, adx_open_of(e->f->t));
     }
     if (write && e->into_sums == value) {
         place[0] += v->first;
@@ -16045,12 +17109,12 @@ ADX_SELDOM_END
  * it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/binding tensor/programs tensor/sharing tensor/pointwise
- *           tensor/fusion tensor/emission
+ *           tensor/binding tensor/open tensor/programs tensor/sharing
+ *           tensor/pointwise tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_row_at adx_is_run_index adx_say_run_index
- *           adx_say_pointwise
+ *           adx_say_open_index adx_say_pointwise
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -16408,7 +17472,8 @@ static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
 {
-    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
+    uint32_t first = 1 + adx_open_of(e->f->t) + dims;
+    uint32_t own = first + ADX_LOOKUPS_MOST;
     memset(used, 0, ADX_LOOKUPS_MOST * sizeof *used);
     for (uint32_t i = 0; i < p->term->factors; i++) {
         const adx_access x = p->term->factor[i];
@@ -16417,26 +17482,30 @@ static void adx_find_used_lookups(const adx_emission *e,
             for (uint32_t v = 0; v < p->set->vars; v++)
                 for (uint32_t l = 0; l < p->lookups; l++)
                     used[l] |= adx_form_of(p->set, r)[1 + v] != 0
-                            && p->form[(size_t)v * own + 1 + dims + l] != 0;
+                            && p->form[(size_t)v * own + first + l] != 0;
     }
     for (uint32_t l = p->lookups; l-- > 0;)
         for (uint32_t i = 0; i < l && used[l]; i++)
-            used[i] |= p->lookup[l].argument[1 + dims + i] != 0;
+            used[i] |= p->lookup[l].argument[first + i] != 0;
 }
 
 // The variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
 {
-    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
+    uint32_t open = adx_open_of(e->f->t);
+    uint32_t own = 1 + open + dims + ADX_LOOKUPS_MOST;
     int64_t *map = ADX_GET(e->a, (size_t)p->set->vars * e->width, int64_t);
     int64_t *all = ADX_GET(e->a, (size_t)own * e->width, int64_t);
     const adx_spot_of at = { p->set, all == NULL ? NULL : map };
     bool used[ADX_LOOKUPS_MOST];
     if (map == NULL || all == NULL)
         return at;
+    for (uint32_t i = 0; i < open; i++)
+        all[(size_t)i * e->width + 1 + i] = 1;
     if (dims > 0)
-        memcpy(all, index, (size_t)dims * e->width * sizeof *all);
+        memcpy(all + (size_t)open * e->width, index,
+               (size_t)dims * e->width * sizeof *all);
     adx_find_used_lookups(e, p, dims, used);
     for (uint32_t i = 0; i < p->lookups; i++) {
         int64_t *argument = ADX_GET(e->a, e->width, int64_t);
@@ -16444,12 +17513,12 @@ static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
             return at;
         if (!used[i])
             continue;
-        adx_compose(e, p->lookup[i].argument, all, dims + i, argument);
+        adx_compose(e, p->lookup[i].argument, all, open + dims + i, argument);
         uint32_t x = adx_variable_of(e, p->lookup[i].table, argument);
-        all[(size_t)(dims + i) * e->width + 1 + x] = 1;
+        all[(size_t)(open + dims + i) * e->width + 1 + x] = 1;
     }
     for (uint32_t v = 0; v < p->set->vars; v++)
-        adx_compose(e, p->form + (size_t)v * own, all, dims + p->lookups,
+        adx_compose(e, p->form + (size_t)v * own, all, open + dims + p->lookups,
                     map + (size_t)v * e->width);
     return at;
 }
@@ -16563,6 +17632,35 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
+// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
+// with one number, whatever the sizes are, is no loop.
+static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
+                               uint32_t d, int64_t index[])
+{
+    uint32_t open = adx_open_of(e->f->t);
+    size_t n = 1 + open;
+    const int64_t *from = v->range.from + d * n;
+    const int64_t *last = v->range.last + d * n;
+    unsigned long x = open + d;
+    int64_t *form = ADX_GET(e->a, e->width, int64_t);
+    if (form == NULL)
+        return;
+    memcpy(form, from, n * sizeof *form);
+    if (memcmp(from, last, n * sizeof *form) == 0) {
+        memcpy(index + (size_t)d * e->width, form, e->width * sizeof *form);
+        return;
+    }
+    index[(size_t)d * e->width + 1 + x] = 1;
+    adx_say_indent(e);
+    adx_say(&e->text, "for (long x%lu = ", x);
+    adx_say_affine(e, form);
+    adx_say(&e->text, "; x%lu <= ", x);
+    memcpy(form, last, n * sizeof *form);
+    adx_say_affine(e, form);
+    adx_say(&e->text, "; x%lu++) {\n", x);
+    e->open++;
+}
+
 // The loop over an index from low to high, or what a part has of it.
 static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
                                int64_t high)
@@ -16575,7 +17673,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
                      " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
                      (long long)low, x, e->text.name, (long long)high);
-        e->bounds = true;
+        e->bounds |= ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
         ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
                      x, x, x, x);
     } else if (cut)
@@ -16597,6 +17695,10 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
     for (uint32_t i = 0; i < v->dims; i++) {
         unsigned long x = order[i];
+        if (v->range.from != NULL) {
+            adx_say_open_index(e, v, order[i], index);
+            continue;
+        }
         if (region->low[x] == region->high[x]) {
             index[x * e->width] = region->low[x];
             if (adx_is_cut(e, ADX_STEP_INDEX, order[i]))
@@ -16613,7 +17715,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
-    adx_begin_body(e, v->dims);
+    adx_begin_body(e, adx_open_of(e->f->t) + v->dims);
     uint32_t number = adx_say_value_at(e, value, index, region);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
@@ -16628,7 +17730,7 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
     const adx_pointwise *p = e->f->shape[value];
     const uint32_t *order = adx_order_indices(e, value);
     adx_box r;
-    adx_begin_variables(e, v->dims);
+    adx_begin_variables(e, adx_open_of(e->f->t) + v->dims);
     if (order == NULL || !adx_make_box(e->a, v->dims, &r))
         return;
     adx_say_region(e, value, &p->core, order);
@@ -16649,11 +17751,12 @@ ADX_SELDOM_END
 /* === tensor/loops ===========================================================
  * C text of a term's loops, as tensor/nests has them.
  *
- *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/parts tensor/storage tensor/emission
+ *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/programs tensor/sharing tensor/parts tensor/storage
+ *           tensor/emission
  *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
- *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
- *           adx_say_level
+ *           adx_looping adx_say_size_level adx_say_part_check adx_say_bounds
+ *           adx_say_level_unread adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -16733,6 +17836,155 @@ static void adx_say_scope(adx_emission *e)
 {
     if (e->open == 0)
         ADX_SAY_BLOCK(e);
+}
+
+/* --- bounds that are forms in open sizes --------------------------------- */
+
+// Whether a bound alone decides: it is never beyond the bounds that are numbers.
+static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
+                            const adx_set_check *bound)
+{
+    double most = adx_sparse_extreme(k->nest, &bound->form, true);
+    return bound->k == 1 ? most <= -(double)l->low
+         : bound->k == -1 && most <= (double)l->high;
+}
+
+// The number of bounds from below, or above, and whether the level's number is
+// among them.
+static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
+                               bool upper, bool *number)
+{
+    uint32_t n = 0;
+    *number = true;
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        if ((l->bound[i].k < 0) != upper)
+            continue;
+        n++;
+        *number = *number && !adx_is_decisive(k, l, &l->bound[i]);
+    }
+    return n + *number;
+}
+
+// "n_ - 1", the end of a range that one bound makes.
+static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
+{
+    adx_sparse_form f = b->form;
+    bool unit = adx_is_unit(b->k);
+    int64_t *minus = ADX_GET(e->a, f.n, int64_t);
+    if (minus == NULL)
+        return;
+    for (uint32_t i = 0; i < f.n; i++)
+        minus[i] = -f.k[i];
+    if (b->k == 1) {
+        f.k = minus;
+        f.c = -f.c;
+    }
+    if (!unit) {
+        adx_say(&e->text, "%s%s_floor(", b->k > 0 ? "-" : "", e->text.name);
+        e->bounds |= ADX_CALLS_FLOOR;
+    }
+    adx_say_sparse(e, &f);
+    if (!unit)
+        adx_say(&e->text, ", %lld)", (long long)(b->k < 0 ? -b->k : b->k));
+}
+
+// "f_least(9, n_ - 1)": the end of a range.
+static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
+                        bool upper)
+{
+    adx_emission *e = k->e;
+    bool number;
+    uint32_t left = adx_count_ends(k, l, upper, &number);
+    if (left > 1)
+        e->bounds |= upper ? ADX_CALLS_LEAST : ADX_CALLS_MOST;
+    uint32_t calls = left - 1;
+    for (uint32_t i = 0; i <= l->bounds; i++) {
+        bool last = i == l->bounds;
+        if (last ? !number : (l->bound[i].k < 0) != upper)
+            continue;
+        if (--left > 0)
+            adx_say(&e->text, "%s_%s(", e->text.name, upper ? "least" : "most");
+        if (last)
+            adx_say(&e->text, "%lld", (long long)(upper ? l->high : l->low));
+        else
+            adx_say_one_end(e, &l->bound[i]);
+        adx_say(&e->text, left > 0 ? ", " : "");
+    }
+    while (calls-- > 0)
+        adx_say(&e->text, ")");
+}
+
+static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_text *t = &k->e->text;
+    adx_say_indent(k->e);
+    adx_say(t, "const long from%lu = ", (unsigned long)l->var);
+    adx_say_end(k, l, false);
+    adx_say(t, ", to%lu = ", (unsigned long)l->var);
+    adx_say_end(k, l, true);
+    adx_say(t, ";\n");
+}
+
+// A loop whose ends are single forms.
+static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    adx_say_indent(e);
+    adx_say(&e->text, "for (long x%lu = ", x);
+    adx_say_end(k, l, false);
+    adx_say(&e->text, "; x%lu <= ", x);
+    adx_say_end(k, l, true);
+    adx_say(&e->text, "; x%lu++) {\n", x);
+    e->open++;
+}
+
+static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
+
+// k*x + form of a bound, as one form.
+static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
+                                       uint32_t var)
+{
+    adx_sparse_form to = b->form;
+    to.var = ADX_GET(e->a, to.n + 1, uint32_t);
+    to.k = ADX_GET(e->a, to.n + 1, int64_t);
+    if (to.var == NULL || to.k == NULL)
+        return b->form;
+    for (uint32_t i = 0; i < b->form.n; i++) {
+        to.var[i] = b->form.var[i];
+        to.k[i] = b->form.k[i];
+    }
+    to.var[to.n] = var;
+    to.k[to.n++] = b->k;
+    return to;
+}
+
+// "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
+static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    const ad_tensor *t = e->f->t;
+    int64_t most = t->given.size[t->open->size[l->var]];
+    for (int upper = 0; upper < 2; upper++) {
+        if (upper ? l->high == most : l->low == t->open->least[l->var])
+            continue;
+        adx_say_indent(e);
+        adx_say(&e->text, "if (");
+        adx_say_variable(e, l->var);
+        adx_say(&e->text, " %s %lld) {\n", upper ? "<=" : ">=",
+                (long long)(upper ? l->high : l->low));
+        e->open++;
+    }
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        adx_say_indent(e);
+        adx_say(&e->text, "if (");
+        const adx_sparse_form whole = adx_whole_bound(e, &l->bound[i], l->var);
+        adx_say_sparse(e, &whole);
+        adx_say(&e->text, " >= 0) {\n");
+        e->open++;
+    }
+    for (uint32_t i = 0; i < l->checks; i++)
+        adx_say_level_check(e, &l->check[i]);
 }
 
 /* --- parts (tensor/ranges) ----------------------------------------------- */
@@ -16860,8 +18112,12 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
     unsigned long x = l->var;
-    e->bounds = e->bounds || l->bounds > 0
-             || adx_variable_in_part(k, l) != UINT32_MAX;
+    if (k->nest->open > 0) {
+        adx_say_open_bounds(k, l);
+        return;
+    }
+    if (l->bounds > 0 || adx_variable_in_part(k, l) != UINT32_MAX)
+        e->bounds = ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
     if (l == k->cut && adx_column_of_part(k, l) == NULL)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else
@@ -16884,6 +18140,13 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
+    bool number;
+    if (l->bounds > 0 && k->nest->open > 0
+        && adx_count_ends(k, l, false, &number) == 1
+        && adx_count_ends(k, l, true, &number) == 1) {
+        adx_say_open_range(k, l);
+        return;
+    }
     if (l->bounds == 0 && l != k->cut
         && adx_variable_in_part(k, l) == UINT32_MAX
         && adx_column_of_part(k, l) == NULL) {
@@ -17089,9 +18352,10 @@ ADX_SELDOM_END
  * C text of a step: what is done at the points of loops, sums of parts, and the
  * steps of a block together.
  *
- *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/programs
- *           tensor/sharing tensor/parts tensor/run tensor/pointwise
- *           tensor/blocks tensor/emission tensor/points tensor/loops
+ *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
+ *           tensor/programs tensor/sharing tensor/parts tensor/run
+ *           tensor/pointwise tensor/blocks tensor/emission tensor/points
+ *           tensor/loops
  *   offers  adx_say_step
  * ========================================================================== */
 
@@ -17167,7 +18431,8 @@ static void adx_say_done(adx_emission *e, const adx_looping *k,
     for (uint32_t d = 0; d < most->dims; d++) {
         for (uint32_t j = 0; j < e->width; j++)
             place[j] += most->stride[d] * index[(size_t)d * e->width + j];
-        place[0] -= most->stride[d] * most->low[d];
+        adx_add_least(e->a, place, -most->stride[d], most, d,
+                      adx_open_of(e->f->t));
     }
     e->picks = true;
     adx_say(&e->text, "done[");
@@ -17309,6 +18574,10 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     unsigned long x = d;
+    if (v->range.from != NULL) {
+        adx_say_open_index(e, v, d, index);
+        return;
+    }
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
@@ -17329,7 +18598,10 @@ static void adx_say_levels(adx_emission *e, const adx_looping *k,
                 && adx_reduces(v, k->term);
     uint32_t levels = k->nest->levels - (reduces ? 1 : 0);
     for (uint32_t l = first; l < levels; l++)
-        adx_say_level(k, &k->nest->level[l]);
+        if (l < k->nest->open)
+            adx_say_size_level(k, &k->nest->level[l]);
+        else
+            adx_say_level(k, &k->nest->level[l]);
     if (reduces)
         adx_say_reduction(e, k, &k->nest->level[levels]);
     else {
@@ -17451,7 +18723,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    adx_begin_variables(e, v->dims);
+    adx_begin_variables(e, adx_open_of(e->f->t) + v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++)
@@ -17574,6 +18846,7 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
 static void adx_say_step(adx_emission *e, uint32_t value)
 {
     uint32_t values = e->f->t->program->values;
+    memset(e->size, 0, adx_open_of(e->f->t) * sizeof *e->size);
     memset(e->read, 0, values * sizeof *e->read);
     memset(e->written, 0, values * sizeof *e->written);
     memset(e->flag, 0, values * sizeof *e->flag);
@@ -17598,16 +18871,17 @@ ADX_SELDOM_END
  * one that calls them.
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
- *           tensor/arena tensor/binding tensor/print tensor/programs
- *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
- *           tensor/ranges tensor/emission tensor/steps
+ *           tensor/messages tensor/arena tensor/binding tensor/open
+ *           tensor/print tensor/programs tensor/sharing tensor/derive
+ *           tensor/queries tensor/fusion tensor/blocks tensor/ranges
+ *           tensor/emission tensor/steps
  *   offers  ADX_TENSOR_PARTS ADX_PARAMETER_WRITTEN ADX_PARAMETER_READ
- *           ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS
- *           ADX_PARAMETER_SUMS ADX_PARAMETER_PART ADX_PARAMETER_RANGE
- *           adx_parameter adx_step_text adx_tensor_file adx_table_type
- *           adx_add_part adx_host_of adx_begin_file adx_file_status
- *           adx_end_file adx_say_steps adx_part_texts adx_say_call
- *           adx_check_text_options
+ *           ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG
+ *           ADX_PARAMETER_PICKS ADX_PARAMETER_SUMS ADX_PARAMETER_PART
+ *           ADX_PARAMETER_RANGE adx_parameter adx_step_text adx_tensor_file
+ *           adx_table_type adx_add_part adx_host_of adx_begin_file
+ *           adx_file_status adx_end_file adx_say_steps adx_part_texts
+ *           adx_say_call adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -17618,6 +18892,7 @@ ADX_SELDOM_BEGIN
 typedef enum adx_parameter_kind {
     ADX_PARAMETER_WRITTEN,      // the numbers of a value
     ADX_PARAMETER_READ,
+    ADX_PARAMETER_SIZE,         // that is open
     ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
     ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
@@ -17653,7 +18928,8 @@ typedef struct adx_tensor_file {
     adx_step_text *step;        // all of them, the latest first
     uint32_t steps;
     bool helper[ADX_HELPER_COUNT];
-    bool bounds, rolled;        // what stands before the steps
+    unsigned bounds;            // ADX_CALLS_...
+    bool rolled;                // what stands before the steps
     adx_fusion part[ADX_TENSOR_PARTS];
     adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
     adx_bytes functions;        // text of the steps
@@ -17689,6 +18965,9 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
 {
     uint32_t values = k->t->program->values;
     s->parameters = 0;
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++)
+        if (e->size[i])
+            adx_add_parameter(s, ADX_PARAMETER_SIZE, i);
     for (uint32_t i = 1; i < values; i++)
         if (e->written[i])
             adx_add_parameter(s, ADX_PARAMETER_WRITTEN, i);
@@ -17754,6 +19033,9 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     const adx_tensor_file *k = (const adx_tensor_file *)user;
     unsigned long i = p->number;
     switch (p->kind) {
+    case ADX_PARAMETER_SIZE:
+        adx_say(t, "long ");
+        adx_say_size(t, k->t, p->number); break;
     case ADX_PARAMETER_WRITTEN:
         adx_say(t, "%s *restrict b%lu", t->real, i); break;
     case ADX_PARAMETER_READ:
@@ -17856,6 +19138,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.read = ADX_GET(&k->a, p->values, bool);
     e.written = ADX_GET(&k->a, p->values, bool);
     e.flag = ADX_GET(&k->a, p->values, bool);
+    e.size = ADX_GET(&k->a, 1 + adx_open_of(k->t), bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
         || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
@@ -17871,7 +19154,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
         else if (!k->loaded)
             adx_fail_file(k, ADREV_EEXTERNAL);
     }
-    k->bounds = k->bounds || e.bounds;
+    k->bounds |= e.bounds;
     k->rolled = k->rolled || e.rolled;
 }
 
@@ -17914,15 +19197,18 @@ static void adx_end_file(adx_tensor_file *k)
 
 /* --- the file ------------------------------------------------------------ */
 
-static void adx_say_bound_functions(adx_text *t)
+static void adx_say_bound_functions(adx_text *t, unsigned calls)
 {
     const char *f = t->name;
-    adx_say(t, "static inline long %s_most(long a, long b)\n"
-            "{\n    return a > b ? a : b;\n}\n\n"
-            "static inline long %s_least(long a, long b)\n"
-            "{\n    return a < b ? a : b;\n}\n\n", f, f);
-    adx_say(t, "static inline long %s_floor(long a, long b)\n"
-            "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+    if (calls & ADX_CALLS_MOST)
+        adx_say(t, "static inline long %s_most(long a, long b)\n"
+                "{\n    return a > b ? a : b;\n}\n\n", f);
+    if (calls & ADX_CALLS_LEAST)
+        adx_say(t, "static inline long %s_least(long a, long b)\n"
+                "{\n    return a < b ? a : b;\n}\n\n", f);
+    if (calls & ADX_CALLS_FLOOR)
+        adx_say(t, "static inline long %s_floor(long a, long b)\n"
+                "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
 }
 
 // Before loops that gcc must not unroll (tensor/emission).
@@ -17960,6 +19246,42 @@ static void adx_put_to_text(const char *text, size_t n, void *user)
     adx_put_text((adx_text *)user, text, n);
 }
 
+// What sizes that are arguments mean, and how arrays lie: by their strides.
+static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
+{
+    const adx_tree *tree = &k->t->tree;
+    adx_say(t, "\n\nArrays have the strides of the largest sizes. Numbers from "
+            "index to index:\n");
+    for (uint32_t i = 1; i < k->t->program->values; i++) {
+        const adx_tensor_value *v = adx_tensor_value_at(k->t, i);
+        const adx_tensor_array *a = &tree->array[v->array];
+        if (v->array == 0 || v->dims == 0 || (a->formula != 0 && !a->out))
+            continue;
+        adx_say(t, "    ");
+        adx_put_text(t, tree->text + a->name.at, a->name.length);
+        for (uint32_t d = 0; d < v->dims; d++)
+            adx_say(t, "%s%lld", d == 0 ? "[" : ", ", (long long)v->stride[d]);
+        adx_say(t, "]\n");
+    }
+    adx_say(t, "Functions return 2 if a size is not in its range. Then nothing "
+            "has been written.");
+}
+
+// The largest and the least number of a size that is an argument.
+static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
+{
+    const adx_open_sizes *o = k->t->open;
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++)
+        for (int most = 0; most < 2; most++) {
+            adx_say(t, "#define %s_", t->name);
+            adx_say_size(t, k->t, i);
+            adx_say(t, "%s %lld\n", most ? "MOST" : "LEAST",
+                    (long long)(most ? k->t->given.size[o->size[i]]
+                                     : o->least[i]));
+        }
+    adx_say(t, o == NULL ? "" : "\n");
+}
+
 // A comment with the text, as it was understood, and its sizes.
 static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
 {
@@ -17967,10 +19289,18 @@ static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
     adx_say(t, "/* written by adrev " ADREV_VERSION " from\n\n");
     adx_print_tree(tree, adx_put_to_text, t);
     for (uint32_t i = 1; i < tree->size_count; i++) {
+        uint32_t open = k->t->open == NULL ? 0 : k->t->open->var[i];
         adx_say(t, i == 1 ? "\nwith " : ", ");
         adx_put_text(t, tree->text + tree->size[i].at, tree->size[i].length);
-        adx_say(t, " = %lld", (long long)k->t->given.size[i]);
+        if (open > 0)
+            adx_say(t, " from %lld to %lld",
+                    (long long)k->t->open->least[open - 1],
+                    (long long)k->t->given.size[i]);
+        else
+            adx_say(t, " = %lld", (long long)k->t->given.size[i]);
     }
+    if (k->t->open != NULL)
+        adx_say_open_origin(k, t);
     adx_say(t, " */\n\n");
 }
 
@@ -17987,8 +19317,8 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
     adx_say(t, "#include <math.h>\n\n");
     if (k->rolled)
         adx_say_rolled(t);
-    if (k->bounds)
-        adx_say_bound_functions(t);
+    adx_say_size_limits(k, t);
+    adx_say_bound_functions(t, k->bounds);
     adx_say_helpers(t, k->helper);
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
         adx_say_table_data(k, t, i);
@@ -18001,6 +19331,7 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
  *     int f_vjp(const double *const x[], const double *const w[],
  *               double *const y[], double *const dx[], double *work);
  *
+ * Before them stand the sizes that are open.
  * r0, r1, ... say which results are wanted.                                   */
 
 typedef struct adx_part_text {
@@ -18113,6 +19444,42 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
+// "n_ - 1", the end of a range.
+static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
+{
+    bool any = false;
+    for (uint32_t i = 0; i < adx_open_of(w->k->t); i++) {
+        int64_t k = form[1 + i];
+        if (k == 0)
+            continue;
+        adx_say(w->t, "%s%lld*", any ? " + " : "", (long long)k);
+        adx_say_size(w->t, w->k->t, i);
+        any = true;
+    }
+    if (form[0] != 0 || !any)
+        adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
+}
+
+// " && n_ - 1 >= 0", where a range may be empty.
+static void adx_say_not_empty(const adx_part_writing *w,
+                              const adx_tensor_value *v)
+{
+    uint32_t open = adx_open_of(w->k->t);
+    for (uint32_t d = 0; v->range.from != NULL && d < v->dims; d++) {
+        int64_t *form = ADX_GET(&w->k->a, 1 + open, int64_t);
+        size_t at = (size_t)d * (1 + open);
+        if (form == NULL)
+            return;
+        adx_add_open(&w->k->a, form, 1, v->range.last + at, open);
+        adx_add_open(&w->k->a, form, -1, v->range.from + at, open);
+        if (adx_open_extreme(w->k->t, form, false) >= 0)
+            continue;
+        adx_say(w->t, " && ");
+        adx_say_range_end(w, form);
+        adx_say(w->t, " >= 0");
+    }
+}
+
 // Declares the arrays of the part that steps read. An empty one needs no
 // number.
 static void adx_say_given(adx_part_writing *w)
@@ -18131,7 +19498,9 @@ static void adx_say_given(adx_part_writing *w)
             continue;
         adx_say(w->t, "    if (b%lu == 0 && (", (unsigned long)i);
         adx_say_condition(w, i);
-        adx_say(w->t, "))\n        return 1;\n");
+        adx_say(w->t, ")");
+        adx_say_not_empty(w, v);
+        adx_say(w->t, ")\n        return 1;\n");
     }
 }
 
@@ -18200,6 +19569,8 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *use
         adx_say_condition((adx_part_writing *)user, p->number); break;
     case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    case ADX_PARAMETER_SIZE:
+        adx_say_size(t, ((adx_part_writing *)user)->k->t, p->number); break;
     case ADX_PARAMETER_TABLE: case ADX_PARAMETER_PART:
     case ADX_PARAMETER_RANGE: break;            // of machine code
     }
@@ -18238,6 +19609,28 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
+// A loop over all numbers along an index, from 0 on.
+static void adx_say_unmade_loop(const adx_part_writing *w,
+                                const adx_tensor_value *v, uint32_t d)
+{
+    unsigned long x = d;
+    uint32_t open = adx_open_of(w->k->t);
+    adx_say(w->t, "        for (long x%lu = 0; x%lu < ", x, x);
+    if (v->range.from == NULL)
+        adx_say(w->t, "%lld", (long long)v->extent[d]);
+    else {
+        int64_t *form = ADX_GET(&w->k->a, 1 + open, int64_t);
+        size_t at = (size_t)d * (1 + open);
+        if (form == NULL)
+            return;
+        form[0] = 1;
+        adx_add_open(&w->k->a, form, 1, v->range.last + at, open);
+        adx_add_open(&w->k->a, form, -1, v->range.from + at, open);
+        adx_say_range_end(w, form);
+    }
+    adx_say(w->t, "; x%lu++)\n", x);
+}
+
 // Results that nothing adds to are 0.
 static void adx_say_unmade(adx_part_writing *w)
 {
@@ -18249,9 +19642,7 @@ static void adx_say_unmade(adx_part_writing *w)
         r->used = true;
         adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
         for (uint32_t d = 0; d < v->dims; d++)
-            adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
-                    (unsigned long)d, (unsigned long)d,
-                    (long long)v->extent[d], (unsigned long)d);
+            adx_say_unmade_loop(w, v, d);
         adx_say(w->t, "            %s[%lu][0", r->array,
                 (unsigned long)r->order);
         for (uint32_t d = 0; d < v->dims; d++)
@@ -18262,15 +19653,33 @@ static void adx_say_unmade(adx_part_writing *w)
 }
 
 // The prototype of a part, with double or float.
-static void adx_say_prototype(adx_text *t, const char *name,
-                              const char *parameters)
+static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
+                              const char *name, const char *parameters)
 {
-    adx_say(t, "%sint %s_%s", t->exported ? "" : "static ", t->name, name);
-    for (const char *c = parameters; *c != '\0'; c++)
+    adx_say(t, "%sint %s_%s(", t->exported ? "" : "static ", t->name, name);
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
+        adx_say(t, "long ");
+        adx_say_size(t, k->t, i);
+        adx_say(t, ", ");
+    }
+    for (const char *c = parameters + 1; *c != '\0'; c++)
         if (*c == '%')
             adx_say(t, "%s", t->real);
         else
             adx_put_text(t, c, 1);
+}
+
+// Asks whether the sizes are in their ranges.
+static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
+{
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
+        adx_say(t, "    if (");
+        adx_say_size(t, k->t, i);
+        adx_say(t, " < %lld || ", (long long)k->t->open->least[i]);
+        adx_say_size(t, k->t, i);
+        adx_say(t, " > %lld)\n        return 2;\n",
+                (long long)k->t->given.size[k->t->open->size[i]]);
+    }
 }
 
 static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
@@ -18307,9 +19716,10 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     adx_say_unmade(&w);
     adx_say(t, "#define %s_%s_WORK %llu\n", t->name, as->name,
             (unsigned long long)(numbers == 0 ? 1 : numbers));
-    adx_say_prototype(t, as->name, as->parameters);
+    adx_say_prototype(k, t, as->name, as->parameters);
     adx_say(t, "\n{\n");
     adx_say_wanted(&w, t);
+    adx_say_size_tests(k, t);
     adx_put_text(t, (const char *)body.v, body.n);
     adx_say(t, "    return 0;\n}\n\n");
     if (body.failed)
@@ -18318,16 +19728,20 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
 }
 
 // The gradient of a text whose only result is a number.
-static void adx_say_gradient(adx_text *t)
+static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 {
     adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
-    adx_say_prototype(t, "gradient",
+    adx_say_prototype(k, t, "gradient",
                       "(const % *const x[], % *f, % *const g[], % *work)");
     adx_say(t, "\n{\n    const %s one = 1;\n"
             "    const %s *const w[] = { &one };\n"
             "    %s *const y[] = { f };\n"
-            "    return %s_vjp(x, w, y, g, work);\n}\n", t->real, t->real,
-            t->real, t->name);
+            "    return %s_vjp(", t->real, t->real, t->real, t->name);
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
+        adx_say_size(t, k->t, i);
+        adx_say(t, ", ");
+    }
+    adx_say(t, "x, w, y, g, work);\n}\n");
 }
 
 /* --- write_c ------------------------------------------------------------- */
@@ -18362,18 +19776,13 @@ static ad_status adx_check_text_options(const ad_tensor *t,
     return ADREV_OK;
 }
 
-ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
-                                    ad_write_fn *write, void *user,
-                                    size_t *bytes)
+// The file of a text that is bound.
+static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
+                                  ad_write_fn *write, void *user, size_t *bytes)
 {
-    static const ad_c_options none;
-    const ad_c_options *o = options == NULL ? &none : options;
-    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
-    if (status != ADREV_OK)
-        return status;
     unsigned asked = adx_parts_asked(t, o->functions);
     adx_tensor_file k;
-    status = adx_check_text_options(t, o, asked);
+    ad_status status = adx_check_text_options(t, o, asked);
     if (status != ADREV_OK)
         return status;
     adx_begin_file(&k, t, o, false);
@@ -18398,12 +19807,98 @@ ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
         adx_say_steps(&k, &to);
         adx_put_text(&to, (const char *)parts.v, parts.n);
         if (asked & ADREV_C_GRADIENT)
-            adx_say_gradient(&to);
+            adx_say_gradient(&k, &to);
         if (bytes != NULL)
             *bytes = to.bytes;
     }
     adx_drop(parts.memory, parts.v);
     adx_end_file(&k);
+    return status;
+}
+
+/* --- with sizes as arguments ------------------------------------------------
+ * The text is bound a second time, with variables in place of these sizes.   */
+
+// What is wrong with an argument. NULL: nothing.
+static const char *adx_wrong_argument(const ad_tensor *t,
+                                      const ad_c_argument *a, uint32_t size,
+                                      const adx_open_sizes *open)
+{
+    return size == 0 ? "an argument is no size of the text"
+         : open->var[size] != 0 ? "a size is an argument twice"
+         : a->least > (size_t)t->given.size[size]
+         ? "the least size of an argument is larger than its largest" : NULL;
+}
+
+// False: an argument is wrong, or there is no memory.
+static bool adx_open_arguments(ad_tensor *t, const ad_c_argument a[],
+                               adx_open_sizes *open)
+{
+    uint32_t n = 0;
+    while (a[n].name != NULL && n < t->tree.size_count)
+        n++;
+    open->var = ADX_GET(&t->arena, t->tree.size_count, uint32_t);
+    open->size = ADX_GET(&t->arena, n, uint32_t);
+    open->least = ADX_GET(&t->arena, n, int64_t);
+    for (uint32_t i = 0; t->arena.status == ADREV_OK && i < n; i++) {
+        uint32_t size = 0;
+        if (adx_named(t, a[i].name, ADX_NAMES_SIZE, &size) != ADREV_OK)
+            adx_arena_fail(&t->arena, ADREV_ESYNTAX);
+        open->why = adx_wrong_argument(t, &a[i], size, open);
+        if (open->why != NULL)
+            return false;
+        open->var[size] = 1 + i;
+        open->size[i] = size;
+        open->least[i] = (int64_t)a[i].least;
+        open->n++;
+    }
+    return t->arena.status == ADREV_OK;
+}
+
+static ad_status adx_write_open(ad_tensor *t, const ad_c_options *o,
+                                ad_write_fn *write, void *user, size_t *bytes,
+                                ad_tensor_error *error)
+{
+    adx_open_sizes open = { .n = 0 };
+    ad_tensor as = *t;
+    memset(&as.arena, 0, sizeof as.arena);
+    as.arena.memory = &t->memory;
+    as.program = NULL;
+    as.code = NULL;
+    if (!adx_open_arguments(&as, o->arguments, &open))
+        adx_arena_fail(&as.arena, ADREV_ESHAPE);
+    else {
+        as.open = open.n > 0 ? &open : NULL;
+        adx_bind_program(&as, error);
+    }
+    ad_status status = as.arena.status;
+    if (open.why != NULL)
+        adx_explain_text(error, open.why);
+    else if (status == ADREV_ELIMIT)
+        adx_explain_text(error, "too large: an array, or the points at which "
+                                "something is to be proved for all sizes");
+    if (status == ADREV_OK)
+        status = adx_write_tensor(&as, o, write, user, bytes);
+    adx_free_arena(&as.arena);
+    return status;
+}
+
+ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+                                    ad_write_fn *write, void *user,
+                                    size_t *bytes)
+{
+    static const ad_c_options none;
+    const ad_c_options *o = options == NULL ? &none : options;
+    ad_tensor_error error = { 0, 0, "" };
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, &error);
+    if (status == ADREV_OK)
+        status = o->arguments == NULL
+               ? adx_write_tensor(t, o, write, user, bytes)
+               : adx_write_open(t, o, write, user, bytes, &error);
+    if (status != ADREV_OK && error.text[0] == '\0')
+        adx_explain_status(&error, status);
+    if (status != ADREV_OK && o->reason != NULL)
+        memcpy(o->reason, error.text, sizeof error.text);
     return status;
 }
 
@@ -18450,6 +19945,7 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
     case ADX_PARAMETER_PART: adx_say(t, "which"); break;
     case ADX_PARAMETER_RANGE: adx_say(t, "lo, hi"); break;
+    case ADX_PARAMETER_SIZE: break;             // of ad_tensor_write_c
     }
 }
 

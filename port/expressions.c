@@ -28,8 +28,28 @@ static bool names_type(const node *n)
         || (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n);
 }
 
+static bool names_in_dimensions(const node *n)
+{
+    if (n->ty == NULL || n->ty->kind != T_ARR)
+        return false;
+    const text t = slice((span){ n->loc.expanded.file, n->loc.expanded.at
+                                 + n->loc.expanded.n, span_of(n).end });
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n && t.at[i] != '=';) {
+        const size_t next = skip_token(t, i);
+        const text w = { t.at + i, next - i };
+        const node *v = word_char(w.at[0]) ? variable_named(w) : NULL;
+        const function *f = word_char(w.at[0]) ? function_named(w) : NULL;
+        if ((v != NULL && v->renamed) || (f != NULL && f->reached))
+            return true;
+        i = next;
+    }
+    return false;
+}
+
 static bool touched_itself(node *n)
 {
+    if (n->kind == VarDecl && names_in_dimensions(n))
+        return true;
     if (n->kind == CallExpr) {
         const ty *f = n->kid[0]->ty;
         if (f != NULL && f->kind == T_PTR)
@@ -251,9 +271,17 @@ static text natural(node *n, bool apart)
 
 /* --- one expression in the form that is wanted ----------------------------- */
 
+// Behind `return`, where parentheses are gone.
+static void put_apart(buffer *b, text t)
+{
+    if (b->n && t.n && word_char(b->at[b->n - 1]) && word_char(t.at[0]))
+        put(b, " ");
+    put_text(b, t);
+}
+
 static void wrap(buffer *b, const char *name, text t)
 {
-    put(b, name);
+    put_apart(b, text_of(name));
     put(b, "(");
     put_text(b, t);
     put(b, ")");
@@ -270,7 +298,7 @@ void write_as(buffer *b, node *n, form want, bool apart)
     else if (want == F_PLAIN && f != F_PLAIN && is_number(n) && !active(n->ty))
         wrap(b, "ad_value", t);
     else
-        put_text(b, t);
+        put_apart(b, t);
     free(o.at);
 }
 

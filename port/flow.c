@@ -152,6 +152,30 @@ static bool is_attribute(const node *n)
         && memcmp(n->kind_name.at + n->kind_name.n - 4, "Attr", 4) == 0;
 }
 
+// Dimensions are not in the tree: what they name is needed, too.
+static void see_dimensions(node *d)
+{
+    if (d->ty->kind != T_ARR || d->loc.expanded.file < 0)
+        return;
+    const text t = slice((span){ d->loc.expanded.file,
+                                 d->loc.expanded.at + d->loc.expanded.n,
+                                 span_of(d).end });
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n && t.at[i] == '[';) {
+        const size_t end = closing(t, i);
+        while ((i = skip_blank(t, i)) < end) {
+            const size_t next = skip_token(t, i);
+            const text w = { t.at + i, next - i };
+            node *v = word_char(w.at[0]) ? variable_named(w) : NULL;
+            function *f = word_char(w.at[0]) ? function_named(w) : NULL;
+            if (v != NULL)
+                see_variable(v);
+            if (f != NULL)
+                reach(f);
+            i = next;
+        }
+    }
+}
+
 static void see_variable(node *d)
 {
     if (d->visited)
@@ -159,6 +183,7 @@ static void see_variable(node *d)
     d->visited = 1;
     if (d->ty == NULL)
         d->ty = ty_of(d->type, d);
+    see_dimensions(d);
     for (int i = 0; d->init && i < d->kids; i++)
         if (d->kid[i]->kind != FullComment && !is_attribute(d->kid[i]))
             see_init(d->ty, d->kid[i]);
@@ -698,6 +723,15 @@ static ty *see(node *n)
 
 /* --- statements ----------------------------------------------------------- */
 
+static void see_enumerators(node *d)
+{
+    for (int i = 0; i < d->kids; i++)
+        for (int k = 0; k < d->kid[i]->kids; k++)
+            if (d->kid[i]->kid[k]->kind >= DeclRefExpr
+                && d->kid[i]->kid[k]->kind != FullComment)
+                see(d->kid[i]->kid[k]);
+}
+
 // Declarators of a `for` share one declaration: all are recorded, or none.
 static void see_declarations(node *n)
 {
@@ -708,6 +742,8 @@ static void see_declarations(node *n)
             put_off(KEPT, d, ty_of(T("int"), d), NULL, NULL);
         if (d->kind == VarDecl)
             see_variable(d);
+        if (d->kind == EnumDecl)
+            see_enumerators(d);
         if (d->kind != VarDecl || n->parent->kind != ForStmt)
             continue;
         ty *base = ty_base(d->ty);

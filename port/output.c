@@ -349,7 +349,22 @@ void write_signature(buffer *b, function *f)
     realign(b, from, t, name);
 }
 
-// A function that a macro defines.
+// Parameters are declared behind the parentheses.
+static bool old_definition(const node *d)
+{
+    const text t = file_at(span_of(d).file)->text;
+    size_t open = d->loc.expanded.at;
+    while (open < t.n && t.at[open] != '(')
+        open++;
+    const size_t end = open < t.n ? closing(t, open) : t.n;
+    for (int i = 0; i < d->kids; i++)
+        if (d->kid[i]->kind == ParmVarDecl
+            && span_of(d->kid[i]).begin >= end)
+            return !in_macro(d);
+    return false;
+}
+
+// A function that a macro defines, or one of the old kind.
 static void signature_apart(buffer *b, const function *f)
 {
     buffer o = { 0 };
@@ -546,6 +561,13 @@ static void unfold(buffer *b, size_t body)
 static piece function_piece(function *f, int order)
 {
     piece p = { .order = order, .function = true };
+    if (old_definition(f->decl)) {
+        comment_above(&p.above, f->decl);
+        signature_apart(&p.text, f);
+        put(&p.text, "\n");
+        write_body(&p.text, f);
+        return p;
+    }
     if (in_macro(f->decl)) {
         signature_apart(&p.text, f);
         put(&p.text, "\n");
@@ -745,7 +767,7 @@ static void add_prototypes(buffer *b)
             find_early(tree->kid[i], 0);
     for (function *f = functions; f != NULL; f = f->next)
         if (written_here(f) && f->early) {
-            if (in_macro(f->decl))
+            if (in_macro(f->decl) || old_definition(f->decl))
                 signature_apart(b, f);
             else
                 write_signature(b, f);

@@ -284,6 +284,24 @@ static ty *function_in(ty *t)
     return base->kind == T_FUN && base->alias == NULL ? base : NULL;
 }
 
+// Names in dimensions may be those of twins.
+static void put_dimensions(buffer *b, text t)
+{
+    for (size_t i = 0; i < t.n;) {
+        const size_t next = skip_token(t, i);
+        const text w = { t.at + i, next - i };
+        const node *v = word_char(w.at[0]) ? variable_named(w) : NULL;
+        const function *f = word_char(w.at[0]) ? function_named(w) : NULL;
+        if (v != NULL && v->renamed)
+            twin_name(b, v);
+        else if (f != NULL && f->reached && f->decl->renamed)
+            twin_name(b, f->decl);
+        else
+            put_text(b, w);
+        i = next;
+    }
+}
+
 // One declarator from `from`: its text, with another name and initialiser.
 static void write_declarator(buffer *b, node *d, size_t from)
 {
@@ -297,10 +315,10 @@ static void write_declarator(buffer *b, node *d, size_t from)
     if (d->name.n)
         twin_name(b, d);
     if (init == NULL) {
-        put_text(b, slice((span){ f, behind, end }));
+        put_dimensions(b, slice((span){ f, behind, end }));
         return;
     }
-    put_text(b, slice((span){ f, behind, stop }));
+    put_dimensions(b, slice((span){ f, behind, stop }));
     write_init(b, init, d->ty, false, fixed_storage(d));
     put_text(b, slice((span){ f, span_of(init).end, end }));
 }
@@ -501,6 +519,14 @@ static void write_declarations(buffer *b, node *n, bool apart)
     free(list);
 }
 
+static void each_enumerator(buffer *b, node *n, bool apart)
+{
+    if (n->kind == EnumConstantDecl)
+        write_gaps(b, n, apart, each_enumerator);
+    else
+        write_as(b, n, F_PLAIN, apart);
+}
+
 // A structure that a variable's declaration contains is written with it.
 static void write_record_here(buffer *b, node *d)
 {
@@ -511,7 +537,10 @@ static void write_record_here(buffer *b, node *d)
                 return;
             break;
         }
-    if (d->kind == TypedefDecl) {
+    if (d->kind == EnumDecl) {
+        write_gaps(b, d, false, each_enumerator);
+        put(b, ";");
+    } else if (d->kind == TypedefDecl) {
         if (typedef_plain(d)) {
             put_text(b, slice(span_of(d)));
             put(b, ";");

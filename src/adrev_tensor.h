@@ -58,6 +58,7 @@
  *   tensor/sets          sets of integer points
  *   tensor/nests         loops over the points of a set
  *   tensor/binding       sizes, relations, maps and layouts
+ *   tensor/open          ranges of indices where sizes are open
  *   tensor/syntax        from a text to its tree
  *   tensor/print         a tree as text of the language
  *   tensor/programs      a text that is bound: values, which are sums of terms
@@ -120,6 +121,7 @@
 #include "tensor/sets.h"
 #include "tensor/nests.h"
 #include "tensor/binding.h"
+#include "tensor/open.h"
 #include "tensor/syntax.h"
 #include "tensor/print.h"
 #include "tensor/programs.h"

@@ -8,7 +8,7 @@
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_polygamma adx_f_*
+ *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma ADX_HELPERS adx_f_*
  *           adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
@@ -53,6 +53,15 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 {
     return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, k);
 }
+
+// In core/special: these are too long to inline, or not in <math.h>. The orders
+// k and n are whole.
+ADX_API ad_real adx_digamma(ad_real x);
+ADX_API ad_real adx_polygamma(ad_real k, ad_real x);
+ADX_API ad_real adx_log_add_exp(ad_real x, ad_real y);
+ADX_API ad_real adx_share_of_exp(ad_real x, ad_real y);
+ADX_API ad_real adx_jn(ad_real n, ad_real x);
+ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
@@ -102,8 +111,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  *              written so that it does not see it
  * frac         x without its whole part, as modf has it: with the sign of x,
  *              and 0 if x is infinite
- * exp_share    how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
- *              infinities. exp would magnify the rounding error `low` of x - y
+ * exp_share    how much of exp(x) + exp(y) is exp(x)
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -253,12 +261,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
              : x != x ? x : adm_copysign(0, x); )                           \
     PARTIAL( exp_share, 2,                                                  \
         v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
-        ad_real d = x - y;                                                  \
-        ad_real back = d - x;                                               \
-        ad_real low = x - (d - back) - (y + back);                          \
-        ad_real v = adx_sigmoid(d);                                         \
-        return x == y ? 1 / (ad_real)2                                      \
-             : low - low == 0 ? v + v * (1 - v) * low : v; )
+        return adx_share_of_exp(x, y); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -270,14 +273,6 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PARTIAL
-
-// In core/special: these are too long to inline, or not in <math.h>. The orders
-// k and n are whole.
-ADX_API ad_real adx_digamma(ad_real x);
-ADX_API ad_real adx_polygamma(ad_real k, ad_real x);
-ADX_API ad_real adx_log_add_exp(ad_real x, ad_real y);
-ADX_API ad_real adx_jn(ad_real n, ad_real x);
-ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
 /* --- legend -----------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there

@@ -33,7 +33,10 @@
  *               is below 1e-17 of the first. An x far below zero is reflected
  *               to 1 - x. From the order 171 on, k! is infinite, and the
  *               recurrence endless
- * log_add_exp   log(exp(x) + exp(y)) without overflow                       */
+ * log_add_exp   log(exp(x) + exp(y)) without overflow
+ * share_of_exp  how much of exp(x) + exp(y) is exp(x); a half at a tie, also of
+ *               infinities. exp would magnify the rounding error `low` of x - y
+ */
 
 // clang-format off
 #define ADX_LONG(ROW, PART)                                                 \
@@ -96,7 +99,15 @@
         return adm_log(x) - shift - (1 / (2 * x) + sum + low) - below; )    \
     ROW( log_add_exp, (ad_real x, ad_real y),                               \
         return x == y ? x + ADX_K(0.69314718055994530942)                   \
-             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )
+             : (x > y ? x : y) + adm_log1p(adm_exp(-adm_fabs(x - y))); )    \
+    ROW( share_of_exp, (ad_real x, ad_real y),                              \
+        ad_real d = x - y;                                                  \
+        ad_real back = d - x;                                               \
+        ad_real low = x - (d - back) - (y + back);                          \
+        ad_real t = adm_exp(-adm_fabs(d));                                  \
+        ad_real v = d >= 0 ? 1 / (1 + t) : t / (1 + t);                     \
+        return x == y ? 1 / (ad_real)2                                      \
+             : low - low == 0 ? v + v * (1 - v) * low : v; )
 
 // Nearly all of their time is pow's.
 #define ADX_LONG_SELDOM(ROW, PART)                                          \

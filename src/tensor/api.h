@@ -259,9 +259,9 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 /* --- C code -----------------------------------------------------------------
  * With adrev_function.h, included before, a bound text becomes C code. Sizes,
- * strides, relations and maps are constants of the code. Steps that are read
- * once are not stored, and loops have no more operations than ad_tensor_count
- * says.                                                                      */
+ * strides, relations and maps are constants of the code; sizes can be arguments
+ * of it, too. Steps that are read once are not stored, and loops have no more
+ * operations than ad_tensor_count says.                                      */
 
 #ifdef ADREV_CODE_H
 
@@ -298,16 +298,38 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 // NULL, unless nothing that is wanted needs it. The functions return 0, or 1:
 // an array that is needed is missing; then nothing has been written.
 //
+// Sizes that are the options' `arguments` come first, in their order. What
+// ad_tensor_size said is the largest number that they may have:
+//
+//     #define f_n_LEAST 1
+//     #define f_n_MOST 100
+//     int f_value(long n_, const double *const x[], double *const y[],
+//                 double *work);
+//
+// and 2 is returned for a size that is not in its range; then nothing has been
+// written. Arrays keep the strides of the largest sizes, which the file says:
+// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that begins
+// with a form in such sizes begins at the first number all the same. Nothing is
+// read or written beyond the numbers that there are at the sizes of a call, and
+// `work` is that of the largest ones. Sums may be in another order than those of
+// the library. The code is right for all sizes of the ranges, or refused: where
+// a read is outside for some sizes; where ranges of relations or maps depend on
+// arguments; where `exists`, or a condition of many parts, does; and where it
+// cannot be told for all sizes which numbers of an array are there.
+//
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the
-//                      vjp), single, exported, header; others have no meaning
-//                      here
+//                      vjp), single, exported, header, arguments, reason;
+//                      others have no meaning here
 //   bytes        out   how many were written, or would be; may be NULL
 //   write        in    called often, with short pieces; NULL: only count
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
-//                `exported`, or casadi; ADREV_EEXTERNAL: what has no C text
+//                `exported`, or casadi; what is refused with arguments: see
+//                the options' reason; ADREV_ESYNTAX: an argument is no size of
+//                the text; ADREV_EEXTERNAL: what has no C text
+//   see          tests/tensor/written.c, tests/tensor/sizes.c
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);

@@ -9,8 +9,9 @@
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
  *           adx_step_way ADX_STEP_WHOLE ADX_STEP_INDEX ADX_STEP_TERMS
  *           ADX_STEP_RUNS ADX_STEP_SUMS adx_step_cut adx_tensor_code
- *           adx_spare_of_thread adx_size_form adx_dim_range adx_begin_given
- *           adx_unbind_tensor adx_free_given adx_places_of
+ *           adx_open_sizes adx_spare_of_thread adx_size_form adx_dim_range
+ *           adx_begin_given adx_unbind_tensor adx_free_given adx_named
+ *           adx_places_of
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -73,6 +74,16 @@ typedef struct adx_tensor_code {
                                             // with others; 0: none
 } adx_tensor_code;
 
+// Sizes that are variables of sets, from their least to the given number: where
+// C code has them as arguments.
+typedef struct adx_open_sizes {
+    uint32_t n;
+    uint32_t *var;              // [sizes of the tree] 1 + the variable; 0: none
+    uint32_t *size;             // [n] of the tree
+    int64_t *least;             // [n]
+    const char *why;            // something cannot be decided for all of them
+} adx_open_sizes;
+
 #define ADX_TENSOR_SPARES 8     // threads whose memory is kept, at most
 
 struct ad_tensor {
@@ -87,6 +98,7 @@ struct ad_tensor {
     adx_spare numbers[ADX_TENSOR_SPARES];
     adx_spare panels[ADX_TENSOR_SPARES];        // of products: tensor/matrices
     uint64_t binding;           // times that this has become NULL
+    adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
 // What is kept for the next evaluation of this thread, mostly: by the place of

@@ -347,7 +347,7 @@ static bool adx_find_blocks(adx_fusion *f)
     k.made = ADX_GET(f->a, p->values, uint32_t);
     if (f->a->status != ADREV_OK)
         return false;
-    if (p->values > ADX_BLOCK_VALUES)
+    if (p->values > ADX_BLOCK_VALUES || f->t->open != NULL)
         return true;
     for (uint32_t i = 0; i < p->steps; i++) {
         k.place[p->order[i]] = i;

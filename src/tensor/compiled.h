@@ -41,6 +41,7 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
     case ADX_PARAMETER_PART: adx_say(t, "which"); break;
     case ADX_PARAMETER_RANGE: adx_say(t, "lo, hi"); break;
+    case ADX_PARAMETER_SIZE: break;             // of ad_tensor_write_c
     }
 }
 

@@ -7,17 +7,19 @@
  * same.
  *
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
- * a number.
+ * a number. n_ is the size n of the text, where it is open: an argument.
  *
- *   needs   code/text tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
+ *   needs   code/text tensor/api tensor/tree tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
- *           adx_table_data adx_table_list adx_local_number adx_emission
- *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
- *           ADX_SAY_LINE adx_close_to adx_say_rest adx_begin_variables
- *           adx_is_cut adx_begin_body adx_say_affine adx_say_sparse
- *           adx_say_counted adx_spot_of adx_compose adx_indices_at
- *           adx_say_place
+ *           adx_table_data adx_table_list adx_local_number ADX_CALLS_MOST
+ *           ADX_CALLS_LEAST ADX_CALLS_FLOOR adx_emission adx_table_number
+ *           adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK ADX_SAY_LINE
+ *           adx_close_to adx_say_size adx_say_variable adx_say_rest
+ *           adx_begin_variables adx_is_cut adx_begin_body adx_say_affine
+ *           adx_say_sparse adx_say_counted adx_spot_of adx_compose
+ *           adx_indices_at adx_say_place
  * ========================================================================== */
 
 
@@ -57,12 +59,16 @@ typedef struct adx_local_number {
 // those that are computed with it has at most twice ADX_LOOKUPS_ALL.
 #define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
+// Functions for bounds, in the file.
+enum { ADX_CALLS_MOST = 1, ADX_CALLS_LEAST = 2, ADX_CALLS_FLOOR = 4 };
+
 typedef struct adx_emission {
     adx_text text;
     adx_arena *a;
     const adx_fusion *f;
     adx_table_list *tables;
     bool *read, *written;       // [values] by this step
+    bool *size;                 // [open sizes] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
     bool *flag;                 // [values] of a block: it asks whether they
@@ -72,7 +78,8 @@ typedef struct adx_emission {
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
-    bool bounds;                // functions for bounds are called, by any step
+    unsigned bounds;            // of ADX_CALLS_... those that are called, by any
+                                // step
     bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -133,6 +140,24 @@ static void adx_close_to(adx_emission *e, uint32_t open)
     }
 }
 
+// "n_": the size n, as an argument. No other name of the text ends like this.
+static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
+{
+    const adx_spot name = of->tree.size[of->open->size[open]];
+    adx_put_text(t, of->tree.text + name.at, name.length);
+    adx_say(t, "_");
+}
+
+static void adx_say_variable(adx_emission *e, uint32_t var)
+{
+    if (var >= adx_open_of(e->f->t)) {
+        adx_say(&e->text, "x%lu", (unsigned long)var);
+        return;
+    }
+    e->size[var] = true;
+    adx_say_size(&e->text, e->f->t, var);
+}
+
 // One term of a form, "+ 3*x1".
 static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
 {
@@ -142,7 +167,7 @@ static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
     adx_say(&e->text, any ? k < 0 ? " - " : " + " : k < 0 ? "-" : "");
     if (size > 1)
         adx_say(&e->text, "%llu*", (unsigned long long)size);
-    adx_say(&e->text, "x%lu", (unsigned long)var);
+    adx_say_variable(e, var);
     return true;
 }
 
@@ -154,7 +179,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables of loops, and of numbers that tables give.
+// Forms of so many variables, open sizes and those of loops, and of numbers that
+// tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -261,6 +287,11 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     int64_t *place = ADX_GET(e->a, e->width, int64_t);
+    if (v->kind == ADX_VALUE_SIZE) {
+        adx_say(&e->text, "(%s)", e->text.real);
+        adx_say_variable(e, v->order);
+        return;
+    }
     if (place == NULL || index == NULL)
         return;
     for (uint32_t d = 0; d < v->dims; d++) {
@@ -269,7 +300,7 @@ static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
         for (uint32_t j = 0; j < e->width; j++)
             place[j] = adx_whole_add(e->a, place[j], v->stride[d],
                                      index[(size_t)d * e->width + j]);
-        place[0] = adx_whole_add(e->a, place[0], -v->stride[d], v->low[d]);
+        adx_add_least(e->a, place, -v->stride[d], v, d, adx_open_of(e->f->t));
     }
     if (write && e->into_sums == value) {
         place[0] += v->first;

@@ -5,8 +5,8 @@
  * hold parts of an expression.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/sharing tensor/lower tensor/splits
- *           tensor/paths
+ *           tensor/open tensor/programs tensor/sharing tensor/lower
+ *           tensor/splits tensor/paths
  *   offers  adx_lower_formulas
  * ========================================================================== */
 
@@ -82,7 +82,7 @@ static void adx_find_determined(const adx_set *s, bool determined[])
             continue;
         adx_divisor_of(s, form, &count, &v);
         const int64_t *argument = adx_form_of(s, s->row[r].at);
-        bool free = count == 1 && argument[1 + v] == 0;
+        bool free = count == 1 && v >= s->open && argument[1 + v] == 0;
         for (uint32_t i = 0; free && i < s->vars; i++)
             free = argument[1 + i] == 0 || !determined[i];
         if (free)
@@ -101,16 +101,17 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     if (determined == NULL)
         return to;
     adx_find_determined(s, determined);
-    for (uint32_t v = 0; v < s->vars; v++)
+    for (uint32_t v = s->open; v < s->vars; v++)
         dims += !s->gone[v] && !determined[v];
     to.value = adx_new_value(k->t, kind, dims);
     dims = 0;
-    for (uint32_t v = 0; v < s->vars && adx_lowered(k); v++) {
+    for (uint32_t v = s->open; v < s->vars && adx_lowered(k); v++) {
         adx_tensor_value *part = &k->t->program->value[to.value];
         if (s->gone[v] || determined[v])
             continue;
         part->low[dims] = s->low[v];
-        part->extent[dims++] = s->high[v] - s->low[v] + 1;
+        part->extent[dims] = s->high[v] - s->low[v] + 1;
+        adx_range_of_var(k->t, &part->range, dims++, s, v);
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
@@ -270,6 +271,23 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
 
 /* --- reads --------------------------------------------------------------- */
 
+// How far an index is from the lower, or upper, end of a range, as a row.
+// UINT32_MAX: no memory.
+static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
+                              uint32_t row, bool upper)
+{
+    uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+    int64_t *end = ADX_GET(s->arena, 1 + s->open, int64_t);
+    if (r == UINT32_MAX || end == NULL
+        || !adx_form_in_sizes(k->t, upper ? dim->to : dim->from, end))
+        return UINT32_MAX;
+    end[0] -= upper;
+    adx_add_multiple(s, adx_form_of(s, r), upper ? -1 : 1,
+                     adx_form_of(s, row));
+    adx_add_open(s->arena, adx_form_of(s, r), upper ? 1 : -1, end, s->open);
+    return r;
+}
+
 // The indices of a read as rows, and their bounds: as conditions if the read is
 // guarded. False: it failed.
 static bool adx_lower_indices(adx_lowering *k, adx_set *s,
@@ -279,24 +297,27 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
     if (!adx_lower_list(k, s, n, row))
         return false;
     for (uint32_t i = 0; i < n->count && adx_lowered(k); i++) {
-        int64_t from = 0;
-        int64_t to = 0;
-        adx_dim_range(k->t, &k->t->tree.dim[a->first + i], &from, &to);
-        for (int upper = 0; upper < 2 && n->guarded; upper++) {
-            uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+        const adx_dim *dim = &k->t->tree.dim[a->first + i];
+        if (!n->guarded && s->open == 0) {
+            int64_t from = 0;
+            int64_t to = 0;
+            adx_dim_range(k->t, dim, &from, &to);
+            const int64_t *below = adx_find_outside(s, row[i], from, false);
+            const int64_t *above = below != NULL ? NULL
+                                 : adx_find_outside(s, row[i], to, true);
+            if (below != NULL || above != NULL)
+                adx_outside(k, n, row, below != NULL ? below : above);
+            continue;
+        }
+        for (int upper = 0; upper < 2 && adx_lowered(k); upper++) {
+            uint32_t r = adx_bound_row(k, s, dim, row[i], upper != 0);
             if (r == UINT32_MAX)
                 return false;
-            adx_add_multiple(s, adx_form_of(s, r), upper ? -1 : 1,
-                        adx_form_of(s, row[i]));
-            adx_form_of(s, r)[0] += upper ? to - 1 : -from;
+            if (n->guarded)
+                s->row[r].kind = ADX_ROW_SIGN;
+            else
+                adx_check_inside(k, s, n, row, r);
         }
-        if (n->guarded)
-            continue;
-        const int64_t *below = adx_find_outside(s, row[i], from, false);
-        const int64_t *above = below != NULL ? NULL
-                             : adx_find_outside(s, row[i], to, true);
-        if (below != NULL || above != NULL)
-            adx_outside(k, n, row, below != NULL ? below : above);
     }
     adx_simplify_set(s);
     return adx_lowered(k);
@@ -371,10 +392,38 @@ static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
     return from;
 }
 
+static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
+{
+    return n->kind == ADX_TREE_SIZE && k->t->open != NULL
+        && k->t->open->var[n->of] != 0;
+}
+
+// An open size as a number.
+static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
+{
+    const adx_tensor_program *p = k->t->program;
+    adx_access to = { 0, 0 };
+    uint32_t open = k->t->open->var[n->of] - 1;
+    for (uint32_t i = 1; i < p->values && to.value == 0; i++)
+        if (p->value[i].kind == ADX_VALUE_SIZE && p->value[i].order == open)
+            to.value = i;
+    if (to.value == 0)
+        to.value = adx_new_value(k->t, ADX_VALUE_SIZE, 0);
+    if (to.value != 0) {
+        adx_tensor_value *v = adx_tensor_value_at(k->t, to.value);
+        v->order = open;
+        v->fixed = v->known = v->full = true;
+        adx_lay_out(k->t, v, NULL);
+    }
+    return to;
+}
+
 // A number that is needed everywhere, 0 or not: an argument of a function.
 static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
+    if (adx_is_open_size(k, n))
+        return adx_size_number(k, n);
     if (n->kind == ADX_TREE_READ && !n->guarded
         && (n->count == 0 || k->t->tree.array[n->of].rank == 0
             || k->t->tree.dim[k->t->tree.array[n->of].first].relation == 0))
@@ -398,9 +447,10 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
                             bool below)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
+    bool open = adx_is_open_size(k, n);
     ad_real v = n->kind == ADX_TREE_SIZE ? (ad_real)k->t->given.size[n->of]
                                          : n->value;
-    if (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE)
+    if (!open && (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE))
         p->k = below ? p->k / v : p->k * v;
     else if (n->kind == ADX_TREE_NEG) {
         p->k = -p->k;
@@ -435,7 +485,8 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
     const adx_tensor_node *f = adx_node_of(k, node);
     bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
     *sign = 1;
-    return f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
+    return adx_is_open_size(k, f) ? adx_size_number(k, f)
+         : f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
          : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
 }
 
@@ -497,6 +548,18 @@ static bool adx_is_everywhere(const adx_lowering *k, uint32_t node)
     return plain;
 }
 
+// Whether each condition bounds one variable, or says something of sizes.
+static bool adx_is_open_box(const adx_set *s)
+{
+    uint32_t some = 0;
+    bool box = true;
+    for (uint32_t r = 0; r < s->rows; r++)
+        box = box && (s->row[r].kind <= ADX_ROW_FORM
+                      || (s->row[r].kind == ADX_ROW_SIGN
+                          && adx_vars_of(s, adx_form_of(s, r), &some) <= 1));
+    return box;
+}
+
 // What a product of these factors depends on. False: it is not plain, or has
 // too many factors or variables.
 static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
@@ -505,7 +568,8 @@ static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
 {
     bool plain = !k->t->options.as_written && nodes > 1
               && nodes <= ADX_PATH_MOST && !s->empty && s->vars <= 64
-              && adx_box_points(s) != UINT64_MAX;
+              && (s->open == 0 ? adx_box_points(s) != UINT64_MAX
+                               : adx_is_open_box(s));
     for (uint32_t i = 0; i < nodes && plain; i++)
         plain = adx_is_everywhere(k, node[i]);
     bool *has = plain ? ADX_GET(&k->t->arena, s->width, bool) : NULL;
@@ -513,7 +577,7 @@ static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
         return false;
     p->factors = nodes;
     p->vars = s->vars;
-    for (uint32_t v = 0; v < s->vars; v++) {
+    for (uint32_t v = s->open; v < s->vars; v++) {
         p->extent[v] = (double)(s->high[v] - s->low[v] + 1);
         p->live |= (uint64_t)!s->gone[v] << v;
         for (uint32_t d = 0; d < adx_dims_of(k, to.value); d++)
@@ -542,12 +606,16 @@ typedef struct adx_pairing {
 static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
 {
     adx_set *to = adx_copy_set(s);
-    for (uint32_t v = 0; to != NULL && v < s->vars; v++) {
+    for (uint32_t v = s->open; to != NULL && v < s->vars; v++) {
         if (vars >> v & 1)
             continue;
         to->gone[v] = true;
-        for (uint32_t r = 0; r < to->rows; r++)
+        for (uint32_t r = 0; r < to->rows; r++) {
+            if (adx_form_of(to, r)[1 + v] != 0
+                && to->row[r].kind == ADX_ROW_SIGN)
+                to->row[r].kind = ADX_ROW_GONE;         // its bound
             adx_form_of(to, r)[1 + v] = 0;
+        }
     }
     return to;
 }
@@ -939,7 +1007,7 @@ static void adx_lower_formulas(adx_lowering *k)
     for (uint32_t i = 1; i < tree->formula_count && adx_lowered(k); i++) {
         const adx_tensor_formula *f = &tree->formula[i];
         uint32_t rank = tree->array[f->array].rank;
-        adx_set *s = adx_new_set(&k->t->arena);
+        adx_set *s = adx_begin_set(k->t);
         if (s == NULL)
             return;
         const adx_target to = {

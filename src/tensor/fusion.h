@@ -8,9 +8,9 @@
  * No operation is done twice, and none in another order.
  *
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
- *           tensor/sets tensor/binding tensor/programs tensor/sharing
- *           tensor/derive tensor/parts tensor/storage tensor/run
- *           tensor/pointwise
+ *           tensor/sets tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/derive tensor/parts tensor/storage
+ *           tensor/run tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -162,14 +162,13 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
     uint32_t own = 0;
     if (maps.given == NULL)
         return false;
-    for (uint32_t v = 0; v < s->vars; v++) {
+    for (uint32_t v = s->open; v < s->vars; v++) {
         bool alone = false;
         if (s->gone[v] || maps.given[v])
             continue;
         for (uint32_t d = 0; d < dims && !alone; d++) {
-            uint32_t count;
             uint32_t some = 0;
-            adx_divisor_of(s, adx_form_of(s, row + d), &count, &some);
+            uint32_t count = adx_vars_of(s, adx_form_of(s, row + d), &some);
             alone = count == 1 && some == v;
         }
         own += alone;
@@ -177,17 +176,28 @@ static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
     return own == maps.free;
 }
 
-// Whether all that is read there is in the core of a value.
+// Whether all that is read there is in the core of a value, which has all of it
+// where sizes are open.
 static bool adx_reads_core(const adx_set *s, uint32_t row, uint32_t dims,
                            const adx_box *core)
 {
-    for (uint32_t d = 0; d < dims; d++) {
+    for (uint32_t d = 0; d < dims && s->open == 0; d++) {
         const int64_t *form = adx_form_of(s, row + d);
         if (adx_extreme(s, form, false) < core->low[d]
             || adx_extreme(s, form, true) > core->high[d])
             return false;
     }
     return true;
+}
+
+// Whether a term reads all numbers of a value, for all sizes.
+static bool adx_reads_all(const adx_fusion *f, const adx_set *s, adx_access at)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(f->t, at.value);
+    const adx_set *all = adx_set_of_ranges(f->t, &v->range, v->dims);
+    const adx_indexed one = { s, at.row, v->dims };
+    const adx_indexed range = { all, 0, v->dims };
+    return all != NULL && adx_contains(&one, &range);
 }
 
 // The fate of a value that a term of its first reader reads here.
@@ -199,10 +209,12 @@ static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
     if (s->empty || !adx_rows_tell_points(s, at.row, dims)
         || !adx_reads_core(s, at.row, dims, &p->core))
         return ADX_FATE_ALONE;
-    uint64_t points = adx_free_points(s);
+    uint64_t points = s->open > 0 ? UINT64_MAX : adx_free_points(s);
     bool all = points != UINT64_MAX
             && (double)points == adx_box_size(&p->domain, dims)
             && adx_is_inside(&p->domain, &p->core, dims);
+    if (s->open > 0)
+        all = adx_reads_all(f, s, at);
     if (f->reads[at.value] == 1 && !f->result[at.value]
         && (all || !f->hosts[at.value]))
         return ADX_FATE_INLINED;
@@ -353,14 +365,16 @@ static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
     const adx_pointwise *p = f->shape[value];
+    uint32_t open = adx_open_of(f->t);
+    uint32_t width = 1 + open + v->dims + ADX_LOOKUPS_MOST;
     double far = fabs((double)v->stride[d]);
     for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t j = 0; j < p->piece[i].term->factors; j++) {
             const adx_access from = p->piece[i].term->factor[j];
             const adx_tensor_value *x = adx_tensor_value_at(f->t, from.value);
             for (uint32_t v2 = 0; v2 < p->piece[i].set->vars; v2++)
-                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2
-                     * (1 + v->dims + ADX_LOOKUPS_MOST) + 1 + d] != 0; k++)
+                for (uint32_t k = 0; k < x->dims && p->piece[i].form[v2 * width
+                     + 1 + open + d] != 0; k++)
                     far += fabs((double)x->stride[k]
                         * (double)adx_form_of(p->piece[i].set,
                                               from.row + k)[1 + v2]);
@@ -429,7 +443,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
             f->spelled[v] = adx_is_spelled(adx_tensor_value_at(t, v))
                 && !(loaded && adx_has_kernel(adx_tensor_value_at(t, v)));
             if (f->spelled[v])
-                f->shape[v] = adx_find_pieces(a, adx_tensor_value_at(t, v));
+                f->shape[v] = adx_find_pieces(a, t, adx_tensor_value_at(t, v));
             f->view[v] = adx_is_view(f, v);
             adx_note_reads_of(f, v);
         }

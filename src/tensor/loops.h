@@ -3,11 +3,12 @@
 /* === tensor/loops ===========================================================
  * C text of a term's loops, as tensor/nests has them.
  *
- *   needs   code/text tensor/sets tensor/nests tensor/programs tensor/sharing
- *           tensor/parts tensor/storage tensor/emission
+ *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/programs tensor/sharing tensor/parts tensor/storage
+ *           tensor/emission
  *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
- *           adx_looping adx_say_part_check adx_say_bounds adx_say_level_unread
- *           adx_say_level
+ *           adx_looping adx_say_size_level adx_say_part_check adx_say_bounds
+ *           adx_say_level_unread adx_say_level
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -87,6 +88,155 @@ static void adx_say_scope(adx_emission *e)
 {
     if (e->open == 0)
         ADX_SAY_BLOCK(e);
+}
+
+/* --- bounds that are forms in open sizes --------------------------------- */
+
+// Whether a bound alone decides: it is never beyond the bounds that are numbers.
+static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
+                            const adx_set_check *bound)
+{
+    double most = adx_sparse_extreme(k->nest, &bound->form, true);
+    return bound->k == 1 ? most <= -(double)l->low
+         : bound->k == -1 && most <= (double)l->high;
+}
+
+// The number of bounds from below, or above, and whether the level's number is
+// among them.
+static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
+                               bool upper, bool *number)
+{
+    uint32_t n = 0;
+    *number = true;
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        if ((l->bound[i].k < 0) != upper)
+            continue;
+        n++;
+        *number = *number && !adx_is_decisive(k, l, &l->bound[i]);
+    }
+    return n + *number;
+}
+
+// "n_ - 1", the end of a range that one bound makes.
+static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
+{
+    adx_sparse_form f = b->form;
+    bool unit = adx_is_unit(b->k);
+    int64_t *minus = ADX_GET(e->a, f.n, int64_t);
+    if (minus == NULL)
+        return;
+    for (uint32_t i = 0; i < f.n; i++)
+        minus[i] = -f.k[i];
+    if (b->k == 1) {
+        f.k = minus;
+        f.c = -f.c;
+    }
+    if (!unit) {
+        adx_say(&e->text, "%s%s_floor(", b->k > 0 ? "-" : "", e->text.name);
+        e->bounds |= ADX_CALLS_FLOOR;
+    }
+    adx_say_sparse(e, &f);
+    if (!unit)
+        adx_say(&e->text, ", %lld)", (long long)(b->k < 0 ? -b->k : b->k));
+}
+
+// "f_least(9, n_ - 1)": the end of a range.
+static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
+                        bool upper)
+{
+    adx_emission *e = k->e;
+    bool number;
+    uint32_t left = adx_count_ends(k, l, upper, &number);
+    if (left > 1)
+        e->bounds |= upper ? ADX_CALLS_LEAST : ADX_CALLS_MOST;
+    uint32_t calls = left - 1;
+    for (uint32_t i = 0; i <= l->bounds; i++) {
+        bool last = i == l->bounds;
+        if (last ? !number : (l->bound[i].k < 0) != upper)
+            continue;
+        if (--left > 0)
+            adx_say(&e->text, "%s_%s(", e->text.name, upper ? "least" : "most");
+        if (last)
+            adx_say(&e->text, "%lld", (long long)(upper ? l->high : l->low));
+        else
+            adx_say_one_end(e, &l->bound[i]);
+        adx_say(&e->text, left > 0 ? ", " : "");
+    }
+    while (calls-- > 0)
+        adx_say(&e->text, ")");
+}
+
+static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_text *t = &k->e->text;
+    adx_say_indent(k->e);
+    adx_say(t, "const long from%lu = ", (unsigned long)l->var);
+    adx_say_end(k, l, false);
+    adx_say(t, ", to%lu = ", (unsigned long)l->var);
+    adx_say_end(k, l, true);
+    adx_say(t, ";\n");
+}
+
+// A loop whose ends are single forms.
+static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    unsigned long x = l->var;
+    adx_say_indent(e);
+    adx_say(&e->text, "for (long x%lu = ", x);
+    adx_say_end(k, l, false);
+    adx_say(&e->text, "; x%lu <= ", x);
+    adx_say_end(k, l, true);
+    adx_say(&e->text, "; x%lu++) {\n", x);
+    e->open++;
+}
+
+static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
+
+// k*x + form of a bound, as one form.
+static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
+                                       uint32_t var)
+{
+    adx_sparse_form to = b->form;
+    to.var = ADX_GET(e->a, to.n + 1, uint32_t);
+    to.k = ADX_GET(e->a, to.n + 1, int64_t);
+    if (to.var == NULL || to.k == NULL)
+        return b->form;
+    for (uint32_t i = 0; i < b->form.n; i++) {
+        to.var[i] = b->form.var[i];
+        to.k[i] = b->form.k[i];
+    }
+    to.var[to.n] = var;
+    to.k[to.n++] = b->k;
+    return to;
+}
+
+// "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
+static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
+{
+    adx_emission *e = k->e;
+    const ad_tensor *t = e->f->t;
+    int64_t most = t->given.size[t->open->size[l->var]];
+    for (int upper = 0; upper < 2; upper++) {
+        if (upper ? l->high == most : l->low == t->open->least[l->var])
+            continue;
+        adx_say_indent(e);
+        adx_say(&e->text, "if (");
+        adx_say_variable(e, l->var);
+        adx_say(&e->text, " %s %lld) {\n", upper ? "<=" : ">=",
+                (long long)(upper ? l->high : l->low));
+        e->open++;
+    }
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        adx_say_indent(e);
+        adx_say(&e->text, "if (");
+        const adx_sparse_form whole = adx_whole_bound(e, &l->bound[i], l->var);
+        adx_say_sparse(e, &whole);
+        adx_say(&e->text, " >= 0) {\n");
+        e->open++;
+    }
+    for (uint32_t i = 0; i < l->checks; i++)
+        adx_say_level_check(e, &l->check[i]);
 }
 
 /* --- parts (tensor/ranges) ----------------------------------------------- */
@@ -214,8 +364,12 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
     unsigned long x = l->var;
-    e->bounds = e->bounds || l->bounds > 0
-             || adx_variable_in_part(k, l) != UINT32_MAX;
+    if (k->nest->open > 0) {
+        adx_say_open_bounds(k, l);
+        return;
+    }
+    if (l->bounds > 0 || adx_variable_in_part(k, l) != UINT32_MAX)
+        e->bounds = ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
     if (l == k->cut && adx_column_of_part(k, l) == NULL)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else
@@ -238,6 +392,13 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
+    bool number;
+    if (l->bounds > 0 && k->nest->open > 0
+        && adx_count_ends(k, l, false, &number) == 1
+        && adx_count_ends(k, l, true, &number) == 1) {
+        adx_say_open_range(k, l);
+        return;
+    }
     if (l->bounds == 0 && l != k->cut
         && adx_variable_in_part(k, l) == UINT32_MAX
         && adx_column_of_part(k, l) == NULL) {

@@ -9,10 +9,10 @@
  * Reads are proved to be inside here, for the sizes that are given.
  *
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
- *           tensor/nests tensor/binding
+ *           tensor/nests tensor/open
  *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
- *           adx_say_signed adx_outside adx_lower_form adx_bind_indices
- *           adx_forget_indices
+ *           adx_say_signed adx_outside adx_check_inside adx_lower_form
+ *           adx_bind_indices adx_forget_indices
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -25,6 +25,8 @@ typedef struct adx_lowering {
     uint32_t *value_of;         // of the tree's arrays
     unsigned again;             // products that are made a second time
     bool overflows;             // a condition has too many parts
+    uint32_t size_rows;         // rows of open sizes, if these are to be said:
+                                // the first one; or 0
 } adx_lowering;
 
 static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
@@ -50,28 +52,55 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 
 /* --- reads that are outside ---------------------------------------------- */
 
-typedef struct adx_witness {
-    int64_t *x;
-    bool found;
-} adx_witness;
-
-static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
-                             int64_t count)
+// What the rows of a set are at a point of it. NULL: it has none, or no memory;
+// or, of open sizes, it would take *long to find one.
+static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 {
-    adx_witness *w = (adx_witness *)user;
-    (void)x;
-    (void)var;
-    (void)count;
-    w->found = true;            // w->x is x
-    return false;
+    adx_witness w = { ADX_GET(c->arena, c->vars, int64_t), false };
+    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
+    *takes_long = c->open > 0 && nest != NULL && adx_is_long_walk(nest);
+    if (w.x == NULL || nest == NULL || *takes_long)
+        return NULL;
+    adx_walk_nest(nest, w.x, adx_take_witness, &w);
+    if (!w.found)
+        return NULL;
+    // of variables that were replaced: what the rows of c say of all indices
+    int64_t *value = ADX_GET(c->arena, c->rows, int64_t);
+    for (uint32_t i = 0; value != NULL && i < c->rows; i++) {
+        value[i] = adx_form_of(c, i)[0];
+        for (uint32_t v = 0; v < c->vars; v++)
+            value[i] += adx_form_of(c, i)[1 + v] * (c->gone[v] ? 0 : w.x[v]);
+    }
+    return value;
+}
+
+#define ADX_CORNERS_MOST 4      // open sizes
+
+// A point for sizes that are all at an end of their ranges.
+static int64_t *adx_find_at_corners(const adx_set *s)
+{
+    uint32_t open = s->open < ADX_CORNERS_MOST ? s->open : ADX_CORNERS_MOST;
+    int64_t *value = NULL;
+    for (uint32_t i = 0; i < (uint32_t)1 << open && value == NULL; i++) {
+        adx_set *c = adx_copy_set(s);
+        bool takes_long;
+        for (uint32_t v = 0; c != NULL && v < s->open; v++)
+            adx_fix_var(c, v, i >> v % open & 1 ? s->high[v] : s->low[v]);
+        if (c == NULL)
+            return NULL;
+        adx_simplify_set(c);
+        value = adx_find_point(c, &takes_long);
+    }
+    return value;
 }
 
 // A point of a set at which a row is below, or above, a bound. NULL: there is
-// none, or no memory.
+// none, or no memory; or it would take too long to find out for all sizes.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
                                  bool above)
 {
     const int64_t *form = adx_form_of(s, row);
+    bool takes_long;
     if (s->empty || (above ? adx_extreme(s, form, true) < bound
                            : adx_extreme(s, form, false) >= bound))
         return NULL;
@@ -82,19 +111,11 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     adx_add_multiple(c, adx_form_of(c, r), above ? 1 : -1, adx_form_of(c, row));
     adx_form_of(c, r)[0] += above ? -bound : bound - 1;
     adx_simplify_set(c);
-    adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
-    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX, NULL);
-    if (w.x == NULL || nest == NULL)
-        return NULL;
-    adx_walk_nest(nest, w.x, adx_take_witness, &w);
-    if (!w.found)
-        return NULL;
-    // of variables that were replaced: what the rows of c say of all indices
-    int64_t *value = ADX_GET(s->arena, c->rows, int64_t);
-    for (uint32_t i = 0; value != NULL && i < c->rows; i++) {
-        value[i] = adx_form_of(c, i)[0];
-        for (uint32_t v = 0; v < c->vars; v++)
-            value[i] += adx_form_of(c, i)[1 + v] * (c->gone[v] ? 0 : w.x[v]);
+    int64_t *value = adx_find_point(c, &takes_long);
+    if (takes_long) {
+        value = adx_find_at_corners(c);
+        if (value == NULL)
+            adx_arena_fail(s->arena, ADREV_ELIMIT);
     }
     return value;
 }
@@ -112,6 +133,13 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
 {
     const adx_tree *tree = &k->t->tree;
     bool any = false;
+    for (uint32_t i = 0; k->size_rows != 0 && i < k->t->open->n; i++) {
+        adx_say_string(s, any ? ", " : " at ");
+        any = true;
+        adx_say_spot(s, tree, tree->size[k->t->open->size[i]]);
+        adx_say_string(s, "=");
+        adx_say_signed(s, value[k->size_rows + i]);
+    }
     for (uint32_t i = 1; i < tree->index_count; i++)
         if (k->row_of[i] != ADX_NOT_YET) {
             adx_say_string(s, any ? ", " : " at ");
@@ -140,6 +168,28 @@ static void adx_outside(adx_lowering *k, const adx_tensor_node *n,
     adx_say_string(&s, "]");
     adx_say_indices(k, &s, value);
     adx_misfit(k, n->spot.at, "%s", text);
+}
+
+// Checks that row r, which says how far index reads are inside, is never
+// negative, whatever the open sizes are.
+static void adx_check_inside(adx_lowering *k, const adx_set *s,
+                             const adx_tensor_node *n, const uint32_t rows[],
+                             uint32_t r)
+{
+    adx_set *c = adx_copy_set(s);
+    if (c == NULL)
+        return;
+    k->size_rows = c->rows;
+    for (uint32_t v = 0; v < c->open; v++) {
+        uint32_t size = adx_new_row(c, ADX_ROW_FORM);
+        if (size == UINT32_MAX)
+            return;
+        adx_form_of(c, size)[1 + v] = 1;
+    }
+    const int64_t *value = adx_find_outside(c, r, 0, false);
+    if (value != NULL)
+        adx_outside(k, n, rows, value);
+    k->size_rows = 0;
 }
 
 /* --- forms --------------------------------------------------------------- */
@@ -207,7 +257,10 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
         uint32_t row = m->kind == ADX_OF_INDEX ? k->row_of[m->of]
                      : m->kind == ADX_OF_MAP ? adx_lower_map(k, s, m, f->at)
                      : UINT32_MAX;
-        if (m->kind == ADX_OF_SIZE)
+        if (m->kind == ADX_OF_SIZE && s->open > 0
+            && k->t->open->var[m->of] != 0)
+            adx_form_of(s, to)[k->t->open->var[m->of]] += m->k;
+        else if (m->kind == ADX_OF_SIZE)
             adx_form_of(s, to)[0] = adx_whole_add(s->arena,
                 adx_form_of(s, to)[0], m->k, k->t->given.size[m->of]);
         else if (row != UINT32_MAX)
@@ -218,6 +271,20 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
 
 /* --- indices ------------------------------------------------------------- */
 
+// The first and the last number of an index, as forms in open sizes.
+static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
+                              int64_t *end[2])
+{
+    for (int i = 0; i < 2; i++) {
+        end[i] = ADX_GET(&k->t->arena, 1 + adx_open_of(k->t), int64_t);
+        if (end[i] != NULL
+            && !adx_form_in_sizes(k->t, i == 0 ? x->from : x->to, end[i]))
+            adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
+    }
+    if (adx_lowered(k))
+        end[1][0]--;
+}
+
 // Indices become variables, and rows one behind the other; the first of them.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
@@ -226,12 +293,11 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
     uint32_t rows = s->rows;
     for (uint32_t i = 0; i < count; i++) {
         const adx_tensor_index *x = &k->t->tree.index[first + i];
-        int64_t from = 0;
-        int64_t to = 0;
-        if (!adx_size_form(k->t, x->from, &from)
-            || !adx_size_form(k->t, x->to, &to))
-            adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
-        uint32_t v = adx_new_var(s, from, to - 1);
+        int64_t *end[2];
+        adx_ends_of_index(k, x, end);
+        uint32_t v = !adx_lowered(k) ? UINT32_MAX
+            : adx_new_var(s, adx_open_extreme(k->t, end[0], false),
+                          adx_open_extreme(k->t, end[1], true));
         if (v != UINT32_MAX)
             s->called[v] = first + i;
     }
@@ -241,6 +307,12 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
             break;
         adx_form_of(s, r)[1 + vars + i] = 1;
         k->row_of[first + i] = r;
+    }
+    for (uint32_t i = 0; i < count && s->open > 0 && adx_lowered(k); i++) {
+        int64_t *end[2];
+        adx_ends_of_index(k, &k->t->tree.index[first + i], end);
+        if (adx_lowered(k))
+            adx_bound_var(s, vars + i, end[0], end[1]);
     }
     return rows;
 }

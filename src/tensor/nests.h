@@ -8,6 +8,9 @@
  * last variable has its value. Rows that Fourier and Motzkin add narrow the
  * ranges of the variables before.
  *
+ * Open sizes are the first levels. Who walks a nest meets all of their numbers;
+ * code asks there for what must be true of the sizes.
+ *
  *   needs   tensor/arena tensor/sets
  *   offers  adx_sparse_form adx_sparse_at adx_form_has adx_make_sparse_form
  *           ADX_LEVEL_RANGE ADX_LEVEL_SOLVED ADX_LEVEL_VALUE
@@ -96,6 +99,7 @@ typedef struct adx_nest_level {
 typedef struct adx_nest {
     adx_nest_level *level;
     uint32_t levels;
+    uint32_t open;              // the first ones are those of open sizes
     uint32_t vars;
     bool empty;
 } adx_nest;
@@ -232,12 +236,22 @@ static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
 
 /* --- levels -------------------------------------------------------------- */
 
+// Whether a form has variables of later levels.
+static bool adx_has_later(const adx_ordering *k, const int64_t form[],
+                          uint32_t level)
+{
+    for (uint32_t v = 0; v < k->s->vars; v++)
+        if (form[1 + v] != 0 && k->when[v] > level)
+            return true;
+    return false;
+}
+
 // Rows that follow from those of `s`, in which the later variables are gone:
 // only to narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
-    for (uint32_t l = k->nest->levels; l-- > 1;) {
+    for (uint32_t l = k->nest->levels; l-- > (s->open > 0 ? 0 : 1);) {
         uint32_t v = k->nest->level[l].var;
         uint32_t rows = s->rows;
         adx_combine_all(s, v, rows, ADX_ROWS_MOST);
@@ -258,6 +272,10 @@ static void adx_narrow_ranges(adx_ordering *k)
         for (uint32_t i = rows; i < s->rows; i++) {
             const int64_t *form = adx_form_of(s, i);
             if (adx_extreme(s, form, false) >= 0)
+                s->row[i].kind = ADX_ROW_GONE;
+            else if (s->open > 0 && adx_extreme(s, form, true) < 0)
+                k->nest->empty = true;
+            else if (s->open > 0 && adx_has_later(k, form, l))
                 s->row[i].kind = ADX_ROW_GONE;
         }
     }
@@ -315,6 +333,64 @@ static bool adx_place_rows(adx_ordering *k)
     return true;
 }
 
+/* --- bounds where sizes are open: no more than are needed ------------------ */
+
+// The most that one form can be above another.
+static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
+                              const adx_sparse_form *other)
+{
+    int64_t *form = ADX_GET(s->arena, s->width, int64_t);
+    if (form == NULL)
+        return INT64_MAX;
+    form[0] = one->c - other->c;
+    for (uint32_t i = 0; i < one->n; i++)
+        form[1 + one->var[i]] += one->k[i];
+    for (uint32_t i = 0; i < other->n; i++)
+        form[1 + other->var[i]] -= other->k[i];
+    return adx_extreme(s, form, true);
+}
+
+// Whether a bound of a level follows from another one; of two that are equal,
+// the later from the earlier.
+static bool adx_bound_follows(const adx_set *s, const adx_nest_level *l,
+                              uint32_t i)
+{
+    for (uint32_t j = 0; j < l->bounds; j++) {
+        if (j == i || l->bound[j].k != l->bound[i].k)
+            continue;
+        int64_t above = adx_most_above(s, &l->bound[j].form, &l->bound[i].form);
+        if (above < 0 || (above == 0 && (j < i || adx_most_above(
+                              s, &l->bound[i].form, &l->bound[j].form) > 0)))
+            return true;
+    }
+    return false;
+}
+
+// A bound that is a number becomes that of the level.
+static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
+{
+    if (b->form.n > 0 || !adx_is_unit(b->k))
+        return false;
+    if (b->k > 0 && -b->form.c > l->low)
+        l->low = -b->form.c;
+    if (b->k < 0 && b->form.c < l->high)
+        l->high = b->form.c;
+    return true;
+}
+
+static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
+{
+    for (uint32_t i = 0; i < nest->levels; i++) {
+        adx_nest_level *l = &nest->level[i];
+        for (uint32_t j = 0; j < l->bounds;)
+            if (adx_take_plain_bound(l, &l->bound[j]) || adx_bound_follows(s, l, j))
+                l->bound[j] = l->bound[--l->bounds];
+            else
+                j++;
+        nest->empty = nest->empty || l->low > l->high;
+    }
+}
+
 static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
                             const adx_next_level *next)
 {
@@ -365,6 +441,11 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
     memset(k.when, 0xff, set->vars * sizeof *k.when);   // ADX_NOT_YET
     k.nest->vars = set->vars;
     k.nest->empty = set->empty;
+    k.nest->open = set->open;
+    for (uint32_t v = 0; v < set->open; v++, k.nest->levels++) {
+        const adx_next_level size = { v, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
+        adx_begin_level(&k, &k.nest->level[v], &size);
+    }
     for (;;) {
         const adx_next_level next = adx_next_var(&k, inner);
         if (next.var == UINT32_MAX)
@@ -374,7 +455,10 @@ static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
         k.nest->levels++;
     }
     adx_narrow_ranges(&k);
-    return adx_place_rows(&k) && a->status == ADREV_OK ? k.nest : NULL;
+    bool placed = adx_place_rows(&k);
+    if (placed && set->open > 0)
+        adx_tidy_bounds(k.s, k.nest);
+    return placed && a->status == ADREV_OK ? k.nest : NULL;
 }
 
 /* --- walks --------------------------------------------------------------- */

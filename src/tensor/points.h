@@ -7,12 +7,12 @@
  * it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/binding tensor/programs tensor/sharing tensor/pointwise
- *           tensor/fusion tensor/emission
+ *           tensor/binding tensor/open tensor/programs tensor/sharing
+ *           tensor/pointwise tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_row_at adx_is_run_index adx_say_run_index
- *           adx_say_pointwise
+ *           adx_say_open_index adx_say_pointwise
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -370,7 +370,8 @@ static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
 {
-    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
+    uint32_t first = 1 + adx_open_of(e->f->t) + dims;
+    uint32_t own = first + ADX_LOOKUPS_MOST;
     memset(used, 0, ADX_LOOKUPS_MOST * sizeof *used);
     for (uint32_t i = 0; i < p->term->factors; i++) {
         const adx_access x = p->term->factor[i];
@@ -379,26 +380,30 @@ static void adx_find_used_lookups(const adx_emission *e,
             for (uint32_t v = 0; v < p->set->vars; v++)
                 for (uint32_t l = 0; l < p->lookups; l++)
                     used[l] |= adx_form_of(p->set, r)[1 + v] != 0
-                            && p->form[(size_t)v * own + 1 + dims + l] != 0;
+                            && p->form[(size_t)v * own + first + l] != 0;
     }
     for (uint32_t l = p->lookups; l-- > 0;)
         for (uint32_t i = 0; i < l && used[l]; i++)
-            used[i] |= p->lookup[l].argument[1 + dims + i] != 0;
+            used[i] |= p->lookup[l].argument[first + i] != 0;
 }
 
 // The variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
 {
-    uint32_t own = 1 + dims + ADX_LOOKUPS_MOST;
+    uint32_t open = adx_open_of(e->f->t);
+    uint32_t own = 1 + open + dims + ADX_LOOKUPS_MOST;
     int64_t *map = ADX_GET(e->a, (size_t)p->set->vars * e->width, int64_t);
     int64_t *all = ADX_GET(e->a, (size_t)own * e->width, int64_t);
     const adx_spot_of at = { p->set, all == NULL ? NULL : map };
     bool used[ADX_LOOKUPS_MOST];
     if (map == NULL || all == NULL)
         return at;
+    for (uint32_t i = 0; i < open; i++)
+        all[(size_t)i * e->width + 1 + i] = 1;
     if (dims > 0)
-        memcpy(all, index, (size_t)dims * e->width * sizeof *all);
+        memcpy(all + (size_t)open * e->width, index,
+               (size_t)dims * e->width * sizeof *all);
     adx_find_used_lookups(e, p, dims, used);
     for (uint32_t i = 0; i < p->lookups; i++) {
         int64_t *argument = ADX_GET(e->a, e->width, int64_t);
@@ -406,12 +411,12 @@ static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
             return at;
         if (!used[i])
             continue;
-        adx_compose(e, p->lookup[i].argument, all, dims + i, argument);
+        adx_compose(e, p->lookup[i].argument, all, open + dims + i, argument);
         uint32_t x = adx_variable_of(e, p->lookup[i].table, argument);
-        all[(size_t)(dims + i) * e->width + 1 + x] = 1;
+        all[(size_t)(open + dims + i) * e->width + 1 + x] = 1;
     }
     for (uint32_t v = 0; v < p->set->vars; v++)
-        adx_compose(e, p->form + (size_t)v * own, all, dims + p->lookups,
+        adx_compose(e, p->form + (size_t)v * own, all, open + dims + p->lookups,
                     map + (size_t)v * e->width);
     return at;
 }
@@ -525,6 +530,35 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
+// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
+// with one number, whatever the sizes are, is no loop.
+static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
+                               uint32_t d, int64_t index[])
+{
+    uint32_t open = adx_open_of(e->f->t);
+    size_t n = 1 + open;
+    const int64_t *from = v->range.from + d * n;
+    const int64_t *last = v->range.last + d * n;
+    unsigned long x = open + d;
+    int64_t *form = ADX_GET(e->a, e->width, int64_t);
+    if (form == NULL)
+        return;
+    memcpy(form, from, n * sizeof *form);
+    if (memcmp(from, last, n * sizeof *form) == 0) {
+        memcpy(index + (size_t)d * e->width, form, e->width * sizeof *form);
+        return;
+    }
+    index[(size_t)d * e->width + 1 + x] = 1;
+    adx_say_indent(e);
+    adx_say(&e->text, "for (long x%lu = ", x);
+    adx_say_affine(e, form);
+    adx_say(&e->text, "; x%lu <= ", x);
+    memcpy(form, last, n * sizeof *form);
+    adx_say_affine(e, form);
+    adx_say(&e->text, "; x%lu++) {\n", x);
+    e->open++;
+}
+
 // The loop over an index from low to high, or what a part has of it.
 static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
                                int64_t high)
@@ -537,7 +571,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
                      " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
                      (long long)low, x, e->text.name, (long long)high);
-        e->bounds = true;
+        e->bounds |= ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
         ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
                      x, x, x, x);
     } else if (cut)
@@ -559,6 +593,10 @@ static void adx_say_region(adx_emission *e, uint32_t value,
         ADX_SAY_BLOCK(e);
     for (uint32_t i = 0; i < v->dims; i++) {
         unsigned long x = order[i];
+        if (v->range.from != NULL) {
+            adx_say_open_index(e, v, order[i], index);
+            continue;
+        }
         if (region->low[x] == region->high[x]) {
             index[x * e->width] = region->low[x];
             if (adx_is_cut(e, ADX_STEP_INDEX, order[i]))
@@ -575,7 +613,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     }
     if (e->open == open)
         ADX_SAY_BLOCK(e);
-    adx_begin_body(e, v->dims);
+    adx_begin_body(e, adx_open_of(e->f->t) + v->dims);
     uint32_t number = adx_say_value_at(e, value, index, region);
     adx_say_indent(e);
     adx_say_place(e, value, index, true);
@@ -590,7 +628,7 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
     const adx_pointwise *p = e->f->shape[value];
     const uint32_t *order = adx_order_indices(e, value);
     adx_box r;
-    adx_begin_variables(e, v->dims);
+    adx_begin_variables(e, adx_open_of(e->f->t) + v->dims);
     if (order == NULL || !adx_make_box(e->a, v->dims, &r))
         return;
     adx_say_region(e, value, &p->core, order);

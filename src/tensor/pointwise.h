@@ -5,9 +5,11 @@
  * expression: for each number there is at most one point of each piece. A piece
  * is a term, or a term for certain values of the variables that it is summed
  * over, if these have few values. It adds in a box of the value's indices. In
- * the core, where all boxes overlap, no condition is left.
+ * the core, where all boxes overlap, no condition is left. Where sizes are open,
+ * all pieces add everywhere: the boxes are those of the largest sizes.
  *
- *   needs   tensor/arena tensor/sets tensor/nests tensor/programs tensor/parts
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/open
+ *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
  *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
@@ -25,7 +27,7 @@ typedef struct adx_box {
 // of the numbers before this one.
 typedef struct adx_lookup {
     const adx_int_table *table;
-    int64_t *argument;          // [1 + dims + ADX_LOOKUPS_MOST]
+    int64_t *argument;          // [1 + open sizes + dims + ADX_LOOKUPS_MOST]
 } adx_lookup;
 
 #define ADX_LOOKUPS_MOST 6      // of a piece
@@ -34,9 +36,10 @@ typedef struct adx_lookup {
 typedef struct adx_term_piece {
     const adx_tensor_term *term;
     const adx_set *set;         // of the term, for these values of variables
-    int64_t *form;              // [vars][1 + dims + ADX_LOOKUPS_MOST] the
-                                // variables as forms of the value's indices,
-                                // and of numbers that maps give
+    int64_t *form;              // [vars][1 + open sizes + dims +
+                                // ADX_LOOKUPS_MOST] the variables as forms of
+                                // sizes, of the value's indices, and of numbers
+                                // that maps give
     adx_lookup lookup[ADX_LOOKUPS_MOST];
     uint32_t lookups;
     adx_box box;
@@ -103,8 +106,10 @@ typedef struct adx_finding {
     adx_arena *a;
     const adx_tensor_value *value;
     adx_pointwise *to;
-    uint32_t width;             // 1 + dims + ADX_LOOKUPS_MOST
+    uint32_t open;
+    uint32_t width;             // 1 + open sizes + dims + ADX_LOOKUPS_MOST
     uint32_t lookups;           // of all pieces
+    const adx_set *all;         // indices of the value, where sizes are open
 } adx_finding;
 
 // Makes index d = sign*x[v] + c, as a form for x[v]; its bounds are those of
@@ -115,8 +120,9 @@ static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
     int64_t sign = row[1 + v];
     int64_t one = row[0] + sign * p->set->low[v];
     int64_t other = row[0] + sign * p->set->high[v];
-    p->form[v * k->width] = -sign * row[0];
-    p->form[v * k->width + 1 + d] = sign;
+    for (uint32_t i = 0; i <= k->open; i++)
+        p->form[v * k->width + i] = -sign * row[i];
+    p->form[v * k->width + 1 + k->open + d] = sign;
     p->box.low[d] = one < other ? one : other;
     p->box.high[d] = one < other ? other : one;
 }
@@ -130,9 +136,8 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     uint32_t owned = 0;
     for (uint32_t d = 0; d < k->value->dims; d++) {
         const int64_t *row = adx_form_of(s, p->term->out + d);
-        uint32_t count;
         uint32_t v = 0;
-        adx_divisor_of(s, row, &count, &v);
+        uint32_t count = adx_vars_of(s, row, &v);
         p->box.low[d] = p->box.high[d] = row[0];
         if (count > 1 || (count == 1 && (!adx_is_unit(row[1 + v]) || own[v]
                                          || given[v])))
@@ -170,9 +175,25 @@ static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
             for (uint32_t j = 0; argument[1 + u] != 0 && j < k->width; j++)
                 l->argument[j] += argument[1 + u] * p->form[u * k->width + j];
         p->form[v * k->width] = -form[1 + v] * form[0];
-        p->form[v * k->width + 1 + k->value->dims + i] = form[1 + v];
+        p->form[v * k->width + 1 + k->open + k->value->dims + i] = form[1 + v];
     }
     return true;
+}
+
+// Whether a piece adds at all indices, for all sizes; its box then is that of
+// the largest ones.
+static bool adx_is_everywhere_there(const adx_finding *k, adx_term_piece *p)
+{
+    const adx_tensor_value *v = k->value;
+    const adx_indexed in = { p->set, p->term->out, v->dims };
+    const adx_indexed at = { k->all, 0, v->dims };
+    for (uint32_t i = 0; i < k->open; i++)
+        p->form[i * k->width + 1 + i] = 1;
+    for (uint32_t d = 0; d < v->dims; d++) {
+        p->box.low[d] = v->low[d];
+        p->box.high[d] = v->low[d] + v->extent[d] - 1;
+    }
+    return adx_contains(&in, &at);
 }
 
 // Adds a piece: every variable of its set is given by one index, or by a map.
@@ -191,8 +212,10 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
-    if (!maps.all || adx_own_indices(k, p, maps.given, own) != maps.free
-        || !adx_add_lookups(k, p, maps.row, maps.rows))
+    bool all = maps.all || (k->open > 0 && maps.rows == 0);
+    if (!all || adx_own_indices(k, p, maps.given, own) != maps.free
+        || !adx_add_lookups(k, p, maps.row, maps.rows)
+        || (k->open > 0 && !adx_is_everywhere_there(k, p)))
         return false;
     k->to->n++;
     return true;
@@ -222,7 +245,7 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
     for (uint32_t d = 0; d < k->value->dims; d++) {
         const int64_t *row = adx_form_of(s, term->out + d);
         uint32_t best = UINT32_MAX;
-        for (uint32_t v = 0; v < s->vars; v++)
+        for (uint32_t v = s->open; v < s->vars; v++)
             if (row[1 + v] != 0 && (best == UINT32_MAX
                 || s->high[v] - s->low[v] > s->high[best] - s->low[best]))
                 best = v;
@@ -244,7 +267,7 @@ static uint64_t adx_find_summed(const adx_finding *k,
     if (maps.given == NULL || owner == NULL)
         return UINT64_MAX;
     adx_mark_owners(k, term, s, owner);
-    for (uint32_t v = 0; v < s->vars; v++) {
+    for (uint32_t v = s->open; v < s->vars; v++) {
         if (owner[v] || s->gone[v] || maps.given[v])
             continue;
         if (s->high[v] - s->low[v] >= ADX_PIECES_WRITTEN)
@@ -306,7 +329,7 @@ static bool adx_has_sums(const adx_tensor_value *v)
 static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->nest;
-    const adx_nest_level *last = nest->levels == 0 ? NULL
+    const adx_nest_level *last = nest->levels == nest->open ? NULL
                                : &nest->level[nest->levels - 1];
     return last != NULL && last->kind == ADX_LEVEL_RANGE && last->checks == 0
         && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
@@ -371,10 +394,12 @@ static void adx_find_core(adx_finding *k)
 
 // The pieces of a value, if each of its numbers is best computed on its own.
 // NULL: it is not; or no memory, which a->status says.
-static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
+static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
+                                      const adx_tensor_value *v)
 {
-    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise),
-                      1 + v->dims + ADX_LOOKUPS_MOST, 0 };
+    uint32_t open = adx_open_of(t);
+    adx_finding k = { a, v, ADX_GET(a, 1, adx_pointwise), open,
+                      1 + open + v->dims + ADX_LOOKUPS_MOST, 0, NULL };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
         || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
@@ -383,6 +408,9 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, const adx_tensor_value *v)
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
     if (k.to->piece == NULL || !adx_make_box(a, v->dims, &k.to->core)
         || !adx_make_box(a, v->dims, &k.to->domain))
+        return NULL;
+    k.all = open == 0 ? NULL : adx_set_of_ranges(t, &v->range, v->dims);
+    if (open > 0 && k.all == NULL)
         return NULL;
     for (uint32_t i = 0; i < v->terms; i++)
         if (!adx_add_pieces(&k, &v->term[i]))

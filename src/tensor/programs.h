@@ -13,13 +13,14 @@
  * with a 0 that is there for this reason.
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST
+ *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
- *           adx_finish_value adx_new_tensor_term adx_add_factor adx_place_form
- *           adx_marking adx_mark_points adx_mark_form adx_all_written
- *           adx_join_sets adx_all_gone adx_restrict
+ *           adx_finish_value adx_new_tensor_term adx_add_factor adx_add_least
+ *           adx_place_form adx_marking adx_mark_points adx_mark_form
+ *           adx_all_written adx_join_sets adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -57,8 +58,9 @@ typedef enum adx_value_kind {
     ADX_VALUE_ROW,              // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
-    ADX_VALUE_MOST              // the largest, or least, factor of all points;
+    ADX_VALUE_MOST,             // the largest, or least, factor of all points;
                                 // -infinity, or infinity, where there is none
+    ADX_VALUE_SIZE              // the open size `order` as a number
 } adx_value_kind;
 
 // The derivative of a partial by argument `by`: the partial as terms, and which
@@ -71,7 +73,7 @@ typedef struct adx_tensor_second {
 
 typedef struct adx_tensor_value {
     adx_value_kind kind;
-    uint32_t order;             // of an input, a tangent, a weight
+    uint32_t order;             // of an input, a tangent, a weight, a size
     uint32_t op;
     uint32_t which;
     const adx_tensor_second *second;
@@ -80,6 +82,9 @@ typedef struct adx_tensor_value {
     int64_t *extent;
     ptrdiff_t *stride;
     uint64_t size;              // numbers
+    adx_ranges range;           // of indices, where sizes are open: then low is
+                                // the least index, extent the largest number
+                                // of them
     uint64_t span;              // of memory
     ptrdiff_t first;            // from the lowest place to the least indices
     adx_tensor_term *term;
@@ -152,6 +157,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     v->low = ADX_GET(a, dims, int64_t);
     v->extent = ADX_GET(a, dims, int64_t);
     v->stride = ADX_GET(a, dims, ptrdiff_t);
+    adx_make_ranges(t, dims, &v->range);
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
@@ -240,6 +246,16 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
+// to += k * the least index d.
+static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
+                          const adx_tensor_value *v, uint32_t d, uint32_t open)
+{
+    if (v->range.from == NULL)
+        to[0] = adx_whole_add(a, to[0], k, v->low[d]);
+    else
+        adx_add_open(a, to, k, v->range.from + (size_t)d * (1 + open), open);
+}
+
 // The form of a number's place: by strides in memory, or else among `size`.
 static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
                            uint32_t row, bool memory, int64_t form[])
@@ -249,7 +265,10 @@ static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
     for (uint32_t i = v->dims; i-- > 0;) {
         int64_t by = memory ? v->stride[i] : step;
         adx_add_multiple(s, form, by, adx_form_of(s, row + i));
-        form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
+        if (memory)
+            adx_add_least(s->arena, form, -by, v, i, s->open);
+        else
+            form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
         step *= v->extent[i];
     }
 }
@@ -292,28 +311,59 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 /* --- which numbers are written ------------------------------------------- */
 
-// Whether one term writes all numbers: without the variables that are summed
-// its set is a box, as large as the value.
-static bool adx_term_is_full(const adx_tensor_value *v,
-                             const adx_tensor_term *term)
+// The set of a term without the variables that are summed. NULL: it is not
+// exactly that, or each index is not one variable.
+static adx_set *adx_written_set(const adx_tensor_value *v,
+                                const adx_tensor_term *term)
 {
     adx_set *s = adx_copy_set(term->set);
     if (s == NULL)
-        return false;
+        return NULL;
     bool *keep = ADX_GET(s->arena, s->width + 64, bool);
     if (keep == NULL)
-        return false;
+        return NULL;
     for (uint32_t i = 0; i < v->dims; i++) {
         const int64_t *form = adx_form_of(s, term->out + i);
-        uint32_t count;
         uint32_t var = 0;
-        adx_divisor_of(s, form, &count, &var);
+        uint32_t count = adx_vars_of(s, form, &var);
         if (count > 1 || (count == 1 && !adx_is_unit(form[1 + var])))
-            return false;
+            return NULL;
         if (count == 1)
             keep[var] = true;
     }
-    return adx_project(s, keep) && adx_box_points(s) == v->size;
+    return adx_project(s, keep) ? s : NULL;
+}
+
+// Whether one term writes all numbers: without the variables that are summed
+// its set is a box, as large as the value.
+static bool adx_term_is_full(ad_tensor *t, const adx_tensor_value *v,
+                             const adx_tensor_term *term)
+{
+    const adx_set *s = adx_written_set(v, term);
+    if (s == NULL || t->open == NULL)
+        return s != NULL && adx_box_points(s) == v->size;
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed written = { s, term->out, v->dims };
+    const adx_indexed range = { all, 0, v->dims };
+    return all != NULL && adx_contains(&written, &range);
+}
+
+#define ADX_COVERING_MOST 6     // terms
+
+// Whether several terms write all numbers together, where sizes are open.
+static bool adx_terms_are_full(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_indexed *in = ADX_GET(&t->arena, v->terms, adx_indexed);
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed at = { all, 0, v->dims };
+    uint32_t n = 0;
+    for (uint32_t i = 0; in != NULL && i < v->terms; i++) {
+        const adx_set *s = adx_written_set(v, &v->term[i]);
+        const adx_indexed one = { s, v->term[i].out, v->dims };
+        if (s != NULL)
+            in[n++] = one;
+    }
+    return in != NULL && all != NULL && adx_are_covering(in, n, &at);
 }
 
 // Whether all numbers are written, as far as that is easily seen.
@@ -324,7 +374,10 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
         v->known = true;
         v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
         for (uint32_t i = 0; i < v->terms && !v->full; i++)
-            v->full = adx_term_is_full(v, &v->term[i]);
+            v->full = adx_term_is_full(t, v, &v->term[i]);
+        v->full = v->full || (t->open != NULL && v->terms > 1
+                              && v->terms <= ADX_COVERING_MOST
+                              && adx_terms_are_full(t, v));
         v->gaps = v->kind == ADX_VALUE_MOST && !v->full;
         v->full = v->full || v->gaps;
     }
@@ -348,12 +401,95 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
     return bits;
 }
 
-// Finds out which numbers are written. False: no memory.
+static bool adx_has_sizes(const adx_set *s, uint32_t row)
+{
+    bool any = false;
+    for (uint32_t v = 0; v < s->open; v++)
+        any = any || adx_form_of(s, row)[1 + v] != 0;
+    return any;
+}
+
+// Whether all variables of a row are indices of what is written.
+static bool adx_is_of_indices(const adx_indexed *at, uint32_t row)
+{
+    const adx_set *s = at->set;
+    for (uint32_t v = s->open; v < s->vars; v++) {
+        bool index = adx_form_of(s, row)[1 + v] == 0;
+        for (uint32_t d = 0; d < at->dims && !index; d++) {
+            const int64_t *form = adx_form_of(s, at->row + d);
+            uint32_t some = 0;
+            index = adx_vars_of(s, form, &some) == 1 && some == v
+                 && adx_is_unit(form[1 + v]);
+        }
+        if (!index)
+            return false;
+    }
+    return true;
+}
+
+// The set of a term without what is true of all indices of its value, so that
+// no open size is left. NULL: one is left.
+static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
+                                      const adx_tensor_term *term)
+{
+    adx_set *s = adx_copy_set(term->set);
+    const adx_set *all = adx_set_of_ranges(t, &v->range, v->dims);
+    const adx_indexed in = { s, term->out, v->dims };
+    const adx_indexed at = { all, 0, v->dims };
+    bool left = s == NULL || all == NULL;
+    for (uint32_t i = 0; !left && i < s->open; i++)
+        left = s->low[i] > t->open->least[i]
+            || s->high[i] < t->given.size[t->open->size[i]];
+    for (uint32_t d = 0; !left && d < v->dims; d++)
+        left = adx_has_sizes(s, term->out + d)
+            || adx_open_extreme(t, v->range.from + (size_t)d * (1 + s->open),
+                                true) != v->low[d];
+    for (uint32_t r = 0; !left && r < s->rows; r++) {
+        adx_set_row *row = &s->row[r];
+        if (row->kind <= ADX_ROW_FORM
+            || (!adx_has_sizes(s, r) && (row->kind != ADX_ROW_VALUE
+                                         || !adx_has_sizes(s, row->at))))
+            continue;
+        left = row->kind != ADX_ROW_SIGN || !adx_is_of_indices(&in, r)
+            || !adx_holds_at(&in, adx_form_of(s, r), &at);
+        row->kind = ADX_ROW_GONE;
+    }
+    for (uint32_t i = 0; !left && i < s->open; i++)
+        s->low[i] = s->high[i];
+    return left ? NULL : s;
+}
+
+// Which numbers are written where sizes are open: of those that there are at
+// given sizes, always the same. NULL: that is not so.
+static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
+    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
+        const adx_set *s = adx_set_without_sizes(t, v, &v->term[i]);
+        int64_t *form = s == NULL ? NULL
+                      : ADX_GET(&t->arena, s->width, int64_t);
+        if (form == NULL)
+            return NULL;
+        adx_place_form(s, v, v->term[i].out, false, form);
+        if (!adx_mark_form(s, form, bits))
+            return NULL;
+    }
+    return bits;
+}
+
+// Finds out which numbers are written. False: no memory, or it depends on open
+// sizes.
 static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
     if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
-    adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
+    adx_bitmap *bits = t->open != NULL
+        ? adx_mark_open(t, &t->program->value[value])
+        : adx_mark_written(&t->arena, &t->program->value[value]);
+    if (bits == NULL && t->open != NULL)
+        adx_undecided(t, "which numbers of an array are 0 for want of being "
+                         "written cannot be told for all sizes at once: it may "
+                         "be for larger least sizes");
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
     v->full = bits != NULL && bits->set == v->size;
@@ -361,6 +497,7 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
 }
 
 // A set whose conditions are added to another: variable v of it becomes var[v].
+// Open sizes are the same in both.
 typedef struct adx_joining {
     adx_set *to;
     const adx_set *from;
@@ -411,7 +548,12 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
     if (j.var == NULL)
         return false;
     for (uint32_t v = 0; v < from->vars; v++)
-        if (!from->gone[v]) {
+        if (v < from->open) {
+            j.var[v] = v;
+            s->low[v] = from->low[v] > s->low[v] ? from->low[v] : s->low[v];
+            s->high[v] = from->high[v] < s->high[v] ? from->high[v]
+                                                    : s->high[v];
+        } else if (!from->gone[v]) {
             j.var[v] = adx_new_var(s, from->low[v], from->high[v]);
             if (j.var[v] == UINT32_MAX)
                 return false;
@@ -443,6 +585,45 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
     return true;
 }
 
+// The term that writes all numbers of a value that any of its terms writes, and
+// its set without the variables that are summed. NULL: there is none such.
+static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
+                                              const adx_set **set)
+{
+    for (uint32_t i = 0; i < v->terms; i++) {
+        const adx_set *s = adx_written_set(v, &v->term[i]);
+        const adx_indexed in = { s, v->term[i].out, v->dims };
+        bool all = s != NULL;
+        for (uint32_t j = 0; j < v->terms && all; j++) {
+            const adx_indexed at = { v->term[j].set, v->term[j].out, v->dims };
+            all = j == i || adx_contains(&in, &at);
+        }
+        *set = s;
+        if (all)
+            return &v->term[i];
+    }
+    return NULL;
+}
+
+// The same where sizes are open and one term writes what any of them does. False:
+// there is none such.
+static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
+{
+    const adx_tensor_value *v = &t->program->value[to.value];
+    const adx_set *written = NULL;
+    const adx_tensor_term *term = adx_widest_term(v, &written);
+    uint32_t rows;
+    uint32_t vars = (*set)->vars;
+    adx_set *joined = term == NULL ? NULL : adx_copy_set(*set);
+    if (joined == NULL
+        || !adx_join_sets(joined, to.row, written, term->out, v->dims, 0, 0,
+                          &rows)
+        || !adx_all_gone(joined, vars))
+        return false;
+    *set = joined;
+    return true;
+}
+
 // Adds that this number of a value is written. False: no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
@@ -467,6 +648,8 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
             return true;
         }
     }
+    if (t->open != NULL && adx_restrict_open(t, set, to))
+        return true;
     if (!adx_find_support(t, to.value))
         return false;
     if (v->full)

@@ -4,12 +4,12 @@
  * Binding, evaluations and counts: the interface.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
- *           tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/run tensor/coded
- *   offers  adx_each_place adx_tensor_arrays adx_numbers_needed
- *           adx_evaluate_tensor adx_points_of_term adx_count_written
- *           adx_count_value adx_need_part adx_numbers_around
+ *   offers  adx_each_place adx_bind_program adx_tensor_arrays
+ *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
+ *           adx_count_written adx_count_value adx_need_part adx_numbers_around
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -19,8 +19,31 @@ ADX_SELDOM_BEGIN
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
-    adx_lowering k = { t, error, NULL, NULL, 0, false };
+    adx_lowering k = { t, error, NULL, NULL, 0, false, 0 };
     adx_misfit(&k, name.at, what, name);
+}
+
+static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
+{
+    const adx_dim *d = &t->tree.dim[dim];
+    return adx_is_open_form(t, d->from) || adx_is_open_form(t, d->to);
+}
+
+// What is given as data must not depend on sizes that are not.
+static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
+{
+    const adx_tree *tree = &t->tree;
+    for (uint32_t i = 1; i < tree->map_count; i++)
+        if (adx_is_open_range(t, tree->map[i].domain)
+            || adx_is_open_range(t, tree->map[i].values))
+            adx_not_given(t, error, tree->map[i].name, "the ranges of the map "
+                          "'%w' depend on sizes that are arguments");
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        for (uint32_t c = 0; c < tree->relation[i].arity; c++)
+            if (adx_is_open_range(t, tree->relation[i].first + c))
+                adx_not_given(t, error, tree->relation[i].name, "the ranges of "
+                              "the relation '%w' depend on sizes that are "
+                              "arguments");
 }
 
 // The sizes, maps and relations that are missing, or whose values are outside.
@@ -39,6 +62,8 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         if (t->given.relation[i].column == NULL)
             adx_not_given(t, error, tree->relation[i].name, "the relation '%w' "
                           "is not given: ad_tensor_relation or ad_tensor_csr");
+    if (t->open != NULL)
+        adx_check_open_data(t, error);
 }
 
 // Rows of a relation that were given when it had others.
@@ -71,7 +96,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
         if (value[i] < to->low || value[i] > to->high) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0, false };
+            adx_lowering k = { t, error, NULL, NULL, 0, false, 0 };
             adx_say_string(&s, "' has ");
             adx_say_signed(&s, value[i]);
             adx_say_string(&s, " at number ");
@@ -170,7 +195,7 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
         if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL, 0, false };
+            adx_lowering k = { t, error, NULL, NULL, 0, false, 0 };
             adx_say_string(&s, "' has an entry twice: numbers ");
             adx_say_signed(&s, list[i - 1]);
             adx_say_string(&s, " and ");
@@ -179,6 +204,27 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
                        t->tree.relation[relation].name, text);
             return;
         }
+}
+
+// The range of an index where sizes are open; low and extent are those of all
+// numbers that the array can have.
+static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
+                         uint32_t d)
+{
+    uint32_t open = adx_open_of(t);
+    int64_t *extent = ADX_GET(&t->arena, 1 + open, int64_t);
+    if (extent == NULL || v->range.from == NULL || v->range.last == NULL)
+        return;
+    int64_t *from = v->range.from + (size_t)d * (1 + open);
+    int64_t *last = v->range.last + (size_t)d * (1 + open);
+    if (!adx_form_in_sizes(t, dim->from, from) || !adx_form_in_sizes(t, dim->to, last))
+        adx_arena_fail(&t->arena, ADREV_ESHAPE);
+    memcpy(extent, last, (1 + open) * sizeof *extent);
+    adx_add_open(&t->arena, extent, -1, from, open);
+    last[0]--;
+    v->low[d] = adx_open_extreme(t, from, false);
+    v->extent[d] = adx_open_extreme(t, extent, true);
+    v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
 // Values for the arrays of the text.
@@ -202,11 +248,15 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
         if (columns > 0)
             to->extent[d++] = (int64_t)
                 t->given.relation[tree->dim[a->first].relation].entries;
+        if (columns > 0 && to->range.last != NULL)
+            to->range.last[0] = to->extent[0] - 1;
         for (uint32_t j = columns; j < a->rank; j++, d++) {
             int64_t end = 0;
             if (!adx_dim_range(t, &tree->dim[a->first + j], &to->low[d], &end))
                 adx_arena_fail(&t->arena, ADREV_ESHAPE);
             to->extent[d] = end - to->low[d];
+            if (t->open != NULL)
+                adx_open_dim(t, &tree->dim[a->first + j], to, d);
         }
         adx_lay_out(t, to, t->given.stride[i]);
         if (a->formula == 0)
@@ -304,7 +354,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     for (uint32_t i = 1; i < t->tree.relation_count; i++)
         if (a->status == ADREV_OK)
             adx_check_entries(t, error, i);
-    adx_lowering k = { t, error, row_of, value_of, 0, false };
+    adx_lowering k = { t, error, row_of, value_of, 0, false, 0 };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
     if (a->status == ADREV_OK)

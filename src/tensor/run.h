@@ -66,7 +66,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
     uint32_t best = UINT32_MAX;
     int most = -1;
-    for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
+    for (uint32_t v = s->open; form != NULL && v < s->vars; v++) {
         int score = adx_score_inner(t, term, value, v, form, &stride[v]);
         if (s->gone[v] || s->high[v] - s->low[v] < 3 || adx_is_argument(s, v))
             continue;
@@ -92,13 +92,14 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
     if (stride == NULL)
         return NULL;
     uint32_t best = adx_choose_inner(t, term, value, stride);
-    l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
+    if (t->open == NULL)
+        l->matrices = adx_find_matrices(t, value, term, stride, &l->nest);
     if (l->matrices == NULL)
         l->nest = picks ? adx_make_nest(s, ADX_IN_ORDER, NULL)
                         : adx_make_nest(s, best, stride);
     l->found_by = l->nest;
     return l->nest != NULL
-           && (l->matrices != NULL
+           && (l->matrices != NULL || t->open != NULL
                || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
 }
 
@@ -110,7 +111,7 @@ static bool adx_make_streams(ad_tensor *t, uint32_t value,
     const adx_set *s = term->set;
     bool picks = term->most != 0
               || adx_tensor_value_at(t, value)->kind == ADX_VALUE_MOST;
-    uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
+    uint32_t inner = l->nest->levels == l->nest->open ? UINT32_MAX
                    : l->nest->level[l->nest->levels - 1].var;
     const adx_access out = { value, term->out };
     bool ok = adx_make_stream(t, s, out, inner, &l->out);
@@ -124,7 +125,7 @@ static bool adx_make_streams(ad_tensor *t, uint32_t value,
     const adx_sparse_form *const read[] = {
         &l->factor[0].place, &l->factor[1].place, &l->factor[2].place
     };
-    if (ok && l->matrices == NULL && !picks)
+    if (ok && l->matrices == NULL && !picks && t->open == NULL)
         l->gathers = adx_make_gathers(s, l->nest, &l->out.place, read,
                                       term->factors);
     l->points = adx_box_points(s);
@@ -234,7 +235,7 @@ static void adx_prepare_program(ad_tensor *t)
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++)
         if (needed[p->order[i]])
             adx_choose_loops(t, p->order[i]);
-    if (t->arena.status == ADREV_OK)
+    if (t->arena.status == ADREV_OK && t->open == NULL)
         adx_store_on_entries(t, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
@@ -245,7 +246,8 @@ static void adx_prepare_program(ad_tensor *t)
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
         if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
             p->picks = v->span;
-        adx_prepare_cut(t, v);
+        if (t->open == NULL)
+            adx_prepare_cut(t, v);
     }
 }
 

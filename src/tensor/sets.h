@@ -8,7 +8,12 @@
  * written at a point. So a variable that an equation gives can be replaced
  * everywhere at once.
  *
- * Sizes are numbers here: sets are made when a text is bound.
+ * Sizes are numbers here: sets are made when a text is bound. But a size can be
+ * open (code of ad_tensor_write_c has it as an argument): then it is one of the
+ * first variables of every set, from its least to its largest number. Such a
+ * variable is never replaced or forgotten, nor a loop: what a set says holds for
+ * all numbers of the sizes. Where conditions narrow its range, the points are
+ * those of these sizes only.
  *
  *   needs   tensor/arena
  *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
@@ -17,9 +22,9 @@
  *           ADX_ROW_NO_BIT adx_set_row adx_set adx_form_of adx_new_set
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
- *           adx_divisor_of adx_fix_var adx_simplify_set adx_box_points
- *           adx_is_definition adx_map_vars adx_find_given ADX_ROWS_MOST
- *           adx_combine_all adx_project
+ *           adx_divisor_of adx_vars_of adx_fix_var adx_simplify_set
+ *           adx_box_points adx_is_definition adx_map_vars adx_find_given
+ *           ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -126,6 +131,7 @@ typedef struct adx_set {
     adx_set_row *row;
     int64_t *k;                 // [rows][width] constant, then coefficients
     uint32_t rows, room;
+    uint32_t open;              // the first variables: open sizes
     bool empty;
 } adx_set;
 
@@ -285,9 +291,22 @@ static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
     return d;
 }
 
+// The variables of a form that are no open sizes: how many, and one of them.
+static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
+                            uint32_t *some)
+{
+    uint32_t count = 0;
+    for (uint32_t v = s->open; v < s->vars; v++)
+        if (form[1 + v] != 0) {
+            *some = v;
+            count++;
+        }
+    return count;
+}
+
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only.
+// x[v] has this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -297,7 +316,10 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
         form[0] = adx_whole_add(s->arena, form[0], form[1 + v], value);
         form[1 + v] = 0;
     }
-    s->gone[v] = true;
+    if (v < s->open)
+        s->low[v] = s->high[v] = value;
+    else
+        s->gone[v] = true;
 }
 
 // The bounds of a variable as rows.
@@ -330,7 +352,8 @@ static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
 }
 
 // A row that must be 0: says nothing, fixes a variable, or replaces one: the
-// latest with coefficient 1 or -1. Whether something changed.
+// latest with coefficient 1 or -1 that is no open size. Whether something
+// changed.
 static bool adx_use_zero(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -349,7 +372,7 @@ static bool adx_use_zero(adx_set *s, uint32_t r)
         adx_fix_var(s, v, -form[0] / form[1 + v]);
         return true;
     }
-    for (v = s->vars; v-- > 0;)
+    for (v = s->vars; v-- > s->open;)
         if (form[1 + v] == 1 || form[1 + v] == -1) {
             adx_replace_var(s, v, r);
             return true;
@@ -465,7 +488,7 @@ static void adx_simplify_set(adx_set *s)
         changed = false;
         for (uint32_t v = 0; v < s->vars; v++) {
             s->empty = s->empty || (!s->gone[v] && s->low[v] > s->high[v]);
-            if (!s->gone[v] && s->low[v] == s->high[v])
+            if (!s->gone[v] && s->low[v] == s->high[v] && v >= s->open)
                 adx_fix_var(s, v, s->low[v]);
         }
         for (uint32_t r = 0; r < s->rows && !s->empty; r++)
@@ -473,7 +496,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points, if only bounds of variables are left; else UINT64_MAX.
+// Points for given sizes, if only bounds of variables are left; else
+// UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -482,7 +506,7 @@ static uint64_t adx_box_points(const adx_set *s)
     for (uint32_t r = 0; r < s->rows; r++)
         if (s->row[r].kind > ADX_ROW_FORM)
             return UINT64_MAX;
-    for (uint32_t v = 0; v < s->vars; v++)
+    for (uint32_t v = s->open; v < s->vars; v++)
         if (!s->gone[v]) {
             uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
             if (n > UINT64_MAX / 2 / extent)
@@ -505,7 +529,7 @@ static bool adx_is_definition(const adx_set *s, uint32_t r, uint32_t *v)
         return false;
     const int64_t *argument = adx_form_of(s, s->row[r].at);
     adx_divisor_of(s, form, &count, v);
-    if (count != 1 || (form[1 + *v] != 1 && form[1 + *v] != -1)
+    if (count != 1 || *v < s->open || (form[1 + *v] != 1 && form[1 + *v] != -1)
         || argument[1 + *v] != 0)
         return false;
     int64_t one = (t->low - form[0]) * form[1 + *v];
@@ -562,7 +586,7 @@ static adx_map_vars adx_find_given(const adx_set *s)
     }
     for (uint32_t r = 0; r < s->rows; r++)
         conditions += s->row[r].kind > ADX_ROW_FORM;
-    for (uint32_t v = 0; v < s->vars; v++)
+    for (uint32_t v = s->open; v < s->vars; v++)
         to.free += !s->gone[v] && !to.given[v];
     to.all = to.rows == conditions;
     return to;
@@ -680,8 +704,8 @@ static bool adx_drop_var(adx_set *s, uint32_t v)
     return true;
 }
 
-// Forgets all variables but those that are kept; forms that are carried along
-// may have no others. False: something was not exact, and the set is of no use.
+// Forgets all variables but open sizes and those that are kept; forms that are
+// carried along may have no others. False: something was not exact, and the set is of no use.
 static bool adx_project(adx_set *s, const bool keep[])
 {
     bool changed = true;
@@ -689,7 +713,7 @@ static bool adx_project(adx_set *s, const bool keep[])
     adx_simplify_set(s);
     while (changed && left && !s->empty && s->arena->status == ADREV_OK) {
         changed = left = false;
-        for (uint32_t v = 0; v < s->vars; v++)
+        for (uint32_t v = s->open; v < s->vars; v++)
             if (!s->gone[v] && !keep[v]) {
                 bool done = adx_drop_var(s, v);
                 changed = changed || done;

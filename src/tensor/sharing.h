@@ -7,7 +7,7 @@
  * one; a result of the caller's, which has an array of its own, becomes a copy
  * of it. Equal terms of one sum are counted: e + e is 2*e.
  *
- *   needs   tensor/api tensor/arena tensor/sets tensor/programs
+ *   needs   tensor/api tensor/arena tensor/sets tensor/open tensor/programs
  *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
  *           adx_complete_value adx_constant_value
  * ========================================================================== */
@@ -27,6 +27,11 @@ static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
         v->extent[d] = of->extent[d];
         v->stride[d] = of->stride[d];
     }
+    size_t ends = (size_t)v->dims * (1 + adx_open_of(t)) * sizeof(int64_t);
+    if (v->range.from != NULL && of->range.from != NULL) {
+        memcpy(v->range.from, of->range.from, ends);
+        memcpy(v->range.last, of->range.last, ends);
+    }
     v->size = of->size;
     v->span = of->span;
     v->first = of->first;
@@ -41,18 +46,27 @@ static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
 // The set of all indices of a value; rows are its indices.
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
-    adx_set *s = adx_new_set(&t->arena);
+    adx_set *s = adx_begin_set(t);
     uint32_t formula = t->tree.array[v->array].formula;
+    uint32_t open = adx_open_of(t);
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
-        uint32_t x = adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+        const int64_t *from = v->range.from + (size_t)i * (1 + open);
+        const int64_t *last = v->range.last + (size_t)i * (1 + open);
+        uint32_t x = open == 0
+            ? adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1)
+            : adx_new_var(s, adx_open_extreme(t, from, false),
+                          adx_open_extreme(t, last, true));
         if (x != UINT32_MAX)
             s->called[x] = t->tree.formula[formula].first + i;
     }
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)
-            adx_form_of(s, r)[1 + i] = 1;
+            adx_form_of(s, r)[1 + open + i] = 1;
     }
+    for (uint32_t i = 0; s != NULL && open > 0 && i < v->dims; i++)
+        adx_bound_var(s, open + i, v->range.from + (size_t)i * (1 + open),
+                      v->range.last + (size_t)i * (1 + open));
     if (s != NULL)
         adx_simplify_set(s);
     return s;
@@ -67,6 +81,7 @@ typedef struct adx_key_writer {
     const adx_set *set;
     uint32_t *name;             // of each variable in the key, from 1 on
     uint32_t names;
+    uint32_t ends;              // numbers of a form in open sizes
 } adx_key_writer;
 
 static void adx_put_key(adx_key_writer *w, int64_t x)
@@ -171,6 +186,10 @@ static void adx_put_key_value(adx_key_writer *w, const adx_tensor_value *v)
         adx_put_key(w, v->low[d]);
         adx_put_key(w, v->extent[d]);
     }
+    for (uint32_t i = 0; v->range.from != NULL && i < v->dims * w->ends; i++) {
+        adx_put_key(w, v->range.from[i]);
+        adx_put_key(w, v->range.last[i]);
+    }
 }
 
 typedef struct adx_value_key {
@@ -200,8 +219,10 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
                            const adx_tensor_term *term, bool whole)
 {
     w->set = term->set;
-    w->names = 0;
+    w->names = term->set->open;
     memset(w->name, 0, term->set->width * sizeof *w->name);
+    for (uint32_t i = 0; i < w->names; i++)
+        w->name[i] = i + 1;
     adx_put_key_term(w, t, v, term);
     if (whole)
         adx_put_key_real(w, term->k);
@@ -212,7 +233,7 @@ static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
                          const adx_tensor_term *only, adx_value_key *key)
 {
     uint32_t width = only != NULL ? only->set->width : 1;
-    adx_key_writer w = { 0 };
+    adx_key_writer w = { .ends = 1 + adx_open_of(t) };
     for (uint32_t i = 0; only == NULL && i < v->terms; i++)
         if (v->term[i].set->width > width)
             width = v->term[i].set->width;
@@ -253,9 +274,8 @@ static bool adx_writes_once(const adx_tensor_value *v,
     if (maps.given == NULL)
         return false;
     for (uint32_t i = 0; i < v->dims; i++) {
-        uint32_t count;
         uint32_t var = 0;
-        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
+        uint32_t count = adx_vars_of(s, adx_form_of(s, term->out + i), &var);
         bool again = count != 1 || maps.given[var];
         for (uint32_t j = 0; j < i && !again; j++)
             again = adx_form_of(s, term->out + j)[1 + var] != 0;
@@ -444,7 +464,7 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value)
 // A value of one number, which is a constant. 0: no memory.
 static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
 {
-    adx_set *s = adx_new_set(&t->arena);
+    adx_set *s = adx_begin_set(t);
     uint32_t value = s == NULL ? 0 : adx_new_value(t, ADX_VALUE_SUM, 0);
     if (value == 0)
         return 0;

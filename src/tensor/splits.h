@@ -9,7 +9,7 @@
  * columns, and not all values of all indices are tried.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/programs tensor/lower
+ *           tensor/open tensor/programs tensor/lower
  *   offers  adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
  *           adx_where_by_bits adx_set_where
  * ========================================================================== */
@@ -196,6 +196,32 @@ static void adx_find_grid(adx_lowering *k, adx_grid *g, uint32_t node)
             adx_find_grid(k, g, c);
     else
         adx_grid_form(k, g, n->of);
+}
+
+// Whether a condition, or the range of an index that it mentions, depends on
+// open sizes.
+static bool adx_is_open_condition(const adx_lowering *k, uint32_t node,
+                                  const adx_grid *g)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    const adx_tree *tree = &k->t->tree;
+    bool open = false;
+    for (uint32_t i = 0; i < g->n; i++)
+        open = open || adx_is_open_form(k->t, tree->index[g->index[i]].from)
+            || adx_is_open_form(k->t, tree->index[g->index[i]].to);
+    for (uint32_t i = 0; n->kind == ADX_TREE_EXISTS && i < n->count; i++)
+        open = open || adx_is_open_form(k->t, tree->index[n->first + i].from)
+            || adx_is_open_form(k->t, tree->index[n->first + i].to);
+    for (uint32_t i = 0; n->kind == ADX_TREE_MEMBER && i < n->count; i++)
+        open = open || adx_is_open_form(k->t, tree->list[n->first + i]);
+    if (n->kind == ADX_TREE_EXISTS)
+        return open || adx_is_open_condition(k, n->condition, g);
+    if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            open = open || adx_is_open_condition(k, c, g);
+    else if (n->kind != ADX_TREE_MEMBER)
+        open = open || adx_is_open_form(k->t, n->of);
+    return open;
 }
 
 /* --- conditions at a point ----------------------------------------------- */
@@ -510,6 +536,12 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
     if (g == NULL)
         return;
     adx_find_grid(k, g, node);
+    if (k->t->open != NULL && adx_is_open_condition(k, node, g)) {
+        adx_misfit(k, adx_node_of(k, node)->spot.at,
+                   "this depends on sizes that are arguments: C code cannot "
+                   "have a list of all cases");
+        return;
+    }
     const adx_bitmap *bits = adx_mark_grid(k, g, node);
     adx_set *c = bits == NULL ? NULL : adx_copy_set(s);
     uint32_t r = c == NULL ? UINT32_MAX

@@ -4,9 +4,10 @@
  * C text of a step: what is done at the points of loops, sums of parts, and the
  * steps of a block together.
  *
- *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/programs
- *           tensor/sharing tensor/parts tensor/run tensor/pointwise
- *           tensor/blocks tensor/emission tensor/points tensor/loops
+ *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
+ *           tensor/programs tensor/sharing tensor/parts tensor/run
+ *           tensor/pointwise tensor/blocks tensor/emission tensor/points
+ *           tensor/loops
  *   offers  adx_say_step
  * ========================================================================== */
 
@@ -82,7 +83,8 @@ static void adx_say_done(adx_emission *e, const adx_looping *k,
     for (uint32_t d = 0; d < most->dims; d++) {
         for (uint32_t j = 0; j < e->width; j++)
             place[j] += most->stride[d] * index[(size_t)d * e->width + j];
-        place[0] -= most->stride[d] * most->low[d];
+        adx_add_least(e->a, place, -most->stride[d], most, d,
+                      adx_open_of(e->f->t));
     }
     e->picks = true;
     adx_say(&e->text, "done[");
@@ -224,6 +226,10 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     unsigned long x = d;
+    if (v->range.from != NULL) {
+        adx_say_open_index(e, v, d, index);
+        return;
+    }
     index[(size_t)d * e->width + 1 + d] = 1;
     if (adx_is_run_index(e, value, d))
         adx_say_run_index(e, d);
@@ -244,7 +250,10 @@ static void adx_say_levels(adx_emission *e, const adx_looping *k,
                 && adx_reduces(v, k->term);
     uint32_t levels = k->nest->levels - (reduces ? 1 : 0);
     for (uint32_t l = first; l < levels; l++)
-        adx_say_level(k, &k->nest->level[l]);
+        if (l < k->nest->open)
+            adx_say_size_level(k, &k->nest->level[l]);
+        else
+            adx_say_level(k, &k->nest->level[l]);
     if (reduces)
         adx_say_reduction(e, k, &k->nest->level[levels]);
     else {
@@ -366,7 +375,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
-    adx_begin_variables(e, v->dims);
+    adx_begin_variables(e, adx_open_of(e->f->t) + v->dims);
     int64_t *index = ADX_GET(e->a, (size_t)v->dims * e->width, int64_t);
     uint32_t open = e->open;
     for (uint32_t d = 0; index != NULL && d < v->dims; d++)
@@ -489,6 +498,7 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
 static void adx_say_step(adx_emission *e, uint32_t value)
 {
     uint32_t values = e->f->t->program->values;
+    memset(e->size, 0, adx_open_of(e->f->t) * sizeof *e->size);
     memset(e->read, 0, values * sizeof *e->read);
     memset(e->written, 0, values * sizeof *e->written);
     memset(e->flag, 0, values * sizeof *e->flag);

@@ -5,16 +5,17 @@
  * one that calls them.
  *
  *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
- *           tensor/arena tensor/binding tensor/print tensor/programs
- *           tensor/sharing tensor/derive tensor/fusion tensor/blocks
- *           tensor/ranges tensor/emission tensor/steps
+ *           tensor/messages tensor/arena tensor/binding tensor/open
+ *           tensor/print tensor/programs tensor/sharing tensor/derive
+ *           tensor/queries tensor/fusion tensor/blocks tensor/ranges
+ *           tensor/emission tensor/steps
  *   offers  ADX_TENSOR_PARTS ADX_PARAMETER_WRITTEN ADX_PARAMETER_READ
- *           ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS
- *           ADX_PARAMETER_SUMS ADX_PARAMETER_PART ADX_PARAMETER_RANGE
- *           adx_parameter adx_step_text adx_tensor_file adx_table_type
- *           adx_add_part adx_host_of adx_begin_file adx_file_status
- *           adx_end_file adx_say_steps adx_part_texts adx_say_call
- *           adx_check_text_options
+ *           ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG
+ *           ADX_PARAMETER_PICKS ADX_PARAMETER_SUMS ADX_PARAMETER_PART
+ *           ADX_PARAMETER_RANGE adx_parameter adx_step_text adx_tensor_file
+ *           adx_table_type adx_add_part adx_host_of adx_begin_file
+ *           adx_file_status adx_end_file adx_say_steps adx_part_texts
+ *           adx_say_call adx_check_text_options
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -25,6 +26,7 @@ ADX_SELDOM_BEGIN
 typedef enum adx_parameter_kind {
     ADX_PARAMETER_WRITTEN,      // the numbers of a value
     ADX_PARAMETER_READ,
+    ADX_PARAMETER_SIZE,         // that is open
     ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
     ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
@@ -60,7 +62,8 @@ typedef struct adx_tensor_file {
     adx_step_text *step;        // all of them, the latest first
     uint32_t steps;
     bool helper[ADX_HELPER_COUNT];
-    bool bounds, rolled;        // what stands before the steps
+    unsigned bounds;            // ADX_CALLS_...
+    bool rolled;                // what stands before the steps
     adx_fusion part[ADX_TENSOR_PARTS];
     adx_step_text **of[ADX_TENSOR_PARTS];   // [values]; NULL: no such part
     adx_bytes functions;        // text of the steps
@@ -96,6 +99,9 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
 {
     uint32_t values = k->t->program->values;
     s->parameters = 0;
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++)
+        if (e->size[i])
+            adx_add_parameter(s, ADX_PARAMETER_SIZE, i);
     for (uint32_t i = 1; i < values; i++)
         if (e->written[i])
             adx_add_parameter(s, ADX_PARAMETER_WRITTEN, i);
@@ -161,6 +167,9 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     const adx_tensor_file *k = (const adx_tensor_file *)user;
     unsigned long i = p->number;
     switch (p->kind) {
+    case ADX_PARAMETER_SIZE:
+        adx_say(t, "long ");
+        adx_say_size(t, k->t, p->number); break;
     case ADX_PARAMETER_WRITTEN:
         adx_say(t, "%s *restrict b%lu", t->real, i); break;
     case ADX_PARAMETER_READ:
@@ -263,6 +272,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.read = ADX_GET(&k->a, p->values, bool);
     e.written = ADX_GET(&k->a, p->values, bool);
     e.flag = ADX_GET(&k->a, p->values, bool);
+    e.size = ADX_GET(&k->a, 1 + adx_open_of(k->t), bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
         || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
@@ -278,7 +288,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
         else if (!k->loaded)
             adx_fail_file(k, ADREV_EEXTERNAL);
     }
-    k->bounds = k->bounds || e.bounds;
+    k->bounds |= e.bounds;
     k->rolled = k->rolled || e.rolled;
 }
 
@@ -321,15 +331,18 @@ static void adx_end_file(adx_tensor_file *k)
 
 /* --- the file ------------------------------------------------------------ */
 
-static void adx_say_bound_functions(adx_text *t)
+static void adx_say_bound_functions(adx_text *t, unsigned calls)
 {
     const char *f = t->name;
-    adx_say(t, "static inline long %s_most(long a, long b)\n"
-            "{\n    return a > b ? a : b;\n}\n\n"
-            "static inline long %s_least(long a, long b)\n"
-            "{\n    return a < b ? a : b;\n}\n\n", f, f);
-    adx_say(t, "static inline long %s_floor(long a, long b)\n"
-            "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
+    if (calls & ADX_CALLS_MOST)
+        adx_say(t, "static inline long %s_most(long a, long b)\n"
+                "{\n    return a > b ? a : b;\n}\n\n", f);
+    if (calls & ADX_CALLS_LEAST)
+        adx_say(t, "static inline long %s_least(long a, long b)\n"
+                "{\n    return a < b ? a : b;\n}\n\n", f);
+    if (calls & ADX_CALLS_FLOOR)
+        adx_say(t, "static inline long %s_floor(long a, long b)\n"
+                "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
 }
 
 // Before loops that gcc must not unroll (tensor/emission).
@@ -367,6 +380,42 @@ static void adx_put_to_text(const char *text, size_t n, void *user)
     adx_put_text((adx_text *)user, text, n);
 }
 
+// What sizes that are arguments mean, and how arrays lie: by their strides.
+static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
+{
+    const adx_tree *tree = &k->t->tree;
+    adx_say(t, "\n\nArrays have the strides of the largest sizes. Numbers from "
+            "index to index:\n");
+    for (uint32_t i = 1; i < k->t->program->values; i++) {
+        const adx_tensor_value *v = adx_tensor_value_at(k->t, i);
+        const adx_tensor_array *a = &tree->array[v->array];
+        if (v->array == 0 || v->dims == 0 || (a->formula != 0 && !a->out))
+            continue;
+        adx_say(t, "    ");
+        adx_put_text(t, tree->text + a->name.at, a->name.length);
+        for (uint32_t d = 0; d < v->dims; d++)
+            adx_say(t, "%s%lld", d == 0 ? "[" : ", ", (long long)v->stride[d]);
+        adx_say(t, "]\n");
+    }
+    adx_say(t, "Functions return 2 if a size is not in its range. Then nothing "
+            "has been written.");
+}
+
+// The largest and the least number of a size that is an argument.
+static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
+{
+    const adx_open_sizes *o = k->t->open;
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++)
+        for (int most = 0; most < 2; most++) {
+            adx_say(t, "#define %s_", t->name);
+            adx_say_size(t, k->t, i);
+            adx_say(t, "%s %lld\n", most ? "MOST" : "LEAST",
+                    (long long)(most ? k->t->given.size[o->size[i]]
+                                     : o->least[i]));
+        }
+    adx_say(t, o == NULL ? "" : "\n");
+}
+
 // A comment with the text, as it was understood, and its sizes.
 static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
 {
@@ -374,10 +423,18 @@ static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
     adx_say(t, "/* written by adrev " ADREV_VERSION " from\n\n");
     adx_print_tree(tree, adx_put_to_text, t);
     for (uint32_t i = 1; i < tree->size_count; i++) {
+        uint32_t open = k->t->open == NULL ? 0 : k->t->open->var[i];
         adx_say(t, i == 1 ? "\nwith " : ", ");
         adx_put_text(t, tree->text + tree->size[i].at, tree->size[i].length);
-        adx_say(t, " = %lld", (long long)k->t->given.size[i]);
+        if (open > 0)
+            adx_say(t, " from %lld to %lld",
+                    (long long)k->t->open->least[open - 1],
+                    (long long)k->t->given.size[i]);
+        else
+            adx_say(t, " = %lld", (long long)k->t->given.size[i]);
     }
+    if (k->t->open != NULL)
+        adx_say_open_origin(k, t);
     adx_say(t, " */\n\n");
 }
 
@@ -394,8 +451,8 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
     adx_say(t, "#include <math.h>\n\n");
     if (k->rolled)
         adx_say_rolled(t);
-    if (k->bounds)
-        adx_say_bound_functions(t);
+    adx_say_size_limits(k, t);
+    adx_say_bound_functions(t, k->bounds);
     adx_say_helpers(t, k->helper);
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
         adx_say_table_data(k, t, i);
@@ -408,6 +465,7 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
  *     int f_vjp(const double *const x[], const double *const w[],
  *               double *const y[], double *const dx[], double *work);
  *
+ * Before them stand the sizes that are open.
  * r0, r1, ... say which results are wanted.                                   */
 
 typedef struct adx_part_text {
@@ -520,6 +578,42 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
+// "n_ - 1", the end of a range.
+static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
+{
+    bool any = false;
+    for (uint32_t i = 0; i < adx_open_of(w->k->t); i++) {
+        int64_t k = form[1 + i];
+        if (k == 0)
+            continue;
+        adx_say(w->t, "%s%lld*", any ? " + " : "", (long long)k);
+        adx_say_size(w->t, w->k->t, i);
+        any = true;
+    }
+    if (form[0] != 0 || !any)
+        adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
+}
+
+// " && n_ - 1 >= 0", where a range may be empty.
+static void adx_say_not_empty(const adx_part_writing *w,
+                              const adx_tensor_value *v)
+{
+    uint32_t open = adx_open_of(w->k->t);
+    for (uint32_t d = 0; v->range.from != NULL && d < v->dims; d++) {
+        int64_t *form = ADX_GET(&w->k->a, 1 + open, int64_t);
+        size_t at = (size_t)d * (1 + open);
+        if (form == NULL)
+            return;
+        adx_add_open(&w->k->a, form, 1, v->range.last + at, open);
+        adx_add_open(&w->k->a, form, -1, v->range.from + at, open);
+        if (adx_open_extreme(w->k->t, form, false) >= 0)
+            continue;
+        adx_say(w->t, " && ");
+        adx_say_range_end(w, form);
+        adx_say(w->t, " >= 0");
+    }
+}
+
 // Declares the arrays of the part that steps read. An empty one needs no
 // number.
 static void adx_say_given(adx_part_writing *w)
@@ -538,7 +632,9 @@ static void adx_say_given(adx_part_writing *w)
             continue;
         adx_say(w->t, "    if (b%lu == 0 && (", (unsigned long)i);
         adx_say_condition(w, i);
-        adx_say(w->t, "))\n        return 1;\n");
+        adx_say(w->t, ")");
+        adx_say_not_empty(w, v);
+        adx_say(w->t, ")\n        return 1;\n");
     }
 }
 
@@ -607,6 +703,8 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *use
         adx_say_condition((adx_part_writing *)user, p->number); break;
     case ADX_PARAMETER_PICKS: adx_say(t, "done"); break;
     case ADX_PARAMETER_SUMS: adx_say(t, "sums"); break;
+    case ADX_PARAMETER_SIZE:
+        adx_say_size(t, ((adx_part_writing *)user)->k->t, p->number); break;
     case ADX_PARAMETER_TABLE: case ADX_PARAMETER_PART:
     case ADX_PARAMETER_RANGE: break;            // of machine code
     }
@@ -645,6 +743,28 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
+// A loop over all numbers along an index, from 0 on.
+static void adx_say_unmade_loop(const adx_part_writing *w,
+                                const adx_tensor_value *v, uint32_t d)
+{
+    unsigned long x = d;
+    uint32_t open = adx_open_of(w->k->t);
+    adx_say(w->t, "        for (long x%lu = 0; x%lu < ", x, x);
+    if (v->range.from == NULL)
+        adx_say(w->t, "%lld", (long long)v->extent[d]);
+    else {
+        int64_t *form = ADX_GET(&w->k->a, 1 + open, int64_t);
+        size_t at = (size_t)d * (1 + open);
+        if (form == NULL)
+            return;
+        form[0] = 1;
+        adx_add_open(&w->k->a, form, 1, v->range.last + at, open);
+        adx_add_open(&w->k->a, form, -1, v->range.from + at, open);
+        adx_say_range_end(w, form);
+    }
+    adx_say(w->t, "; x%lu++)\n", x);
+}
+
 // Results that nothing adds to are 0.
 static void adx_say_unmade(adx_part_writing *w)
 {
@@ -656,9 +776,7 @@ static void adx_say_unmade(adx_part_writing *w)
         r->used = true;
         adx_say(w->t, "    if (r%lu)\n", (unsigned long)i);
         for (uint32_t d = 0; d < v->dims; d++)
-            adx_say(w->t, "        for (long x%lu = 0; x%lu < %lld; x%lu++)\n",
-                    (unsigned long)d, (unsigned long)d,
-                    (long long)v->extent[d], (unsigned long)d);
+            adx_say_unmade_loop(w, v, d);
         adx_say(w->t, "            %s[%lu][0", r->array,
                 (unsigned long)r->order);
         for (uint32_t d = 0; d < v->dims; d++)
@@ -669,15 +787,33 @@ static void adx_say_unmade(adx_part_writing *w)
 }
 
 // The prototype of a part, with double or float.
-static void adx_say_prototype(adx_text *t, const char *name,
-                              const char *parameters)
+static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
+                              const char *name, const char *parameters)
 {
-    adx_say(t, "%sint %s_%s", t->exported ? "" : "static ", t->name, name);
-    for (const char *c = parameters; *c != '\0'; c++)
+    adx_say(t, "%sint %s_%s(", t->exported ? "" : "static ", t->name, name);
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
+        adx_say(t, "long ");
+        adx_say_size(t, k->t, i);
+        adx_say(t, ", ");
+    }
+    for (const char *c = parameters + 1; *c != '\0'; c++)
         if (*c == '%')
             adx_say(t, "%s", t->real);
         else
             adx_put_text(t, c, 1);
+}
+
+// Asks whether the sizes are in their ranges.
+static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
+{
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
+        adx_say(t, "    if (");
+        adx_say_size(t, k->t, i);
+        adx_say(t, " < %lld || ", (long long)k->t->open->least[i]);
+        adx_say_size(t, k->t, i);
+        adx_say(t, " > %lld)\n        return 2;\n",
+                (long long)k->t->given.size[k->t->open->size[i]]);
+    }
 }
 
 static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
@@ -714,9 +850,10 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     adx_say_unmade(&w);
     adx_say(t, "#define %s_%s_WORK %llu\n", t->name, as->name,
             (unsigned long long)(numbers == 0 ? 1 : numbers));
-    adx_say_prototype(t, as->name, as->parameters);
+    adx_say_prototype(k, t, as->name, as->parameters);
     adx_say(t, "\n{\n");
     adx_say_wanted(&w, t);
+    adx_say_size_tests(k, t);
     adx_put_text(t, (const char *)body.v, body.n);
     adx_say(t, "    return 0;\n}\n\n");
     if (body.failed)
@@ -725,16 +862,20 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
 }
 
 // The gradient of a text whose only result is a number.
-static void adx_say_gradient(adx_text *t)
+static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 {
     adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
-    adx_say_prototype(t, "gradient",
+    adx_say_prototype(k, t, "gradient",
                       "(const % *const x[], % *f, % *const g[], % *work)");
     adx_say(t, "\n{\n    const %s one = 1;\n"
             "    const %s *const w[] = { &one };\n"
             "    %s *const y[] = { f };\n"
-            "    return %s_vjp(x, w, y, g, work);\n}\n", t->real, t->real,
-            t->real, t->name);
+            "    return %s_vjp(", t->real, t->real, t->real, t->name);
+    for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
+        adx_say_size(t, k->t, i);
+        adx_say(t, ", ");
+    }
+    adx_say(t, "x, w, y, g, work);\n}\n");
 }
 
 /* --- write_c ------------------------------------------------------------- */
@@ -769,18 +910,13 @@ static ad_status adx_check_text_options(const ad_tensor *t,
     return ADREV_OK;
 }
 
-ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
-                                    ad_write_fn *write, void *user,
-                                    size_t *bytes)
+// The file of a text that is bound.
+static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
+                                  ad_write_fn *write, void *user, size_t *bytes)
 {
-    static const ad_c_options none;
-    const ad_c_options *o = options == NULL ? &none : options;
-    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
-    if (status != ADREV_OK)
-        return status;
     unsigned asked = adx_parts_asked(t, o->functions);
     adx_tensor_file k;
-    status = adx_check_text_options(t, o, asked);
+    ad_status status = adx_check_text_options(t, o, asked);
     if (status != ADREV_OK)
         return status;
     adx_begin_file(&k, t, o, false);
@@ -805,12 +941,98 @@ ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
         adx_say_steps(&k, &to);
         adx_put_text(&to, (const char *)parts.v, parts.n);
         if (asked & ADREV_C_GRADIENT)
-            adx_say_gradient(&to);
+            adx_say_gradient(&k, &to);
         if (bytes != NULL)
             *bytes = to.bytes;
     }
     adx_drop(parts.memory, parts.v);
     adx_end_file(&k);
+    return status;
+}
+
+/* --- with sizes as arguments ------------------------------------------------
+ * The text is bound a second time, with variables in place of these sizes.   */
+
+// What is wrong with an argument. NULL: nothing.
+static const char *adx_wrong_argument(const ad_tensor *t,
+                                      const ad_c_argument *a, uint32_t size,
+                                      const adx_open_sizes *open)
+{
+    return size == 0 ? "an argument is no size of the text"
+         : open->var[size] != 0 ? "a size is an argument twice"
+         : a->least > (size_t)t->given.size[size]
+         ? "the least size of an argument is larger than its largest" : NULL;
+}
+
+// False: an argument is wrong, or there is no memory.
+static bool adx_open_arguments(ad_tensor *t, const ad_c_argument a[],
+                               adx_open_sizes *open)
+{
+    uint32_t n = 0;
+    while (a[n].name != NULL && n < t->tree.size_count)
+        n++;
+    open->var = ADX_GET(&t->arena, t->tree.size_count, uint32_t);
+    open->size = ADX_GET(&t->arena, n, uint32_t);
+    open->least = ADX_GET(&t->arena, n, int64_t);
+    for (uint32_t i = 0; t->arena.status == ADREV_OK && i < n; i++) {
+        uint32_t size = 0;
+        if (adx_named(t, a[i].name, ADX_NAMES_SIZE, &size) != ADREV_OK)
+            adx_arena_fail(&t->arena, ADREV_ESYNTAX);
+        open->why = adx_wrong_argument(t, &a[i], size, open);
+        if (open->why != NULL)
+            return false;
+        open->var[size] = 1 + i;
+        open->size[i] = size;
+        open->least[i] = (int64_t)a[i].least;
+        open->n++;
+    }
+    return t->arena.status == ADREV_OK;
+}
+
+static ad_status adx_write_open(ad_tensor *t, const ad_c_options *o,
+                                ad_write_fn *write, void *user, size_t *bytes,
+                                ad_tensor_error *error)
+{
+    adx_open_sizes open = { .n = 0 };
+    ad_tensor as = *t;
+    memset(&as.arena, 0, sizeof as.arena);
+    as.arena.memory = &t->memory;
+    as.program = NULL;
+    as.code = NULL;
+    if (!adx_open_arguments(&as, o->arguments, &open))
+        adx_arena_fail(&as.arena, ADREV_ESHAPE);
+    else {
+        as.open = open.n > 0 ? &open : NULL;
+        adx_bind_program(&as, error);
+    }
+    ad_status status = as.arena.status;
+    if (open.why != NULL)
+        adx_explain_text(error, open.why);
+    else if (status == ADREV_ELIMIT)
+        adx_explain_text(error, "too large: an array, or the points at which "
+                                "something is to be proved for all sizes");
+    if (status == ADREV_OK)
+        status = adx_write_tensor(&as, o, write, user, bytes);
+    adx_free_arena(&as.arena);
+    return status;
+}
+
+ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+                                    ad_write_fn *write, void *user,
+                                    size_t *bytes)
+{
+    static const ad_c_options none;
+    const ad_c_options *o = options == NULL ? &none : options;
+    ad_tensor_error error = { 0, 0, "" };
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, &error);
+    if (status == ADREV_OK)
+        status = o->arguments == NULL
+               ? adx_write_tensor(t, o, write, user, bytes)
+               : adx_write_open(t, o, write, user, bytes, &error);
+    if (status != ADREV_OK && error.text[0] == '\0')
+        adx_explain_status(&error, status);
+    if (status != ADREV_OK && o->reason != NULL)
+        memcpy(o->reason, error.text, sizeof error.text);
     return status;
 }
 
