@@ -354,6 +354,19 @@ static bool gives_memory(const function *f)
     return true;
 }
 
+// An address may become one of bytes where it is only freed.
+static ty *see_freed(node *n)
+{
+    for (; n->kind == ImplicitCastExpr || n->kind == CStyleCastExpr
+           || n->kind == ParenExpr; n = n->kid[0]) {
+        if (n->kind != ParenExpr && !is(n->cast, "BitCast")
+            && !is(n->cast, "NoOp"))
+            break;
+        n->ty = ty_of(n->type, n);
+    }
+    return see(n);
+}
+
 static ty *see_call(node *call)
 {
     const text name = callee_name(call);
@@ -364,7 +377,8 @@ static ty *see_call(node *call)
     ty *f = see(call->kid[0]);
 
     for (int i = 0; i < n; i++)
-        arg[i] = see(call->kid[i + 1]);
+        arg[i] = l.kind == L_FREE ? see_freed(call->kid[i + 1])
+                                  : see(call->kid[i + 1]);
     if (l.kind == L_REFUSED)
         put_off(strstr(l.why, "jmp") ? ODD : UNSEEN, call, n ? arg[0] : other(),
                 l.why, "write it by other functions of <math.h>");

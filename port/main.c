@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT-0
  */
 
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "port.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,10 +200,34 @@ static text member_of(text t, const char *name)
     return (text){ t.at + from, i - from };
 }
 
-static bool ends(text t, text end)
+// Whether an entry is about the file that is read.
+static bool entry_is(text directory, text name)
 {
-    return t.n >= end.n && memcmp(t.at + t.n - end.n, end.at, end.n) == 0
-        && (t.n == end.n || t.at[t.n - end.n - 1] == '/' || end.at[0] == '/');
+    buffer path = { 0 };
+    if (name.n && name.at[0] != '/')
+        putf(&path, "%.*s/", (int)directory.n, directory.at);
+    put_text(&path, name);
+    char *a = path.n ? realpath(path.at, NULL) : NULL;
+    char *b = realpath(opt.file, NULL);
+    const bool equal = a != NULL && b != NULL && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    return equal;
+}
+
+// The words of "arguments": [ ... ], with blanks between them.
+static text arguments_of(text object)
+{
+    buffer b = { 0 };
+    size_t i = find(object, "\"arguments\":");
+    while (i < object.n && object.at[i] != '[')
+        i++;
+    for (bool in = false; i < object.n && (in || object.at[i] != ']'); i++)
+        if (object.at[i] == '"')
+            in = !in, put(&b, " ");
+        else if (in)
+            put_char(&b, object.at[i]);
+    return text_in(&b);
 }
 
 static bool wanted_flag(text w)
@@ -253,9 +277,10 @@ static bool read_commands(void)
         t = (text){ t.at + open, t.n - open };
         const size_t close = find(t, "}");
         const text object = { t.at, close };
-        if (close < t.n && ends(member_of(object, "\"file\":"), text_of(opt.file))) {
-            flags_of(member_of(object, "\"command\":"),
-                     member_of(object, "\"directory\":"));
+        const text directory = member_of(object, "\"directory\":");
+        if (close < t.n && entry_is(directory, member_of(object, "\"file\":"))) {
+            const text command = member_of(object, "\"command\":");
+            flags_of(command.n ? command : arguments_of(object), directory);
             return true;
         }
         t = (text){ t.at + close, t.n - close };

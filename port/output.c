@@ -413,9 +413,12 @@ static size_t best_cut(text l, brackets b, size_t least, brackets *at)
             b.column[++b.depth] = next;
         if (strchr(")}]", c) != NULL && b.depth > 0)
             b.depth--;
-        if (c == ',' && b.depth > 0 && b.depth <= at->depth && next < l.n
-            && next <= 80 && next >= least) {
-            cut = next;
+        const bool choice = (c == '?' || c == ':') && i > 0
+            && l.at[i - 1] == ' ' && next < l.n && l.at[next] == ' ';
+        const size_t here = choice ? i : next;
+        if ((c == ',' || choice) && b.depth > 0 && b.depth <= at->depth
+            && here < l.n && here <= 80 && here >= least) {
+            cut = here;
             *at = b;
         }
         i = next;
@@ -427,24 +430,50 @@ static void put_line(buffer *b, text l)
 {
     brackets open = { 0 }, at;
     size_t cut;
-    while (l.n > 80 && ((cut = best_cut(l, open, 40, &at)) > 0
-                        || (cut = best_cut(l, open, 0, &at)) > 0)) {
+    for (int i = 0; i < 60 && l.n > 80
+                    && ((cut = best_cut(l, open, 48, &at)) > 0
+                        || (cut = best_cut(l, open, 0, &at)) > 0); i++) {
         buffer rest = { 0 };
         put_text(b, (text){ l.at, cut });
+        trim(b);
         put(b, "\n");
         const size_t next = skip_blank(l, cut);
-        const size_t column = at.column[at.depth] > 52 ? 52 : at.column[at.depth];
+        size_t column = at.column[at.depth];
+        if (column > 40 && l.n - next > 80 - column)
+            column = 40;
         for (size_t k = 0; k < column; k++)
             put_char(&rest, ' ');
         put_text(&rest, (text){ l.at + next, l.n - next });
-        if (rest.n >= l.n) {
-            put_text(b, text_in(&rest));
-            return;
-        }
         l = text_in(&rest);
         open = at;
     }
     put_text(b, l);
+}
+
+// `if (...) statement` in two lines.
+static void put_statement(buffer *b, text l)
+{
+    size_t i = skip_blank(l, 0);
+    const size_t indent = i;
+    if (starts((text){ l.at + i, l.n - i }, "else "))
+        i += 5;
+    const text t = { l.at + i, l.n - i };
+    const size_t word = starts(t, "if (") ? 3 : starts(t, "while (") ? 6
+        : starts(t, "for (") ? 4 : 0;
+    const size_t end = word ? closing(l, i + word) : i > indent ? i : l.n;
+    const size_t next = end < l.n ? skip_blank(l, end) : l.n;
+    buffer rest = { 0 };
+    if (next >= l.n || strchr("{;/", l.at[next]) != NULL) {
+        put_line(b, l);
+        return;
+    }
+    put_line(b, (text){ l.at, end });
+    trim(b);
+    put(b, "\n");
+    for (size_t k = 0; k < indent + 4; k++)
+        put_char(&rest, ' ');
+    put_text(&rest, (text){ l.at + next, l.n - next });
+    put_statement(b, text_in(&rest));
 }
 
 static bool plain_line(text l)
@@ -463,7 +492,7 @@ static void put_lines(buffer *b, text t)
         if (l.n <= 80 || plain_line(l))
             put_text(b, l);
         else
-            put_line(b, l);
+            put_statement(b, l);
         put(b, e < t.n ? "\n" : "");
         i = e + 1;
     }
