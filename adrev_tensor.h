@@ -16798,12 +16798,12 @@ ADX_SELDOM_END
  *           tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
  *           adx_table_data adx_table_list adx_local_number ADX_CALLS_MOST
- *           ADX_CALLS_LEAST ADX_CALLS_FLOOR adx_emission adx_table_number
- *           adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK ADX_SAY_LINE
- *           adx_close_to adx_say_size adx_say_variable adx_say_rest
- *           adx_begin_variables adx_is_cut adx_begin_body adx_say_affine
- *           adx_say_sparse adx_say_counted adx_spot_of adx_compose
- *           adx_indices_at adx_say_place
+ *           ADX_CALLS_LEAST ADX_CALLS_FLOOR ADX_CALLS_ALL adx_emission
+ *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
+ *           ADX_SAY_LINE adx_close_to adx_say_size adx_say_variable
+ *           adx_say_rest adx_begin_variables adx_is_cut adx_begin_body
+ *           adx_say_affine adx_say_sparse adx_say_counted adx_spot_of
+ *           adx_compose adx_indices_at adx_say_place
  * ========================================================================== */
 
 
@@ -16844,7 +16844,10 @@ typedef struct adx_local_number {
 #define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
 // Functions for bounds, in the file.
-enum { ADX_CALLS_MOST = 1, ADX_CALLS_LEAST = 2, ADX_CALLS_FLOOR = 4 };
+enum {
+    ADX_CALLS_MOST = 1, ADX_CALLS_LEAST = 2, ADX_CALLS_FLOOR = 4,
+    ADX_CALLS_ALL = 7
+};
 
 typedef struct adx_emission {
     adx_text text;
@@ -17673,7 +17676,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
                      " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
                      (long long)low, x, e->text.name, (long long)high);
-        e->bounds |= ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
+        e->bounds = ADX_CALLS_ALL;
         ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
                      x, x, x, x);
     } else if (cut)
@@ -18065,7 +18068,7 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     long long size = (long long)(by < 0 ? -by : by);
     unsigned long table = adx_table_number(e, column->table->value,
                                            column->table->n, ADX_TABLE_INTS);
-    e->bounds = true;
+    e->bounds = ADX_CALLS_ALL;
     for (int upper = 0; upper < 2; upper++) {
         ADX_SAY_BLOCK(e);
         // the least that lies in the part, and the least beyond it
@@ -18117,7 +18120,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
         return;
     }
     if (l->bounds > 0 || adx_variable_in_part(k, l) != UINT32_MAX)
-        e->bounds = ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
+        e->bounds = ADX_CALLS_ALL;
     if (l == k->cut && adx_column_of_part(k, l) == NULL)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else

@@ -14,12 +14,12 @@
  *           tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
  *           adx_table_data adx_table_list adx_local_number ADX_CALLS_MOST
- *           ADX_CALLS_LEAST ADX_CALLS_FLOOR adx_emission adx_table_number
- *           adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK ADX_SAY_LINE
- *           adx_close_to adx_say_size adx_say_variable adx_say_rest
- *           adx_begin_variables adx_is_cut adx_begin_body adx_say_affine
- *           adx_say_sparse adx_say_counted adx_spot_of adx_compose
- *           adx_indices_at adx_say_place
+ *           ADX_CALLS_LEAST ADX_CALLS_FLOOR ADX_CALLS_ALL adx_emission
+ *           adx_table_number adx_say_indent ADX_SAY_OPEN ADX_SAY_BLOCK
+ *           ADX_SAY_LINE adx_close_to adx_say_size adx_say_variable
+ *           adx_say_rest adx_begin_variables adx_is_cut adx_begin_body
+ *           adx_say_affine adx_say_sparse adx_say_counted adx_spot_of
+ *           adx_compose adx_indices_at adx_say_place
  * ========================================================================== */
 
 
@@ -60,7 +60,10 @@ typedef struct adx_local_number {
 #define ADX_VARIABLES_MORE (2 * ADX_LOOKUPS_ALL)
 
 // Functions for bounds, in the file.
-enum { ADX_CALLS_MOST = 1, ADX_CALLS_LEAST = 2, ADX_CALLS_FLOOR = 4 };
+enum {
+    ADX_CALLS_MOST = 1, ADX_CALLS_LEAST = 2, ADX_CALLS_FLOOR = 4,
+    ADX_CALLS_ALL = 7
+};
 
 typedef struct adx_emission {
     adx_text text;

@@ -317,7 +317,7 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     long long size = (long long)(by < 0 ? -by : by);
     unsigned long table = adx_table_number(e, column->table->value,
                                            column->table->n, ADX_TABLE_INTS);
-    e->bounds = true;
+    e->bounds = ADX_CALLS_ALL;
     for (int upper = 0; upper < 2; upper++) {
         ADX_SAY_BLOCK(e);
         // the least that lies in the part, and the least beyond it
@@ -369,7 +369,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
         return;
     }
     if (l->bounds > 0 || adx_variable_in_part(k, l) != UINT32_MAX)
-        e->bounds = ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
+        e->bounds = ADX_CALLS_ALL;
     if (l == k->cut && adx_column_of_part(k, l) == NULL)
         ADX_SAY_LINE(e, "long from%lu = lo, to%lu = hi - 1;", x, x);
     else

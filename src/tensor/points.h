@@ -571,7 +571,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         ADX_SAY_LINE(e, "const long from%lu = %s_most(lo, %lld),"
                      " to%lu = %s_least(hi - 1, %lld);", x, e->text.name,
                      (long long)low, x, e->text.name, (long long)high);
-        e->bounds |= ADX_CALLS_MOST | ADX_CALLS_LEAST | ADX_CALLS_FLOOR;
+        e->bounds = ADX_CALLS_ALL;
         ADX_SAY_OPEN(e, "for (long x%lu = from%lu; x%lu <= to%lu; x%lu++)", x,
                      x, x, x, x);
     } else if (cut)

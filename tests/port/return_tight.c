@@ -6,7 +6,7 @@
 // in: 2
 // out: 1
 // at: 1.5 2
-// at: 0.25 2
+// at: 0.25 2.5
 // call: y[0] = return_tight@(x);
 
 static double tight_part(double a)
