@@ -13,6 +13,7 @@
 
 #define FRONT_select(name, x, y, z)  ad_select((x).v != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)(y).v)
+#define FRONT_order(name, x, y, z)   ad_##name((int)(x).v, y)
 #include "fronts.h"
 
 #include <stdlib.h>
@@ -48,7 +49,7 @@ typedef ad_rev row_fn(const ad_rev *a);
 typedef struct row {
     const char *name;
     int arity;
-    bool whole;                 // the second argument
+    int op;
     row_fn *record;
 } row;
 
@@ -62,8 +63,7 @@ ADREV_OPS(DEFINE)
 
 static const row rows[] = {
 #define ENTER(name, n, ...)                                                 \
-    { #name, n, ADREV_OP_##name == ADREV_OP_powi                            \
-                || ADREV_OP_##name == ADREV_OP_ldexp, row_##name },
+    { #name, n, ADREV_OP_##name, row_##name },
     ADREV_OPS(ENTER)
 #undef ENTER
 };
@@ -86,8 +86,10 @@ static size_t fill_points(const row *r)
         size_t rest = i;
         for (int k = 0; k < 3; k++, rest /= SPECIAL)
             given[X + k][i] = (ad_real)special[rest % SPECIAL];
-        if (r->whole)
+        if (whole_argument(r->op) == 1)
             given[Y][i] = (ad_real)(i / SPECIAL) - 4;
+        if (whole_argument(r->op) == 0)
+            given[X][i] = (ad_real)(i % SPECIAL);
         given[U][i] = (ad_real)(1 + i % 5) / 4;
         given[C][i] = (ad_real)(i / 2 % 2);
         weight[i] = (ad_real)(i % 5) / 2;
