@@ -13,22 +13,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "check_cpp.h"
+
 extern "C" ad_rev include_other_record(ad_rev x, ad_rev y);
 extern "C" double include_other_gradient(ad_tape *t, ad_rev y, ad_rev x);
-
-static int passed;
-static int failed;
-
-// check.h is C.
-static void check(bool right, const char *what, int line)
-{
-    passed += right;
-    failed += !right;
-    if (!right)
-        std::printf("%s:%d: %s\n", __FILE__, line, what);
-}
-
-#define CHECK(condition) check((condition), #condition, __LINE__)
 
 static bool near(double got, double want)
 {
@@ -178,6 +166,5 @@ int main()
     test_templates(t);
     test_texts();
     ad_tape_free(t);
-    std::printf("include.cpp: %d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_done("include.cpp");
 }

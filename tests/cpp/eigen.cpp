@@ -16,16 +16,7 @@
 #include <cstdio>
 #include <vector>
 
-static int passed;
-static int failed;
-
-static void check(bool right, const char *what, int line)
-{
-    passed += right;
-    failed += !right;
-    if (!right)
-        std::printf("%s:%d: %s\n", __FILE__, line, what);
-}
+#include "check_cpp.h"
 
 template <class T> using matrix = Eigen::Matrix<T, Eigen::Dynamic,
                                                 Eigen::Dynamic>;
@@ -226,7 +217,7 @@ template <class F> static void differentiate(const char *name, F f)
                         g(i), forward.d, slope);
     }
     ad_tape_free(t);
-    check(right, name, __LINE__);
+    check(right, name, __FILE__, __LINE__);
 }
 
 #define DIFFERENTIATE(f) differentiate(#f, f())
@@ -248,7 +239,7 @@ static void test_memory()
               && ad_jacobian(t, N, z.data(), INPUTS, x.data(), K.data())
                      == ADREV_OK;
     check(right && (J - K).norm() < 1e-13 && J.norm() > 1, "Jacobians",
-          __LINE__);
+          __FILE__, __LINE__);
     ad_tape_free(t);
 }
 
@@ -272,6 +263,5 @@ int main()
     DIFFERENTIATE(root);
     DIFFERENTIATE(oscillator);
 #endif
-    std::printf("eigen: %d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_done("eigen");
 }

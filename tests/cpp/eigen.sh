@@ -30,7 +30,8 @@ case $2 in
         fi ;;
 esac
 mkdir -p "$dir"
-strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -I$root"
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+strict="$strict -I$root -I$root/tests/support"
 printf '#define ADREV_IMPLEMENTATION\n#include "adrev.h"\n' > "$dir/unit.c"
 # shellcheck disable=SC2086  # flags are lists
 "$1" -std=c11 $strict $2 -c "$dir/unit.c" -o "$dir/unit.o" \

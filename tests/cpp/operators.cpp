@@ -14,18 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-static int passed;
-static int failed;
-
-static void check(bool right, const char *what, int line)
-{
-    passed += right;
-    failed += !right;
-    if (!right)
-        std::printf("%s:%d: %s\n", __FILE__, line, what);
-}
-
-#define CHECK(condition) check((condition), #condition, __LINE__)
+#include "check_cpp.h"
 
 static bool near(ad_real got, double want)
 {
@@ -141,7 +130,7 @@ static void compare_rev(const char *what, const double at[4], rev_fn *cpp,
     begin(x, at);
     recording other = end(c(x[0], x[1], x[2], x[3]), x);
     bool right = same(one, other);
-    check(right, what, line);
+    check(right, what, __FILE__, line);
     if (!right)
         std::printf("  %.17g, want %.17g; %zu operands, want %zu\n",
                     double(one.v), double(other.v), one.size.operands,
@@ -157,7 +146,8 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
         x[i] = ad_fwd(ad_real(at[i]), ad_real(0.5 + i));
     ad_fwd one = cpp(x[0], x[1], x[2], x[3]);
     ad_fwd other = c(x[0], x[1], x[2], x[3]);
-    check(same(one.v, other.v) && same(one.d, other.d), what, line);
+    check(same(one.v, other.v) && same(one.d, other.d), what, __FILE__,
+          line);
 }
 
 #define FUNCTION(type, e)                                                   \
@@ -697,6 +687,5 @@ int main()
     test_places();
 #endif
     ad_tape_free(tape);
-    std::printf("operators.cpp: %d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_done("operators.cpp");
 }

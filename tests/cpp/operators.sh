@@ -18,7 +18,8 @@ if ! command -v "$cxx" > /dev/null 2>&1; then
     exit 0
 fi
 mkdir -p "$dir"
-strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -I$root"
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+strict="$strict -I$root -I$root/tests/support"
 passed=0
 failed=0
 

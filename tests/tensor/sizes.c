@@ -21,6 +21,7 @@
 #include "adrev_function.h"
 #include "adrev_tensor.h"
 #include "check.h"
+#include "shell.h"
 #include "tensor_bind.h"
 #include "tensor_code.h"
 
@@ -705,23 +706,14 @@ static void call_all(void *library, subject *s)
 #define WATCHED ""
 #endif
 
-static bool run(const char *format, ...)
-{
-    char line[600];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    return system(line) == 0;
-}
-
 // Compiles all.c without a warning.
 static void *loaded(void)
 {
     char path[100];
-    bool right = run("cd %s && cc -std=c99 -pedantic -Wall -Wextra -Werror -O0 "
-                     WATCHED " -ffp-contract=off -fPIC -shared all.c -o all.so"
-                     " -lm > log 2>&1 || { head -n 20 log; exit 1; }", top);
+    bool right = shell("cd %s && cc -std=c99 -pedantic -Wall -Wextra -Werror"
+                       " -O0 " WATCHED " -ffp-contract=off -fPIC -shared all.c"
+                       " -o all.so -lm > log 2>&1"
+                       " || { head -n 20 log; exit 1; }", top);
     CHECK(right, "all.c is not compiled");
     snprintf(path, sizeof path, "%s/all.so", top);
     return right ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -758,6 +750,6 @@ int main(int argc, char **argv)
     if (argc > 1)
         printf("written %d, outside %d, undecided %d\n", written, outside,
                undecided);
-    CHECK(getenv("SIZES_KEEP") || run("rm -r %s", top), "rm");
+    CHECK(getenv("SIZES_KEEP") || shell("rm -r %s", top), "rm");
     return check_done("sizes");
 }

@@ -21,6 +21,7 @@
 #include "adrev_tensor.h"
 #include "check.h"
 #include "programs.h"
+#include "shell.h"
 #include "tensor_bind.h"
 #include "tensor_code.h"
 
@@ -51,16 +52,6 @@ static void put(const char *text, size_t n, void *user)
     CHECK(fwrite(text, 1, n, user) == n, "fwrite");
 }
 
-static bool run(const char *format, ...)
-{
-    char line[600];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    return system(line) == 0;
-}
-
 static FILE *opened(const char *name)
 {
     char path[100];
@@ -80,9 +71,10 @@ static FILE *opened(const char *name)
 static void *loaded(const char *name, const char *flags)
 {
     char path[100];
-    bool right = run("cd %s && cc " WARNINGS " %s %s -ffp-contract=off -fPIC"
-                     " -shared %s.c -o %s.so -lm > log 2>&1 || { head -n 20"
-                     " log; exit 1; }", top, flags, WATCHED, name, name);
+    bool right = shell("cd %s && cc " WARNINGS " %s %s -ffp-contract=off -fPIC"
+                       " -shared %s.c -o %s.so -lm > log 2>&1"
+                       " || { head -n 20 log; exit 1; }",
+                       top, flags, WATCHED, name, name);
     CHECK(right, "%s.c is not compiled", name);
     snprintf(path, sizeof path, "%s/%s.so", top, name);
     return right ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -518,12 +510,12 @@ static void check_compilers(void)
     write_static("static1.c", true);
     for (int i = 0; i < 6; i++) {
         const char *compiler = compilers[i / 2];
-        if (!run("command -v %.*s > /dev/null 2>&1",
-                 (int)strcspn(compiler, " "), compiler))
+        if (!shell("command -v %.*s > /dev/null 2>&1",
+                   (int)strcspn(compiler, " "), compiler))
             continue;
-        CHECK(run("cd %s && %s %s static%s.c -o static -lm && ./static", top,
-                  compiler, i < 4 ? WARNINGS " -Wshadow" : "-Wall -Werror",
-                  i % 2 ? "1" : ""), "%s", compiler);
+        CHECK(shell("cd %s && %s %s static%s.c -o static -lm && ./static", top,
+                    compiler, i < 4 ? WARNINGS " -Wshadow" : "-Wall -Werror",
+                    i % 2 ? "1" : ""), "%s", compiler);
     }
 }
 
@@ -553,6 +545,6 @@ int main(int argc, char **argv)
     if (library != NULL)
         dlclose(library);
     close_all();
-    CHECK(run("rm -r %s", top), "rm");
+    CHECK(shell("rm -r %s", top), "rm");
     return check_done("written");
 }
