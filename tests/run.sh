@@ -33,6 +33,9 @@
 # run ends before it begins if a word of a plan is neither a tag nor a test, if
 # a part chooses no test, or if a file in a folder says nothing of tags.
 #
+# Tests that include implementation.h share a unit, which is compiled once for
+# those of a group of builds whose headers and flags are the same.
+#
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
 # that is not there is skipped by name. `cpu` in the folder of the plan's builds
@@ -129,6 +132,67 @@ choose() {
         }' "$out/tests"
 }
 
+# Each test that includes implementation.h, with what its unit is made of: its
+# own flags and headers.
+units() {
+    find "$here" -name '*.c' -exec awk '
+        FNR == 1 { if (unit) print name, own; unit = 0; own = ""
+                   name = FILENAME; sub(/.*\//, "", name) }
+        FNR <= 6 && sub(/^\/\/ flags: */, "") { own = $0 }
+        /^#include "implementation\.h"$/ { unit = 1 }
+        unit && /^#include "adrev[a-z_]*\.h"$/ { own = own " " $2 }
+        END { if (unit) print name, own }' {} +
+}
+
+# Of the builds NUMBER | COMPILER | FLAGS | TEST those that share a unit write
+# its number to NUMBER.unit. Units are counted on from $number.
+#     UNIT COMPILER FLAGS HEADERS, each with a zero behind it
+share() {
+    units > "$out/units"
+    awk -F '|' -v out="$out" -v unit="$number" '
+        FILENAME ~ /units$/ {
+            name = $0
+            sub(/ .*/, "", name)
+            made[name] = substr($0, length(name) + 2)
+            next
+        }
+        $4 in made {
+            key = $2 "|" $3 "|" made[$4]
+            if (!(key in first)) {
+                first[key] = $1
+                next
+            }
+            if (!(key in number)) {
+                number[key] = ++unit
+                print unit > (out "/" first[key] ".unit")
+                close(out "/" first[key] ".unit")
+                flags = headers = made[$4]
+                gsub(/"[^"]*"/, "", flags)
+                gsub(/(^|[ ])[^" ][^ ]*/, "", headers)
+                printf "%s%c%s%c%s%s%c%s%c", unit, 0, $2, 0, $3, flags, 0,
+                       headers, 0
+                print $2, $3 > (out "/" unit ".what")
+                close(out "/" unit ".what")
+            }
+            print number[key] > (out "/" $1 ".unit")
+            close(out "/" $1 ".unit")
+        }' "$out/units" "$out/builds"
+}
+
+# implement NUMBER COMPILER FLAGS HEADERS: a unit. Where it does not build, the
+# tests say why.
+implement() {
+    { echo '#define ADREV_IMPLEMENTATION'
+      for header in $4; do echo "#include $header"; done; } > "$out/$1.c"
+    std=-std=c11
+    case $3 in *-std=*) std= ;; esac
+    # shellcheck disable=SC2086  # flags are a list
+    $2 $std $strict -Werror $3 -I"$headers" -c "$out/$1.c" -o "$out/$1.o" \
+        > "$out/$1.log" 2>&1
+    echo "implementation: $4, 0 failed" >> "$out/$1.log"
+    echo "implementation" > "$out/$1.name"
+}
+
 # one NUMBER COMPILER FLAGS TEST: output to $out/NUMBER.log
 one() {
     log=$out/$1.log
@@ -158,6 +222,8 @@ one() {
     for unit in $(field "$source" with); do
         units="$units $(path "$unit")"
     done
+    unit=$(cat "$out/$1.unit" 2> /dev/null)
+    [ ! -f "$out/$unit.o" ] || units="$units -DTESTS_UNIT $out/$unit.o"
     # shellcheck disable=SC2046,SC2086  # flags and units are lists
     if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
         -I"$here/support" "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
@@ -172,14 +238,15 @@ one() {
     fi
 }
 
-if [ "$1" = one ]; then         # called back by xargs below
-    shift
-    out=$1
-    shift
-    one "$@"
-    times > "$out/$1.times"     # not in a pipe: that would be a shell's own
-    exit 0
-fi
+case $1 in                      # called back by xargs below
+    implement | one)
+        what=$1
+        out=$2
+        shift 2
+        $what "$@"
+        times > "$out/$1.times" # not in a pipe: that would be a shell's own
+        exit 0 ;;
+esac
 
 rm -rf "$out"
 mkdir -p "$out"
@@ -187,6 +254,7 @@ table > "$out/tests" || exit 2
 line=0
 number=0
 : > "$out/list"
+: > "$out/builds"
 while IFS='|' read -r cc flags words; do
     line=$((line + 1))
     case $cc in '#'* | '') continue ;; esac
@@ -200,12 +268,16 @@ while IFS='|' read -r cc flags words; do
         number=$((number + 1))
         printf '%s\0%s\0%s\0%s\0' "$number" "$cc" "$flags" "$name" \
             >> "$out/list"
+        echo "$number|$cc|$flags|$name" >> "$out/builds"
         echo "$cc $flags" | tr -s ' ' > "$out/$number.what"
         echo "$name" > "$out/$number.name"
     done
 done < "$plan"
 
+share > "$out/shared"
+xargs -0 -r -n 4 -P "$jobs" sh "$here/run.sh" implement "$out" < "$out/shared"
 xargs -0 -n 4 -P "$jobs" sh "$here/run.sh" one "$out" < "$out/list"
+number=$((number + $(tr -cd '\0' < "$out/shared" | wc -c) / 4))
 
 # Seconds of CPU that each build and its run took, the longest first.
 i=0

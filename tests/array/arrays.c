@@ -8,7 +8,7 @@
  *
  * The oracle is the scalar part of the library, which has its own tests.    */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 #include "fronts.h"

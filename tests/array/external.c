@@ -5,7 +5,7 @@
  * inputs and outputs in every kind of sweep, what is saved and destroyed, and
  * what happens when a function is missing or fails.                         */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

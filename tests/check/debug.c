@@ -4,7 +4,7 @@
 /* debug.c - with ADREV_DEBUG every value knows where it was recorded, and a
  * failed tape where it failed; the results are the same.                    */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

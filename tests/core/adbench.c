@@ -18,7 +18,7 @@
  * scalars and over arrays (adbench_arrays.h). A value may be off by its tolerance
  * times max(1, |want|).                                                     */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "adbench_files.h"

@@ -7,7 +7,7 @@
  *     chain [n]        default 1000000; 100000000 needs gigabytes            */
 
 #define _POSIX_C_SOURCE 200809L
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

@@ -7,7 +7,7 @@
  * rows by ad_pullback, columns by ad_pushforward) and with forward numbers.
  * Below: what the tape of such a program must not hold.                       */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "check.h"

@@ -9,7 +9,7 @@
  * The parallel programs run here one branch after the other; those about
  * structs are in tests/struct/structs.c.                                            */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "check.h"

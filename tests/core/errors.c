@@ -7,7 +7,7 @@
  * untouched; the tape works again after ad_tape_clear. A row that was never
  * met is an error of this file.                                             */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

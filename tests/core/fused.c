@@ -8,7 +8,7 @@
  *
  * To be built with ADREV_FUSE 1, 2, 3, 5 and the default.                    */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "check.h"

@@ -6,7 +6,7 @@
 #include "adrev_struct.h"
 #include "adrev_tensor.h"
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_struct.h"
 #include "adrev_tensor.h"
 #include "adrev_struct.h"

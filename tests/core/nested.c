@@ -4,7 +4,7 @@
  * it: values and constants from outside, memory that is not zero, adjoints
  * that cancel; programs that misuse the tape they run on.                    */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

@@ -6,7 +6,7 @@
  * type, the branch not taken, the zero factor, steps, ties, and running sums in
  * every situation. Everything here is exact: nothing is allowed to differ.   */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "check.h"

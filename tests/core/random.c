@@ -14,7 +14,7 @@
  * The error allowed is a part of the sum of the absolute values of all paths,
  * for that is what rounding is proportional to.                              */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "check.h"

@@ -15,7 +15,7 @@
  * Where a value is subnormal it has lost digits, and a partial made from it has
  * no more: domains leave that out only where a row says so.                  */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 #include "adrev_tensor.h"
 

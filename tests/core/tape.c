@@ -10,7 +10,7 @@
  * itself; with each adjoint it sums the magnitudes of what was added, so that
  * cancellation is no excuse and no error.                                   */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

@@ -7,7 +7,7 @@
  * one.                                                                      */
 
 #define _POSIX_C_SOURCE 200809L
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

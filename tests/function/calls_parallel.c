@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "adrev_function.h"
 

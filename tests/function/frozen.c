@@ -5,7 +5,7 @@
  * were read as x.v, other functions than was recorded, inputs and results that
  * are not there. And no false alarm: kinks, guards, domains, noise, chaos.   */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 #include "check.h"
 

@@ -11,7 +11,7 @@
  * comparisons must come out as they were recorded. A ledger proves that no row
  * missed a mode.                                                            */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 
 #include "check.h"

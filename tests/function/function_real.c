@@ -16,7 +16,7 @@
  * complex steps (the others) to compare with, need no files. Differences are
  * measured as in adbench.c.                                                 */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 
 #include "adbench_files.h"

@@ -6,7 +6,7 @@
  * Numbers beside array nodes share places, and ranges of array nodes remain
  * ranges: values against a plain program, and how much memory they take.     */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 #include "check.h"
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 
 #include "check.h"

@@ -8,7 +8,7 @@
  * it was, the gradient is what it was. Blocks that are given back are spoilt,
  * and kept until the end, so that a later use shows.                         */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 #include "adrev_loop.h"
 

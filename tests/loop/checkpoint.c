@@ -9,7 +9,7 @@
  * as one of them. Then numbers that f brings along, contexts that are copied,
  * numbers of other recordings, and where the memory goes.                    */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_loop.h"
 
 #include "check.h"

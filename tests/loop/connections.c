@@ -5,7 +5,7 @@
  * is connected has a derivative, and nothing else has. (Through loops and calls:
  * scan.c, scan_random.c.)                                                    */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_loop.h"
 
 #include "check.h"

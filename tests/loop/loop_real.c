@@ -10,7 +10,7 @@
  * here is compared with its closed form by complex steps, and the bits of all
  * schedules with one another.                                                */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 #include "adrev_loop.h"
 

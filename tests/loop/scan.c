@@ -18,7 +18,7 @@
  * history that was thrown away: only schedules decide what is kept, and all of
  * them are tried.                                                            */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_loop.h"
 
 #include "check.h"

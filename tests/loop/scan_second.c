@@ -12,7 +12,7 @@
  * step, is another one once in a thousand steps, depends on what the step is
  * told beside its numbers, or is never the same.                             */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 #include "adrev_loop.h"
 

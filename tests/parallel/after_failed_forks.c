@@ -5,7 +5,7 @@
 /* after_failed_forks.c - what goes on after a fork that went wrong, and what branches must
  * not do: the next recording is right, or the status says why not.          */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "check.h"
 

@@ -11,7 +11,7 @@
  *
  *     forks [n]        n forks in a row; default 100000                     */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "check.h"
 #include "forks.h"

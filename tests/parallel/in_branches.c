@@ -10,7 +10,7 @@
  * Each program runs on several pools and without one, and is compared with
  * itself without forks.                                                      */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "check.h"
 #include "forks.h"

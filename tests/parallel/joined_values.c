@@ -8,7 +8,7 @@
  * lie on another tape. Memory is full of numbers, so that what is read before
  * it is written shows.                                                      */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "adrev_struct.h"
 #include "check.h"

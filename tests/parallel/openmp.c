@@ -9,7 +9,7 @@
  * the same loops run on one thread.                                         */
 
 #define _POSIX_C_SOURCE 200809L
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "check.h"
 

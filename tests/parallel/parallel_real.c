@@ -16,7 +16,7 @@
  *     normal       |got - want| / M
  *     component    |got - want| / max(|want|, M/1000)                       */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 
 #include "adbench_files.h"

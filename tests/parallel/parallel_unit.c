@@ -2,5 +2,5 @@
 // tags: part
 /* parallel_unit.c - the implementation in a unit of C, for tests/parallel/tbb.cpp.   */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"

@@ -14,7 +14,7 @@
  *     schedules [n [seed]]     n random programs; default 30                */
 
 #define _POSIX_C_SOURCE 200809L
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "check.h"
 #include "oracle.h"

@@ -10,7 +10,7 @@
  * arguments. Then layouts, results that are not wanted, arrays without numbers,
  * misuse, and every allocation that fails.                                  */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_parallel.h"
 #include "adrev_function.h"
 #include "adrev_loop.h"

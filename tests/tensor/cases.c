@@ -5,7 +5,7 @@
  * memory and time grow with the size.                                       */
 
 #define _POSIX_C_SOURCE 200809L
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_tensor.h"
 #include "check.h"
 #include "cases.h"

@@ -4,7 +4,7 @@
  * values, gradients and operations are known, as trees; their text; and that
  * directions and gradients agree on random programs.                        */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 #include "tensor_random.h"

@@ -5,7 +5,7 @@
  * matrices, values and gradients against the text's own order, and texts that
  * are evaluated as they are written.                                        */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_tensor.h"
 #include "check.h"
 #include "tensor_text.h"

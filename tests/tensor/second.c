@@ -11,7 +11,7 @@
  *
  * Then counts, and programs whose functions have few points.                */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_function.h"
 #include "adrev_tensor.h"
 

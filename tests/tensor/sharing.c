@@ -5,7 +5,7 @@
  * in a sum several times or cancel; and the time that binding takes.        */
 
 #define _POSIX_C_SOURCE 200809L
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_tensor.h"
 #include "check.h"
 #include "tensor_text.h"

@@ -7,7 +7,7 @@
  * allocation; one bound program in several threads.                         */
 
 #define _POSIX_C_SOURCE 200809L
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_tensor.h"
 #include "check.h"
 

@@ -11,7 +11,7 @@
  * and operations of a gradient together at most 4 times those of the value. What
  * fails is made smaller and printed.                                        */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_tensor.h"
 #include "check.h"
 #include "tensor_bind.h"
