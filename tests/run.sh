@@ -12,7 +12,7 @@
 #
 #     core array but slow             tests/core/*.c and tests/array/*.c,
 #                                     without those that are `slow`
-#     all but recorded, function.c    and function.c, which is `recorded`
+#     all but recorded, sparse.c      and sparse.c, which is `recorded`
 #
 # A test says in its first six lines which tags it has, and which flags and
 # units it needs besides; a script has `# tags:`, and none of the others:

@@ -80,7 +80,8 @@ statements=$(sed -n '/^\/\* --- external and array/,/^\/\* --- operation c/s/^AD
 for name in $statements; do
     grep -q "^#define $name(" src/number/fronts.h \
         || say "$name has no place (ADX_PLACED) in src/number/fronts.h"
-    for test in tests/array/arrays.c tests/core/errors.c tests/function/function.c; do
+    for test in tests/array/arrays.c tests/core/errors.c \
+                tests/function/function_arrays.c; do
         [ "$name" = ad_external ] || grep -qE "\b${name%_s}(_s)?\(" "$test" \
             || say "$name is not in $test"
     done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: part
-/* function_debug.c - the unit of tests/function/function.c that is compiled with
+/* function_debug.c - the unit of function_errors.c that is compiled with
  * ADREV_DEBUG, whatever the implementation's file is compiled with.         */
 
 #undef ADREV_DEBUG
