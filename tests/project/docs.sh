@@ -21,19 +21,37 @@ check() {
     fi
 }
 
+flags="-std=c11 -Wall -Wextra -Werror -O0 -I$root -I$dir"
+
+whole() {
+    # shellcheck disable=SC2086  # flags are a list
+    "$cc" $flags "$dir/$1.c" -o "$dir/$1" -lm -pthread
+}
+
+# The program without its implementation, which is compiled once for all. Names
+# in messages are those of the program, with the same lines.
 build() {
-    "$cc" -std=c11 -Wall -Wextra -Werror -O0 -I"$root" -I"$dir" "$dir/$1.c" \
-        -o "$dir/$1" -lm -pthread
+    { echo "#line 1 \"$1.c\""
+      sed 's/^#define ADREV_IMPLEMENTATION.*//' "$dir/$1.c"; } > "$dir/linked.c"
+    # shellcheck disable=SC2086  # flags are a list
+    "$cc" $flags "$dir/linked.c" "$dir/all.o" -o "$dir/$1" -lm -pthread
 }
 
 # The title comment: from its first #define to the brace that closes main.
 sed -n '/^ \*     #define ADREV_IMPL/,/^ \*     }/s/^ \*     //p' \
     "$root/adrev.h" | sed 's|\\$||' > "$dir/title.c"
 sed '/^Record a comp/d' "$dir/title.c" > "$dir/t" && mv "$dir/t" "$dir/title.c"
-build title
+whole title
 check "title of adrev.h" "$("$dir/title")" \
     "$(sed -n 's/^ \*     \(success: [^ ]* *= [^ ]* dy.dx = [0-9.]*\).*/\1/p' \
        "$root/adrev.h")"
+
+{ printf '#define ADREV_IMPLEMENTATION\n#define ADREV_TRACE 1\n'
+  for header in parallel function loop bulk code struct tensor; do
+      echo "#include \"adrev_$header.h\""
+  done; } > "$dir/all.c"
+# shellcheck disable=SC2086  # flags are a list
+"$cc" $flags -c "$dir/all.c" -o "$dir/all.o"
 
 # That of adrev_parallel.h, which needs xxHash.
 sed -n '/^ \*     #define ADREV_IMPL/,/^ \* The gradient/s/^ \*     //p' \
@@ -117,10 +135,8 @@ done
 case $cc in clang*) cxx=clang++${cc#clang} ;; *) cxx=g++${cc#gcc} ;; esac
 if command -v "$cxx" > /dev/null 2>&1; then
     exactly cpp 1 > "$dir/porting.cpp"
-    printf '#define ADREV_IMPLEMENTATION\n#include "adrev.h"\n' > "$dir/unit.c"
-    "$cc" -std=c11 -O0 -I"$root" -c "$dir/unit.c" -o "$dir/unit.o" \
-        && "$cxx" -std=c++11 -Wall -Wextra -Werror -I"$root" \
-            "$dir/porting.cpp" "$dir/unit.o" -o "$dir/porting"
+    "$cxx" -std=c++11 -Wall -Wextra -Werror -I"$root" "$dir/porting.cpp" \
+        "$dir/all.o" -o "$dir/porting" -lm -pthread
     check "the C++ of $page" "$("$dir/porting")" "$(exactly text 3)"
 fi
 
