@@ -15,6 +15,7 @@
 
 #ifdef __cplusplus
 
+#include <iosfwd>
 #include <limits>
 
 namespace adrev {

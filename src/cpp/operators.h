@@ -319,10 +319,11 @@ ADX_DEFINE(+)
 ADX_DEFINE(-)
 #undef ADX_DEFINE
 
-// To any stream that prints a double.
-template <class Stream, class X, adx_if_ours<X> = 0>
-ADX_INLINE auto operator<<(Stream &stream, const X &x)
-    -> decltype(stream << ad_value(x))
+// The value. Only to streams: << of other classes, such as Eigen's, may keep
+// the number.
+template <class Char, class Traits, class X, adx_if_ours<X> = 0>
+ADX_INLINE std::basic_ostream<Char, Traits> &
+operator<<(std::basic_ostream<Char, Traits> &stream, const X &x)
 {
     return stream << ad_value(x);
 }

@@ -68,6 +68,18 @@ struct norms {
     }
 };
 
+// Numbers written one after the other, the first of them recorded.
+struct written {
+    template <class T> T operator()(const vector<T> &x) const
+    {
+        vector<T> v(4);
+        v << x(0), x(1) * x(2), 2, x(3);
+        matrix<T> A(2, 2);
+        A << x(4) * x(5), x(6), x.tail(2).transpose();
+        return v.squaredNorm() + A.determinant();
+    }
+};
+
 struct lu {
     template <class T> T operator()(const vector<T> &x) const
     {
@@ -247,6 +259,7 @@ int main()
 {
     DIFFERENTIATE(products);
     DIFFERENTIATE(norms);
+    DIFFERENTIATE(written);
     DIFFERENTIATE(lu);
     test_memory();
 #ifdef MORE
