@@ -3,7 +3,7 @@
 /* bulk.c - the array operators of adrev_bulk.h, on one thread and without
  * recorded functions. See bulk.h.                                           */
 
-#include "implementation.h"
+#define ADREV_IMPLEMENTATION
 #include "adrev_loop.h"
 
 #include "check.h"

@@ -7,7 +7,7 @@
  *
  * What is wanted is written by hand, after docs/tensor-walk.md.              */
 
-#include "implementation.h"
+#define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
 #include "check.h"
 #include "programs.h"

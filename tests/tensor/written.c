@@ -16,7 +16,7 @@
  * AddressSanitizer the code is compiled with it, too.                        */
 
 #define _POSIX_C_SOURCE 200809L     // mkdtemp
-#include "implementation.h"
+#define ADREV_IMPLEMENTATION
 #include "adrev_function.h"
 #include "adrev_tensor.h"
 #include "check.h"
