@@ -406,8 +406,10 @@ static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
 ADX_API ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
                                    void *user)
 {
+    if (t == NULL)
+        return ADREV_ENOTAPE;
     size_t n = ad_tape_jobs(t, 0, NULL);
-    ad_job *job = (ad_job *)calloc(n + 1, sizeof *job);
+    ad_job *job = (ad_job *)adx_take(&t->allocator, n + 1, sizeof *job);
     adx_writer w = { write, user };
     if (job == NULL)
         return ADREV_ENOMEM;
@@ -416,7 +418,7 @@ ADX_API ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
     for (size_t i = 0; i < n; i++)
         adx_write_job(&w, i, &job[i]);
     adx_print(&w, "}\n");
-    free(job);
+    adx_drop(&t->allocator, job);
     return ad_tape_status(t);
 }
 
