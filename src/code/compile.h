@@ -8,7 +8,7 @@
  * processes that compile the same function at the same time replace equal
  * files, and none of them finds an incomplete one.
  *
- *   needs   tape/memory core/cells function/api function/operations
+ *   needs   tape/memory core/cells core/hash function/api function/operations
  *           function/functions code/api code/text code/wanted code/write
  *   offers  adx_blame adx_compile adx_cache adx_take_back_blame
  *           adx_close_library ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
@@ -214,10 +214,10 @@ static bool adx_write_file(const char *path, const char *data, size_t n)
     return closed && at == n && chmod(path, S_IRUSR | S_IWUSR) == 0;
 }
 
-static void adx_hex(const XXH128_hash_t *h, char text[33])
+static void adx_hex(const adx_hash128 *h, char text[33])
 {
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high64,
-             (unsigned long long)h->low64);
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high,
+             (unsigned long long)h->low);
 }
 
 // The hash of a file's contents, as text.
@@ -227,7 +227,7 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
     char *data = adx_read_file(k, path, &n);
     if (data == NULL)
         return false;
-    XXH128_hash_t h = XXH3_128bits(data, n);
+    const adx_hash128 h = adx_xxh128(data, n);
     adx_hex(&h, text);
     adx_drop(k->memory, data);
     return true;
@@ -636,7 +636,7 @@ static bool adx_make_key(adx_cache *k)
     adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
-        XXH128_hash_t h = XXH3_128bits(all.v, all.n);
+        const adx_hash128 h = adx_xxh128(all.v, all.n);
         adx_hex(&h, k->key);
     }
     adx_drop(k->memory, all.v);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h
 /* no_stdlib.c - recorded functions without malloc: ADREV_NO_STDLIB and the
  * caller's allocator, from which comes all that they take and to which all of
  * it goes back, whichever allocation fails.                                  */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
-// needs: xxhash.h
 /* sparse_limit.c - patterns with more entries than are counted: ADREV_ELIMIT.
  * The limit, 2^32, is made small, since no test has memory for so many.      */
 
