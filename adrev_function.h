@@ -8547,6 +8547,11 @@ struct ad_export {
 
 #define ADX_NO_ENTRY UINT32_MAX
 
+// The largest index of 32 bits. Tests set a lower limit.
+#ifndef ADX_INDEX_MOST
+#define ADX_INDEX_MOST INT32_MAX
+#endif
+
 ADX_API void ad_export_free(ad_export *e)
 {
     if (e == NULL)
@@ -8704,7 +8709,7 @@ static bool adx_exceeds_width(const ad_export *e, size_t most)
     size_t largest = most > e->rows ? most : e->rows;
     largest = e->columns > largest ? e->columns : largest;
     return largest > UINT32_MAX - 1
-        || (e->layout.width != 64 && largest > INT32_MAX - 1);
+        || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
 }
 
 static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
@@ -8958,11 +8963,14 @@ static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
     return ADREV_OK;
 }
 
-// Whether an array of the matrix is not there that its form has.
+// Whether an array of the matrix is not there that its form has, or is longer
+// than can be.
 static bool adx_lacks_indices(const ad_export *e, const ad_matrix *to)
 {
     ad_form form = e->layout.form;
-    return (form != ADREV_TRIPLETS && to->start == NULL)
+    return to->rows >= ADX_MOST_ELEMENTS || to->columns >= ADX_MOST_ELEMENTS
+        || to->entries >= ADX_MOST_ELEMENTS
+        || (form != ADREV_TRIPLETS && to->start == NULL)
         || (to->entries > 0 && form != ADREV_CSR && to->row == NULL)
         || (to->entries > 0 && form != ADREV_CSC && to->column == NULL);
 }
