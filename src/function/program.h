@@ -204,12 +204,16 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from primal to pullback
-    // Of a step of a loop (loop/replay): its first `carried` results are the
-    // first inputs of the next step; its last inputs are the parameters and
-    // the number of the step. 0, 0: this is no such step.
-    size_t carried, parameters;
 } adx_program;
+
+// What a loop says of its step, for the programs that are derived from it
+// (loop/replay): the first `carried` results of a step are the first inputs of
+// the next one; its last inputs are the parameters and the number of the step.
+// carried 0: any other function, or a step that carries on more than one row.
+typedef struct adx_repeated {
+    size_t carried, parameters;
+    size_t hands_on;            // numbers at most, from primal to pullback
+} adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
                               bool plain)
