@@ -248,7 +248,8 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
                               const adx_repeated *step)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs, step->carried > 0);
+    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs,
+                                        step->carried > 0);
     adjoint.outputs = p->inputs;        // without the values
     if (status == ADREV_OK)
         status = adx_make_tangent(q, &adjoint, p->inputs);
@@ -266,7 +267,8 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     const adx_repeated *step = &fn->repeated;
     switch (kind) {
     case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
+    case ADX_KIND_vjp:
+        return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
     case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);

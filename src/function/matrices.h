@@ -397,8 +397,8 @@ static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
     adx_program one;
     adx_begin_program(q, p->memory, false);
     ad_status status = adx_make_pullback(&one, p, step);
-    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
-                                                   + step->parameters, sizeof *at);
+    uint32_t *at = (uint32_t *)adx_take(
+        p->memory, one.inputs + one.outputs + step->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
