@@ -264,7 +264,8 @@ static bool adx_may_unroll(const ad_fn *fn, bool passed)
 {
     const adx_program *p = &fn->program;
     const adx_repeated *step = &fn->repeated;
-    bool fits = step->carried > 0 && p->outputs == step->carried && p->manys == 0
+    bool fits = step->carried > 0 && p->outputs == step->carried
+             && p->manys == 0
              && p->inputs == step->carried + step->parameters + 1
              && p->nodes <= ADX_UNROLLED_NODES;
     for (size_t i = 0; fits && !passed && i < p->nodes; i++)
