@@ -1008,7 +1008,7 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_known_cell adx_cells adx_program
+ *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
  *           adx_begin_program adx_drop_many adx_end_program adx_free_program
  *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
@@ -1195,12 +1195,16 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from primal to pullback
-    // Of a step of a loop (loop/replay): its first `carried` results are the
-    // first inputs of the next step; its last inputs are the parameters and
-    // the number of the step. 0, 0: this is no such step.
-    size_t carried, parameters;
 } adx_program;
+
+// What a loop says of its step, for the programs that are derived from it
+// (loop/replay): the first `carried` results of a step are the first inputs of
+// the next one; its last inputs are the parameters and the number of the step.
+// carried 0: any other function, or a step that carries on more than one row.
+typedef struct adx_repeated {
+    size_t carried, parameters;
+    size_t hands_on;            // numbers at most, from primal to pullback
+} adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
                               bool plain)
@@ -2951,14 +2955,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// for that of the step after it. So if a step has a bottleneck, its adjoint is
 // also written by way of it: then what comes before the bottleneck need not
 // wait, but for one product for each input. This version is taken if it has no
 // more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
-                                  size_t moving)
+                                  size_t moving, bool is_step)
 {
-    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->nodes;
+    size_t neck = is_step ? adx_bottleneck_of(p) : p->nodes;
     ad_status status = adx_write_adjoint(q, p, moving, p->nodes);
     if (status != ADREV_OK || neck == p->nodes)
         return status;
@@ -3297,7 +3301,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
     size_t n = p->inputs;
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values
     uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
@@ -3410,11 +3414,13 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 }
 
 static ad_status adx_begin_primal_split(adx_primal_split *k,
-                                        const adx_program *p)
+                                        const adx_program *p,
+                                        const adx_repeated *step)
 {
     const ad_allocator *a = p->memory;
     *k = (adx_primal_split){ .weighted = NULL };
-    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
+    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs,
+                                        step->carried > 0);
     if (status != ADREV_OK)
         return status;
     k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
@@ -3422,20 +3428,21 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
         return ADREV_ENOMEM;
-    k->n = adx_choose_handed(k, p->inputs, p->hands_on);
+    k->n = adx_choose_handed(k, p->inputs, step->hands_on);
     return ADREV_OK;
 }
 
 // The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
 // Its nodes are those of the adjoint that do not depend on weights, guards with
 // them.
-static ad_status adx_make_primal(adx_program *q, const adx_program *p)
+static ad_status adx_make_primal(adx_program *q, const adx_program *p,
+                                 const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
     adx_new_inputs(q, p->inputs);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
@@ -3457,12 +3464,13 @@ static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 
 // The pullback. Inputs: those of p, weights, what is handed on. Outputs:
 // adjoints of p's inputs.
-static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
+static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, split.n);
     uint32_t at = (uint32_t)(p->inputs + p->outputs);
@@ -3486,7 +3494,7 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 /* --- several steps of a loop ------------------------------------------------
  * A replay of a small step costs more than the step does. So the pullbacks of
  * some steps in a row are also made as one program. The steps are those of a
- * loop (adx_program.carried) that reads its state, the parameters and the
+ * loop (adx_repeated) that reads its state, the parameters and the
  * number of the step, and nothing else. Forwards nothing would be gained: there
  * the calls of the math library wait for one another.                        */
 
@@ -3522,31 +3530,32 @@ static void adx_count_up(uint32_t to[], size_t n, size_t from)
 // at[]: numbers of q that are the inputs of `one`, then its outputs, then those
 // sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
-                            const adx_program *one, uint32_t at[])
+                               const adx_repeated *step, const adx_program *one,
+                               uint32_t at[])
 {
-    size_t handed = one->inputs - p->inputs - p->carried;
-    size_t each = p->carried + handed;
-    size_t number = ADX_UNROLLED * each + p->parameters;
+    size_t handed = one->inputs - p->inputs - step->carried;
+    size_t each = step->carried + handed;
+    size_t number = ADX_UNROLLED * each + step->parameters;
     size_t given = number + ADX_UNROLLED;
     uint32_t *weight = at + p->inputs;
     uint32_t *out = at + one->inputs;
     uint32_t *sum = out + one->outputs;
-    adx_new_inputs(q, given + p->carried + p->parameters);
-    adx_count_up(at + p->carried, p->parameters, ADX_UNROLLED * each);
-    adx_count_up(weight, p->carried, given);
-    adx_count_up(sum, p->parameters, given + p->carried);
+    adx_new_inputs(q, given + step->carried + step->parameters);
+    adx_count_up(at + step->carried, step->parameters, ADX_UNROLLED * each);
+    adx_count_up(weight, step->carried, given);
+    adx_count_up(sum, step->parameters, given + step->carried);
     for (size_t s = ADX_UNROLLED; s-- > 0 && q->status == ADREV_OK;) {
-        adx_count_up(at, p->carried, s * each);
+        adx_count_up(at, step->carried, s * each);
         at[p->inputs - 1] = (uint32_t)(number + s);
-        adx_count_up(weight + p->carried, handed, s * each + p->carried);
+        adx_count_up(weight + step->carried, handed, s * each + step->carried);
         adx_paste(q, one, at, out);
-        memcpy(weight, out, p->carried * sizeof *at);
-        for (size_t i = 0; i < p->parameters; i++)
-            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[p->carried + i]);
+        memcpy(weight, out, step->carried * sizeof *at);
+        for (size_t i = 0; i < step->parameters; i++)
+            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[step->carried + i]);
     }
-    for (size_t i = 0; i < p->carried; i++)
+    for (size_t i = 0; i < step->carried; i++)
         adx_new_output(q, weight[i]);
-    for (size_t i = 0; i < p->parameters; i++)
+    for (size_t i = 0; i < step->parameters; i++)
         adx_new_output(q, sum[i]);
 }
 
@@ -3556,17 +3565,18 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
 // Outputs: the adjoints of the state before the steps, and of the parameters.
 // These are summed in the order of single steps, so that the bits are the same
 // unless the compiler contracts.
-static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
+static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_program one;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_make_pullback(&one, p);
-    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
-                                                   + p->parameters, sizeof *at);
+    ad_status status = adx_make_pullback(&one, p, step);
+    uint32_t *at = (uint32_t *)adx_take(
+        p->memory, one.inputs + one.outputs + step->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
-        adx_write_unrolled(q, p, &one, at);
+        adx_write_unrolled(q, p, step, &one, at);
     adx_drop(p->memory, at);
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;
@@ -5344,6 +5354,7 @@ struct ad_fn {
     atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
     adx_program program;
+    adx_repeated repeated;      // of a step of a loop
     adx_code_place *guard;
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
@@ -5496,10 +5507,12 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 /* --- machines ------------------------------------------------------------ */
 
 // H v: the tangent of the adjoint.
-static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
+static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
+                              const adx_repeated *step)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs);
+    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs,
+                                        step->carried > 0);
     adjoint.outputs = p->inputs;        // without the values
     if (status == ADREV_OK)
         status = adx_make_tangent(q, &adjoint, p->inputs);
@@ -5510,32 +5523,36 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
     return status;
 }
 
-static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
     switch (kind) {
     case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs);
-    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_vjp:
+        return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_primal: return adx_make_primal(q, p);
-    case ADX_KIND_pullback: return adx_make_pullback(q, p);
-    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p, step);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p, step);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p, step);
     default: return adx_make_copy(q, p);
     }
 }
 
-static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
+static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
+    const adx_program *p = &fn->program;
     adx_program made;
     bool itself = kind == ADX_KIND_value;
     ad_status status = ADREV_OK;
     *out = NULL;
     adx_begin_program(&made, p->memory, false);
     if (!itself)
-        status = adx_make_derived(&made, p, kind);
+        status = adx_make_derived(&made, fn, kind);
     if (status == ADREV_OK) {
         *out = adx_make_machine(itself ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -5552,7 +5569,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     adx_machine *m = atomic_load_explicit(&fn->machine[kind],
                                           memory_order_acquire);
     if (m == NULL) {
-        ad_status status = adx_make_kind(&m, &fn->program, kind);
+        ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
         adx_machine *other = NULL;
