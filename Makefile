@@ -10,6 +10,7 @@ JOBS   = 2
 SECONDS = 60
 B      = build
 PREFIX = /usr/local
+LIBDIR = lib
 
 EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
 SUITE    = sh tests/run.sh $(JOBS)
@@ -70,11 +71,11 @@ $B/adrev-port: $(wildcard port/*.c port/*.h)
 	@mkdir -p $B
 	$(CC) $(STRICT) -O2 port/*.c -o $@
 
-install:            ## headers, library, adrev.pc: PREFIX=/usr/local DESTDIR=
-	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
+install:            ## all of it: PREFIX=/usr/local DESTDIR= LIBDIR=lib
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
 
 uninstall:          ## takes that away again
-	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
 
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
