@@ -79,14 +79,14 @@ static inline void adx_gsl_min_fdf(const gsl_vector *x, void *model,
                               : adx_gsl_place(g, room + 3 * m->n);
     if (!adx_model_search(m, adx_gsl_read(x, room + 2 * m->n), value, slope)
         && m->stopped)
-        *value = GSL_NAN;
+        *value = (double)NAN;
     if (g != NULL)
         adx_gsl_write(g, slope);
 }
 
 static inline double adx_gsl_min_f(const gsl_vector *x, void *model)
 {
-    double value = GSL_NAN;
+    double value = (double)NAN;
     adx_gsl_min_fdf(x, model, &value, NULL);
     return value;
 }
@@ -173,13 +173,12 @@ static inline int adx_gsl_fit_df(const gsl_vector *x, void *model,
     return GSL_SUCCESS;
 }
 
-// v' H v of one result, for functions that have no Taylor coefficients.
+// v' H v of each result, for functions that have no Taylor coefficients. w [m]
+// and hv [n] are scratch.
 static inline ad_status adx_gsl_bend(ad_model *m, const double x[],
-                                     const double v[], double work[],
+                                     const double v[], double w[], double hv[],
                                      double out[])
 {
-    double *w = work;
-    double *hv = work + m->m;
     ad_status status = ADREV_OK;
     memset(w, 0, m->m * sizeof *w);
     for (size_t i = 0; i < m->m && status == ADREV_OK; i++) {
@@ -207,7 +206,7 @@ static inline int adx_gsl_fit_fvv(const gsl_vector *x, const gsl_vector *v,
     for (size_t i = 0; i < m->m; i++)
         y[i] *= 2;
     if (status == ADREV_EEXTERNAL)
-        status = adx_gsl_bend(m, at, along, work, y);
+        status = adx_gsl_bend(m, at, along, work, y + m->m, y);
     if (status != ADREV_OK)
         return ad_gsl_error(m);
     if (!adx_model_finite(m->m, y))

@@ -28,6 +28,7 @@ typedef struct adx_lbfgs {
     ad_model *model;
     lbfgs_progress_t progress;
     void *instance;
+    bool begun;
 } adx_lbfgs;
 
 // n may have been rounded up; numbers behind the model's are zero and stay so.
@@ -37,9 +38,11 @@ static inline lbfgsfloatval_t adx_lbfgs_evaluate(void *user,
                                                  const int n,
                                                  const lbfgsfloatval_t step)
 {
-    ad_model *m = ((const adx_lbfgs *)user)->model;
+    adx_lbfgs *s = (adx_lbfgs *)user;
+    ad_model *m = s->model;
     lbfgsfloatval_t value = 0;
     (void)step;
+    s->begun = true;
     memset(g + m->n, 0, ((size_t)n - m->n) * sizeof *g);
     if (!adx_model_search(m, x, &value, g)
         && (m->stopped || !isfinite(value)))
@@ -88,7 +91,7 @@ static inline int ad_lbfgs(ad_model *m, double x[], double *value,
                            lbfgs_progress_t progress, void *instance,
                            const lbfgs_parameter_t *parameters)
 {
-    adx_lbfgs s = { m, progress, instance };
+    adx_lbfgs s = { m, progress, instance, false };
     lbfgs_parameter_t p;
     if (m == NULL)
         return LBFGSERR_OUTOFMEMORY;
@@ -110,7 +113,7 @@ static inline int ad_lbfgs(ad_model *m, double x[], double *value,
                      adx_lbfgs_progress, &s, &p);
     if (m->stopped)
         code = LBFGSERR_CANCELED;
-    else if (m->known == 0 && m->fn != NULL)
+    else if (s.begun && m->known == 0)
         code = LBFGSERR_INVALIDPARAMETERS;
     memcpy(x, at, m->n * sizeof *x);
     lbfgs_free(at);

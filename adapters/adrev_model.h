@@ -27,6 +27,7 @@
 
 #include "adrev_function.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -340,9 +341,9 @@ static inline void adx_model_rise(const ad_model *m, const double last[],
     slope = fabs(slope);
     if (m->known == 0 || !(square > 0) || !isfinite(square)
         || !isfinite(slope)) {
-        *value = NAN;
+        *value = (double)NAN;
         for (size_t i = 0; i < m->n; i++)
-            g[i] = NAN;
+            g[i] = (double)NAN;
         return;
     }
     *value = m->last + 9 * slope;
