@@ -35,12 +35,22 @@ run:                ## build the examples and run the main ones
 
 examples: $(EXAMPLES:%=$B/%)
 
+ADAPTERS = $(notdir $(basename $(wildcard adapters/examples/*.c)))
+
+adapters: $(ADAPTERS:%=$B/%)    ## build the examples of adapters, and draw
+	@for a in $(ADAPTERS); do [ ! -x $B/$$a ] || $B/$$a $B/$$a.svg || exit 1; \
+	done
+
 $B/implementation.o: examples/implementation.c examples/build.sh \
                      $(wildcard adrev*.h)
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
       $B/implementation.o
+	sh examples/build.sh $@ $(CC) $(STRICT) -O2
+
+$B/%: adapters/examples/%.c $(wildcard adapters/*.h examples/*.h) \
+      examples/build.sh $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/%: examples/%.cpp examples/build.sh $B/implementation.o
@@ -133,6 +143,6 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples adrev-port install uninstall matrix asan \
+.PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
         headers docs lint clean

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Builds an example:    sh examples/build.sh OUTPUT COMPILER FLAG ...
 #
-# Its source is the file in this folder with the name of OUTPUT. If there is an
-# implementation.o beside OUTPUT, that is linked, and ADREV_IMPLEMENTATION left
-# out: adrev is then compiled once for all of them. Libraries that
-# it can do without are used where they are (-DNO_LBFGS: not). If it needs one
-# that is missing it is skipped: a line says so, and is left in OUTPUT.skipped.
+# Its source is the file in this folder, or in adapters/examples, with the name
+# of OUTPUT. If there is an implementation.o beside OUTPUT, that is linked, and
+# ADREV_IMPLEMENTATION left out: adrev is then compiled once for all of them.
+# Libraries that it can do without are used where they are (-DNO_LBFGS: not). If
+# it needs one that is missing it is skipped: a line says so, and is left in
+# OUTPUT.skipped. Examples of adapters name what they need at their heads.
 #
 # SPDX-License-Identifier: MIT-0
 
@@ -33,7 +34,9 @@ xxhash='#include <xxhash.h>
         int main(void) { return 0; }'
 libraries=-lm
 source=$here/$name.c
-[ -f "$source" ] || source=${source}pp
+[ -f "$source" ] || source=$here/../adapters/examples/$name.c
+[ -f "$source" ] || source=$here/$name.cpp
+original=$source
 adrev=$(dirname "$out")/implementation.o
 case $name in
     implementation.o)
@@ -96,13 +99,33 @@ case $name in
         "$model" "${model}_model.h" > /dev/null || exit
         set -- "$@" -std=c99 -I"$(dirname "$out")" ;;
 esac
+field() {
+    sed -n "1,6s|^// $1: *||p" "$original"
+}
+
+for need in $(field needs); do
+    case $need in
+        -l*) program='int main(void) { return 0; }' library=$need ;;
+        *) program="#include <$need>
+                    int main(void) { return 0; }" library= ;;
+    esac
+    # shellcheck disable=SC2086  # a list
+    if ! links "$program" "$@" "$out.probe.c" -o "$out.probe" $library; then
+        echo "$name: skipped, needs $need" | tee "$out.skipped"
+        exit 0
+    fi
+done
+case $original in
+    */adapters/*) libraries="$(field libs) -lm -pthread"
+        set -- "$@" -I"$here/../adapters" ;;
+esac
 case $name in
     05_* | 13_kalman_firmware) ;;   # without the C library; without adrev
     *)
         if [ -s "$adrev" ]; then
             source=$out.c
-            { echo "#line 1 \"examples/$name.c\""
-              sed 's/^#define ADREV_IMPLEMENTATION$//' "$here/$name.c"
+            { echo "#line 1 \"$original\""
+              sed 's/^#define ADREV_IMPLEMENTATION$//' "$original"
             } > "$source"
             libraries="$adrev $libraries -pthread"
         fi ;;
