@@ -26,7 +26,7 @@ static nlopt_result minimum(nlopt_algorithm a, ad_model *m, double x[2],
     nlopt_opt opt = nlopt_create(a, 2);
     CHECK(ad_nlopt_minimise(opt, m) == NLOPT_SUCCESS, "objective");
     nlopt_set_ftol_rel(opt, 1e-14);
-    nlopt_set_maxeval(opt, 5000);
+    nlopt_set_maxeval(opt, 20000);
     nlopt_result result = nlopt_optimize(opt, x, value);
     nlopt_destroy(opt);
     return result;
