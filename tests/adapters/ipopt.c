@@ -5,6 +5,9 @@
 /* ipopt.c - adrev_ipopt.h: known solutions, Ipopt's own derivative checker,
  * patterns of several paths, failures, memory.                               */
 
+#define _POSIX_C_SOURCE 200809L
+#include <unistd.h>
+
 #include "implementation.h"
 #include "adrev_function.h"
 
@@ -58,18 +61,20 @@ static void test_hs071(bool first_order)
 
 // Whether Ipopt's checker says that first and second derivatives are right. Its
 // report goes to a file.
-static bool checked(ad_ipopt *p, double x[], const char *more)
+static bool checked(ad_ipopt *p, double x[])
 {
-    char options[400], line[300], file[] = "build/ipopt-XXXXXX";
+    char line[300], file[] = "build/ipopt-XXXXXX", options[300];
     bool right = false;
-    FILE *f = NULL;
-    snprintf(file, sizeof file, "build/ipopt-%.6s", more);
+    const int made = mkstemp(file);
+    if (made < 0)
+        return false;
+    close(made);
     snprintf(options, sizeof options, QUIET "derivative_test=second-order "
              "derivative_test_tol=1e-5 file_print_level=5 output_file=%s",
              file);
     p->options = options;
     ad_ipopt_solve(p, x);
-    f = fopen(file, "r");
+    FILE *f = fopen(file, "r");
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
         right = right || strstr(line, "No errors detected by derivative check");
     if (f != NULL)
@@ -85,7 +90,7 @@ static void test_checker(void)
     double x[4] = { 1.5, 4.25, 3.5, 1.25 };
     p.g_lower = least;
     p.g_upper = most;
-    CHECK(checked(&p, x, "hs071"), "Ipopt's derivative checker");
+    CHECK(checked(&p, x), "Ipopt's derivative checker");
     ad_model_free(m);
 }
 
