@@ -57,7 +57,8 @@
  *   code/casadi       CasADi's entry points
  *   code/write        the C file, and its header
  *   code/save         files of recorded functions
- *   code/compile      machine code, and its cache
+ *   code/cache        files of compiled code, and their cache
+ *   code/compile      machine code
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -3857,19 +3858,16 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 
 ADX_SELDOM_END
 
-/* === code/compile ===========================================================
- * Compiles the C code of code/write by the system's compiler and keeps the
- * library in a cache, under a key: the hash of all that it depends on. Each
- * call compiles in a directory of its own. Then it puts the library into the
- * cache by a rename, under a name of the key and the hash of its contents. So
- * processes that compile the same function at the same time replace equal
- * files, and none of them finds an incomplete one.
+/* === code/cache ===========================================================
+ * The files of compiled code: the directory in which a call compiles, and the
+ * cache. Every part of the cache's path must be one that nobody else can change.
+ * Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
- *   needs   tape/memory core/cells function/api function/operations
- *           function/functions code/api code/text code/wanted code/write
- *   offers  adx_blame adx_compile adx_cache adx_take_back_blame
- *           adx_close_library ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
- *           adx_blame_hidden
+ *   needs   tape/memory function/operations code/api code/text
+ *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame
+ *           adx_close_library adx_blame_system adx_open_file adx_read_file
+ *           adx_write_file adx_hex adx_hash_file adx_open_cache adx_make_own
+ *           adx_own_file adx_remove_own
  * ========================================================================== */
 
 // Puts a reason into the report, unless there is one already: the first one
@@ -3885,20 +3883,7 @@ static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
     return false;
 }
 
-#if !ADREV_COMPILE
-
-static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
-                             ad_compile_report *report, unsigned more)
-{
-    (void)options;
-    (void)more;
-    if (fn == NULL)
-        return ADREV_ESHAPE;
-    adx_blame(report, ADREV_COMPILE_NOWHERE, "", "");
-    return ADREV_ECOMPILE;
-}
-
-#else
+#if ADREV_COMPILE
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -4271,6 +4256,41 @@ static void adx_remove_own(const adx_cache *k)
         remove(adx_own_file(k, name[i], path));
     rmdir(k->own);
 }
+
+ADX_SELDOM_END
+
+#endif // ADREV_COMPILE
+
+/* === code/compile ===========================================================
+ * Compiles the C code of code/write by the system's compiler and keeps the
+ * library in a cache, under a key: the hash of all that it depends on. Each
+ * call compiles in a directory of its own. Then it puts the library into the
+ * cache by a rename, under a name of the key and the hash of its contents. So
+ * processes that compile the same function at the same time replace equal
+ * files, and none of them finds an incomplete one.
+ *
+ *   needs   tape/memory core/cells function/api function/functions code/api
+ *           code/text code/wanted code/write code/cache
+ *   offers  adx_compile ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
+ *           adx_blame_hidden
+ * ========================================================================== */
+
+#if !ADREV_COMPILE
+
+static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
+                             ad_compile_report *report, unsigned more)
+{
+    (void)options;
+    (void)more;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    adx_blame(report, ADREV_COMPILE_NOWHERE, "", "");
+    return ADREV_ECOMPILE;
+}
+
+#else
+
+ADX_SELDOM_BEGIN
 
 /* --- commands ---------------------------------------------------------------
  * The shell only starts commands: every word is between single quotes, where no
