@@ -79,98 +79,93 @@ typedef struct ad_ipopt {
 
 /* --- patterns ---------------------------------------------------------------
  * Ipopt is told once where entries may stand. Another path of the model may have
- * others: if all of them were told, they are put in place; if not, Ipopt is
- * stopped and started again, where it was, with the union of all so far.    */
+ * others: if all of them were told, they are put in place; if not, they are
+ * added, and Ipopt is started again where it was. Entries may then be told
+ * twice: all but one of them stay 0, and Ipopt adds them.                    */
 
 typedef struct adx_pattern {
-    size_t count;               // of the union, sorted by row, then column
-    size_t *row;
-    size_t *column;
-    size_t own;                 // of the present path
-    size_t *place;              // [own] in the union
-    double *value;              // [own] of the present path
+    size_t count;               // triplets of all paths so far
+    int32_t *row;               // [count]
+    int32_t *column;
+    size_t dense;               // of these: the whole of row 0, at first
+    ad_export *form;            // of the present path, into the triplets
 } adx_pattern;
 
-typedef ad_status adx_pattern_of(ad_fn *fn, ad_sparsity *about, size_t start[],
-                                 size_t row[], size_t column[]);
+typedef ad_status adx_export_of(ad_fn *fn, const ad_layout *layout,
+                                ad_export **out);
 
 static inline void adx_pattern_free(adx_pattern *p)
 {
+    ad_export_free(p->form);
     free(p->row);
     free(p->column);
-    free(p->place);
-    free(p->value);
     memset(p, 0, sizeof *p);
 }
 
-// The union of p and row, column [own]: places of the own entries and, unless
-// `row_to` is NULL, the entries of the union. Returns how many those are.
-static inline size_t adx_pattern_merge(const adx_pattern *p, size_t own,
-                                       const size_t row[],
-                                       const size_t column[], size_t place[],
-                                       size_t row_to[], size_t column_to[])
+// Room for so many more entries.
+static inline bool adx_pattern_reserve(adx_pattern *p, size_t more)
 {
-    size_t count = 0;
-    for (size_t i = 0, k = 0; i < p->count || k < own; count++) {
-        const bool a = i < p->count, b = k < own;
-        const int order = !a ? 1 : !b ? -1
-            : p->row[i] != row[k] ? (p->row[i] < row[k] ? -1 : 1)
-            : p->column[i] != column[k]
-                ? (p->column[i] < column[k] ? -1 : 1) : 0;
-        if (row_to != NULL) {
-            row_to[count] = order <= 0 ? p->row[i] : row[k];
-            column_to[count] = order <= 0 ? p->column[i] : column[k];
-        }
-        if (order >= 0)
-            place[k++] = count;
-        i += order <= 0;
-    }
-    return count;
+    const size_t size = (p->count + more + 1) * sizeof *p->row;
+    int32_t *row = (int32_t *)realloc(p->row, size);
+    if (row != NULL)
+        p->row = row;
+    int32_t *column = (int32_t *)realloc(p->column, size);
+    if (column != NULL)
+        p->column = column;
+    return row != NULL && column != NULL;
 }
 
-// Adds the pattern of fn to the union.
-static inline ad_status adx_pattern_add(adx_pattern *p, ad_fn *fn,
-                                        adx_pattern_of *query, bool *grown)
+// The triplets of a whole row 0, and no others.
+static inline bool adx_pattern_begin(adx_pattern *p, size_t dense)
 {
-    ad_sparsity about;
-    adx_pattern next = { 0, NULL, NULL, 0, NULL, NULL };
-    ad_status status = query(fn, &about, NULL, NULL, NULL);
-    if (status != ADREV_OK)
-        return status;
-    const size_t own = about.nonzeros;
-    const size_t most = own + p->count + 1;     // + 1: malloc(0) may be NULL
-    size_t *row = (size_t *)malloc(most * sizeof *row);
-    size_t *column = (size_t *)malloc(most * sizeof *column);
-    next.own = own;
-    next.row = (size_t *)malloc(most * sizeof *row);
-    next.column = (size_t *)malloc(most * sizeof *column);
-    next.place = (size_t *)malloc(most * sizeof *row);
-    next.value = (double *)malloc(most * sizeof *next.value);
-    if (row == NULL || column == NULL || next.row == NULL
-        || next.column == NULL || next.place == NULL || next.value == NULL)
-        status = ADREV_ENOMEM;
-    else
-        status = query(fn, NULL, NULL, row, column);
-    if (status == ADREV_OK) {
-        next.count = adx_pattern_merge(p, own, row, column, next.place,
-                                       next.row, next.column);
-        *grown = *grown || next.count > p->count;
-        adx_pattern_free(p);
-        *p = next;
-    } else
-        adx_pattern_free(&next);
-    free(row);
-    free(column);
+    if (!adx_pattern_reserve(p, dense))
+        return false;
+    for (size_t j = 0; j < dense; j++) {
+        p->row[j] = 0;
+        p->column[j] = (int32_t)j;
+    }
+    p->count = p->dense = dense;
+    return true;
+}
+
+// Adds the entries of the present path, behind the others.
+static inline ad_status adx_pattern_grow(adx_pattern *p)
+{
+    const size_t own = ad_export_entries(p->form, NULL, NULL);
+    if (!adx_pattern_reserve(p, own))
+        return ADREV_ENOMEM;
+    int32_t *row = p->row + p->count;
+    int32_t *column = p->column + p->count;
+    ad_status status = ad_export_pattern(p->form, NULL, row, column);
+    for (size_t k = 0; k < own && status == ADREV_OK; k++)
+        if (p->dense == 0 || row[k] > 0) {
+            p->row[p->count] = row[k];
+            p->column[p->count++] = column[k];
+        }
     return status;
 }
 
-// The entries of the union from those of the present path; `value` may be where
-// those are if the two are the same.
-static inline void adx_pattern_spread(const adx_pattern *p, double value[])
+// Has values of fn go to the triplets, which may grow for that.
+static inline ad_status adx_pattern_fit(adx_pattern *p, ad_fn *fn,
+                                        adx_export_of *export_of, bool *grown)
 {
-    memset(value, 0, p->count * sizeof *value);
-    for (size_t k = 0; k < p->own; k++)
-        value[p->place[k]] = p->value[k];
+    ad_export_free(p->form);
+    p->form = NULL;
+    ad_status status = export_of(fn, NULL, &p->form);
+    for (int tries = 0; status == ADREV_OK; tries++) {
+        ad_matrix all;
+        memset(&all, 0, sizeof all);
+        ad_export_entries(p->form, &all.rows, &all.columns);
+        all.entries = p->count;
+        all.row = p->row;
+        all.column = p->column;
+        status = ad_export_into(p->form, &all, NULL);
+        if (status != ADREV_ESHAPE || tries > 0)
+            break;
+        *grown = true;          // an entry is missing
+        status = adx_pattern_grow(p);
+    }
+    return status;
 }
 
 /* --- callbacks ----------------------------------------------------------- */
@@ -180,9 +175,8 @@ typedef struct adx_ipopt {
     ad_model *model;
     size_t n;
     size_t m;                   // constraints
-    adx_pattern jacobian;       // row 0: the gradient of the objective
+    adx_pattern jacobian;       // dense: the gradient of the objective
     adx_pattern hessian;
-    size_t gradient;            // entries of row 0
     size_t moves;               // of the model, when the patterns were its
     bool grown;                 // beyond what Ipopt was told
     bool values;                // y is of Ipopt's present x
@@ -209,14 +203,14 @@ static inline bool adx_ipopt_values(adx_ipopt *s, const double x[], bool fresh)
     return s->values && !adx_ipopt_is_over(s);
 }
 
-// Adds the patterns of the model's present path.
+// Fits the patterns to the model's present path.
 static inline ad_status adx_ipopt_learn(adx_ipopt *s)
 {
     ad_fn *fn = s->model->fn;
-    ad_status status = adx_pattern_add(&s->jacobian, fn,
-                                       ad_fn_jacobian_pattern, &s->grown);
+    ad_status status = adx_pattern_fit(&s->jacobian, fn, ad_fn_jacobian_export,
+                                       &s->grown);
     if (status == ADREV_OK && !s->problem->first_order)
-        status = adx_pattern_add(&s->hessian, fn, ad_fn_hessian_pattern,
+        status = adx_pattern_fit(&s->hessian, fn, ad_fn_hessian_export,
                                  &s->grown);
     s->moves = s->model->moves;
     return adx_model_keep(s->model, status);
@@ -239,14 +233,13 @@ static inline bool adx_ipopt_jacobian_at(adx_ipopt *s, const double x[],
 {
     if (!adx_ipopt_ready(s, x, fresh) || s->derivatives)
         return s->derivatives && !adx_ipopt_is_over(s);
-    adx_pattern *p = &s->jacobian;
-    double *to = p->own == p->count ? s->J : p->value;
-    if (adx_model_keep(s->model, ad_fn_jacobian_sparse(s->model->fn, x, to))
-        != ADREV_OK)
-        return false;
-    if (to != s->J)
-        adx_pattern_spread(p, s->J);
-    return s->derivatives = true;
+    memset(s->J, 0, s->jacobian.count * sizeof *s->J);
+    s->derivatives
+        = adx_model_keep(s->model,
+                         ad_fn_jacobian_values(s->model->fn, x,
+                                               s->jacobian.form, s->J))
+          == ADREV_OK;
+    return s->derivatives;
 }
 
 static inline adx_ipopt_bool adx_ipopt_f(adx_ipopt_index n, adx_ipopt_number *x,
@@ -285,9 +278,7 @@ static inline adx_ipopt_bool adx_ipopt_gradient(adx_ipopt_index n,
     (void)n;
     if (!adx_ipopt_jacobian_at(s, x, fresh))
         return false;
-    memset(to, 0, s->n * sizeof *to);
-    for (size_t k = 0; k < s->gradient; k++)
-        to[s->jacobian.column[k]] = s->J[k];
+    memcpy(to, s->J, s->n * sizeof *to);
     return adx_model_finite(s->n, to);
 }
 
@@ -298,19 +289,18 @@ static inline adx_ipopt_bool adx_ipopt_jacobian(
     adx_ipopt_index *column, adx_ipopt_number *value, void *user)
 {
     adx_ipopt *s = (adx_ipopt *)user;
-    const size_t first = s->gradient;
     (void)n;
     (void)m;
     if (value == NULL) {
         for (size_t k = 0; k < (size_t)count; k++) {
-            row[k] = (adx_ipopt_index)(s->jacobian.row[first + k] - 1);
-            column[k] = (adx_ipopt_index)s->jacobian.column[first + k];
+            row[k] = (adx_ipopt_index)(s->jacobian.row[s->n + k] - 1);
+            column[k] = (adx_ipopt_index)s->jacobian.column[s->n + k];
         }
         return true;
     }
     if (!adx_ipopt_jacobian_at(s, x, fresh))
         return false;
-    memcpy(value, s->J + first, (size_t)count * sizeof *value);
+    memcpy(value, s->J + s->n, (size_t)count * sizeof *value);
     return adx_model_finite((size_t)count, value);
 }
 
@@ -336,14 +326,11 @@ static inline adx_ipopt_bool adx_ipopt_hessian(
         return false;
     s->w[0] = factor;
     memcpy(s->w + 1, lambda, s->m * sizeof *lambda);
-    double *to = p->own == p->count ? value : p->value;
-    if (adx_model_keep(s->model,
-                       ad_fn_hessian_sparse(s->model->fn, x, s->w, to))
-        != ADREV_OK)
-        return false;
-    if (to != value)
-        adx_pattern_spread(p, value);
-    return adx_model_finite(p->count, value);
+    memset(value, 0, p->count * sizeof *value);
+    return adx_model_keep(s->model,
+                          ad_fn_hessian_values(s->model->fn, x, s->w, p->form,
+                                               value)) == ADREV_OK
+        && adx_model_finite(p->count, value);
 }
 
 static inline adx_ipopt_bool adx_ipopt_each(
@@ -408,10 +395,6 @@ static inline bool adx_ipopt_fit(adx_ipopt *s)
     if (J == NULL)
         return false;
     s->J = J;
-    s->gradient = 0;
-    while (s->gradient < s->jacobian.count
-           && s->jacobian.row[s->gradient] == 0)
-        s->gradient++;
     s->grown = s->values = s->derivatives = false;
     return s->jacobian.count <= INT_MAX && s->hessian.count <= INT_MAX;
 }
@@ -438,8 +421,7 @@ static inline IpoptProblem adx_ipopt_create(adx_ipopt *s)
     adx_ipopt_bounds(b + 2 * n + m, p->g_upper, m, 2e19);
     ipopt = CreateIpoptProblem((adx_ipopt_index)n, b, b + n,
                                (adx_ipopt_index)m, b + 2 * n, b + 2 * n + m,
-                               (adx_ipopt_index)(s->jacobian.count
-                                                 - s->gradient),
+                               (adx_ipopt_index)(s->jacobian.count - n),
                                (adx_ipopt_index)s->hessian.count, 0,
                                adx_ipopt_f, adx_ipopt_g, adx_ipopt_gradient,
                                adx_ipopt_jacobian, adx_ipopt_hessian);
@@ -498,7 +480,9 @@ static inline enum ApplicationReturnStatus ad_ipopt_solve(ad_ipopt *p,
     s.x = (double *)malloc((s.n + 1) * sizeof *s.x);
     if (s.n > INT_MAX || s.m > INT_MAX)
         s.found = Invalid_Problem_Definition;
-    else if (s.y != NULL && s.w != NULL && s.x != NULL) {
+    else if (s.y != NULL && s.w != NULL && s.x != NULL
+             && adx_pattern_begin(&s.jacobian, s.n)
+             && adx_pattern_begin(&s.hessian, 0)) {
         s.found = Invalid_Number_Detected;
         if (adx_ipopt_values(&s, x, true)
             && adx_ipopt_learn(&s) == ADREV_OK) {
