@@ -185,6 +185,7 @@ static inline ad_status ad_model_clear(ad_model *m)
     return ADREV_OK;
 }
 
+// How many numbers it takes, and how many it gives.
 static inline size_t ad_model_inputs(const ad_model *m)
 {
     return m->n;
