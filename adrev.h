@@ -714,7 +714,8 @@ typedef struct ad_tape ad_tape;
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" ) \
+    ROW( ESINGULAR, "a matrix is singular, not positive definite or not finite: see ad_tape_reason" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -1436,6 +1437,18 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
 // status has several causes (ADREV_EHOOK), the one that it was. Never NULL, and
 // always valid.
 ADX_API const char *ad_tape_reason(const ad_tape *t);
+
+// Makes the current tape fail: for statements of your own (ad_external) that
+// cannot be computed. As after any failure, the first error stays, nothing more
+// is recorded, and every query says so until the tape is cleared or rewound.
+//
+//   status       in    not ADREV_OK, with which nothing happens
+//   why          in    a sentence for ad_tape_reason, which must live as long as
+//                      the tape; NULL: the text of ad_message
+//
+//   returns      the first error of the tape; `status` if no tape is current
+//   see          adapters/adrev_lapack.h
+ADX_API ad_status ad_fail(ad_status status, const char *why);
 
 // Bytes that fixed memory lacked, adjoints included, for the statement at which
 // the tape failed with ADREV_EFULL: that statement needs exactly so many more.
@@ -4584,14 +4597,16 @@ static void adx_fail(ad_tape *t, ad_status status)
     adx_fail_because(t, status, NULL);
 }
 
-// Fails the current tape, if there is one. Returns the first error.
-static ad_status adx_failed(ad_status status)
+ADX_API ad_status ad_fail(ad_status status, const char *why)
 {
     if (adx_now.tape == NULL || status == ADREV_OK)
         return status;
-    adx_fail(adx_now.tape, status);
+    adx_fail_because(adx_now.tape, status, why);
     return adx_now.tape->status;
 }
+
+// Fails the current tape, if there is one. Returns the first error.
+static ad_status adx_failed(ad_status status) { return ad_fail(status, NULL); }
 
 ADX_API ad_status ad_tape_status(const ad_tape *t)
 {

@@ -120,6 +120,18 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
 // always valid.
 ADX_API const char *ad_tape_reason(const ad_tape *t);
 
+// Makes the current tape fail: for statements of your own (ad_external) that
+// cannot be computed. As after any failure, the first error stays, nothing more
+// is recorded, and every query says so until the tape is cleared or rewound.
+//
+//   status       in    not ADREV_OK, with which nothing happens
+//   why          in    a sentence for ad_tape_reason, which must live as long as
+//                      the tape; NULL: the text of ad_message
+//
+//   returns      the first error of the tape; `status` if no tape is current
+//   see          adapters/adrev_lapack.h
+ADX_API ad_status ad_fail(ad_status status, const char *why);
+
 // Bytes that fixed memory lacked, adjoints included, for the statement at which
 // the tape failed with ADREV_EFULL: that statement needs exactly so many more.
 // What comes after it needs more still; ad_tape_bytes of a growing tape says
