@@ -1582,10 +1582,9 @@ static inline void adx_lapack_signs(size_t n, ad_real V[])
         for (size_t i = 1; i < n; i++)
             if (fabs((double)v[i]) > fabs((double)v[most]))
                 most = i;
-        for (size_t i = 0; v[most] < 0 && i < n; i++)
-            v[i] = -v[i];
-        for (size_t i = 0; i < n; i++)      // no -0: zeros look alike
-            v[i] += 0;
+        const ad_real sign = v[most] < 0 ? (ad_real)-1 : (ad_real)1;
+        for (size_t i = 0; i < n; i++)
+            v[i] *= sign;
     }
 }
 
