@@ -70,6 +70,7 @@
  *   function/colour       which rows or columns share a direction
  *   function/plans        the entries of a sparse matrix
  *   function/dense        dense Jacobians and Hessians
+ *   function/export       sparse matrices in the forms that solvers take
  *   function/life         functions are recorded and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -374,6 +375,130 @@ ADX_TRY ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
 ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
+/* --- matrices for solvers ---------------------------------------------------
+ * A solver wants a sparse matrix in an order and with indices of its own. An
+ * export is a pattern in that form, with the way from each entry of the matrix
+ * to where the solver has it; it is made once. Then the values at a point go
+ * straight into the solver's array:
+ *
+ *     const ad_layout cholmod = { .form = ADREV_CSC, .width = 64 };
+ *     ad_fn_hessian_export(fn, &cholmod, &e);
+ *     ad_export_pattern(e, A->p, A->i, NULL);
+ *     ad_fn_hessian_values(fn, x, w, e, A->x);      // as often as you like
+ *
+ *     Ipopt                 ADREV_TRIPLETS, ADREV_LOWER, base 0 or 1
+ *     KLU, UMFPACK          ADREV_CSC, width 32 or 64; Hessian: ADREV_BOTH
+ *     CHOLMOD               ADREV_CSC, ADREV_LOWER or ADREV_UPPER
+ *     PARDISO               ADREV_CSR, ADREV_UPPER, base 1, diagonal
+ *     PETSc, Eigen, SciPy   ADREV_CSR or ADREV_CSC; Hessian: ADREV_BOTH
+ *
+ * Entries are sorted: of rows and triplets by row, then column; of columns by
+ * column, then row. No entry is there twice.                                 */
+
+typedef enum ad_form {
+    ADREV_TRIPLETS,             // a row and a column for each entry
+    ADREV_CSR,                  // row by row: start[rows + 1], column
+    ADREV_CSC                   // column by column: start[columns + 1], row
+} ad_form;
+
+// What a Hessian, which is symmetric, has entries for; the diagonal is always
+// there. Of a Jacobian this says nothing.
+typedef enum ad_triangle {
+    ADREV_LOWER, ADREV_UPPER, ADREV_BOTH
+} ad_triangle;
+
+// All-zero: the order of ad_fn_jacobian_pattern, indices of 32 bits from 0 on.
+typedef struct ad_layout {
+    ad_form form;
+    ad_triangle triangle;
+    unsigned base;              // the first index: 0 or 1
+    unsigned width;             // bits of an index, which is signed: 32 or 64;
+                                // 0: 32
+    bool transposed;            // rows are columns, of J' for instance; the
+                                // triangle is that of the result
+    bool diagonal;              // (i, i) has an entry for every i, 0 if the
+                                // matrix has none there
+    bool adds;                  // values are added to what the array has
+} ad_layout;
+
+typedef struct ad_export ad_export;
+
+// The form of the Jacobian, and of the Hessian, of fn.
+//
+//   layout       in    NULL: all-zero
+//   out          out   to be freed with ad_export_free, before or after fn;
+//                      NULL on failure
+//
+//   returns      as ad_fn_jacobian_pattern; ADREV_ESHAPE: the layout has an
+//                impossible member; ADREV_ELIMIT: an index exceeds the width
+//   cost         a few ns an entry, once the pattern is there
+ADX_TRY ad_status ad_fn_jacobian_export(ad_fn *fn, const ad_layout *layout,
+                                        ad_export **out);
+ADX_TRY ad_status ad_fn_hessian_export(ad_fn *fn, const ad_layout *layout,
+                                       ad_export **out);
+ADX_API void ad_export_free(ad_export *e);
+
+// How many entries the pattern has; rows and columns may be NULL. 0 of NULL.
+ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
+                                 size_t *columns);
+
+// The pattern: arrays of int32_t or int64_t, as the width says.
+//
+//   start        out   [rows + 1], of ADREV_CSC [columns + 1]: where each one
+//                      begins, counted from the base, and where the last one
+//                      ends; may be NULL. Triplets: as ADREV_CSR
+//   row, column [entries]  out  of each entry; may be NULL
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: e is NULL
+ADX_TRY ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
+                                    void *column);
+
+// The pattern of a matrix that a solver has already: that of a whole KKT
+// system, for instance, in which H and J are blocks. It has the form, base and
+// width of the export. Its entries need not be sorted.
+typedef struct ad_matrix {
+    size_t rows, columns, entries;
+    const void *start;          // [rows + 1] or [columns + 1]; triplets: NULL
+    const void *row;            // [entries] not of ADREV_CSR
+    const void *column;         // [entries] not of ADREV_CSC
+    size_t at_row, at_column;   // where, from 0 on, the export begins in it
+} ad_matrix;
+
+// From now on values go to the places that their entries have in this matrix,
+// in an array of all its entries; other places are left alone. Of an entry that
+// is there several times, the first one gets the value, and the others are left
+// alone.
+//
+//   missing [2]  out   row and column, in the export and from 0 on, of the
+//                      first entry that the matrix lacks; may be NULL
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: an entry is missing, or the pattern
+//                has an index out of range, or an array is NULL; then values go
+//                where they went before; ADREV_ENOMEM
+//   cost         a few ns for each entry of both
+//   threads      no other thread may use the export meanwhile
+ADX_TRY ad_status ad_export_into(ad_export *e, const ad_matrix *to,
+                                 size_t missing[]);
+
+// Values into the solver's array, each where its entry is, without a search.
+// Any number of threads may use one export at once.
+//
+//   e            in    of this matrix of fn, or of a function with the same
+//                      pattern
+//   value        out   [ad_export_entries], or as ad_export_into was told; not
+//                      touched on failure
+//
+//   returns      as ad_fn_jacobian_sparse; ADREV_ESHAPE: also if e is of a
+//                matrix with other rows, columns or number of entries
+//   cost         as ad_fn_jacobian_sparse; where the order or the places
+//                differ, 1 ns an entry more
+//   memory       once, a number for each entry, kept by the export
+ADX_TRY ad_status ad_fn_jacobian_values(ad_fn *fn, const ad_real x[],
+                                        ad_export *e, ad_real value[]);
+ADX_TRY ad_status ad_fn_hessian_values(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_export *e,
+                                       ad_real value[]);
+
 /* --- paths ------------------------------------------------------------------
  * A function with branches is kept as a collection of recorded functions, one
  * for each path taken so far.                                                */
@@ -589,7 +714,7 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_known_cell adx_cells adx_program
+ *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
  *           adx_begin_program adx_drop_many adx_end_program adx_free_program
  *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
@@ -776,12 +901,16 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from primal to pullback
-    // Of a step of a loop (loop/replay): its first `carried` results are the
-    // first inputs of the next step; its last inputs are the parameters and
-    // the number of the step. 0, 0: this is no such step.
-    size_t carried, parameters;
 } adx_program;
+
+// What a loop says of its step, for the programs that are derived from it
+// (loop/replay): the first `carried` results of a step are the first inputs of
+// the next one; its last inputs are the parameters and the number of the step.
+// carried 0: any other function, or a step that carries on more than one row.
+typedef struct adx_repeated {
+    size_t carried, parameters;
+    size_t hands_on;            // numbers at most, from primal to pullback
+} adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
                               bool plain)
@@ -2532,14 +2661,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// for that of the step after it. So if a step has a bottleneck, its adjoint is
 // also written by way of it: then what comes before the bottleneck need not
 // wait, but for one product for each input. This version is taken if it has no
 // more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
-                                  size_t moving)
+                                  size_t moving, bool is_step)
 {
-    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->nodes;
+    size_t neck = is_step ? adx_bottleneck_of(p) : p->nodes;
     ad_status status = adx_write_adjoint(q, p, moving, p->nodes);
     if (status != ADREV_OK || neck == p->nodes)
         return status;
@@ -2878,7 +3007,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
     size_t n = p->inputs;
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values
     uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
@@ -2991,11 +3120,13 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 }
 
 static ad_status adx_begin_primal_split(adx_primal_split *k,
-                                        const adx_program *p)
+                                        const adx_program *p,
+                                        const adx_repeated *step)
 {
     const ad_allocator *a = p->memory;
     *k = (adx_primal_split){ .weighted = NULL };
-    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
+    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs,
+                                        step->carried > 0);
     if (status != ADREV_OK)
         return status;
     k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
@@ -3003,20 +3134,21 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
         return ADREV_ENOMEM;
-    k->n = adx_choose_handed(k, p->inputs, p->hands_on);
+    k->n = adx_choose_handed(k, p->inputs, step->hands_on);
     return ADREV_OK;
 }
 
 // The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
 // Its nodes are those of the adjoint that do not depend on weights, guards with
 // them.
-static ad_status adx_make_primal(adx_program *q, const adx_program *p)
+static ad_status adx_make_primal(adx_program *q, const adx_program *p,
+                                 const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
     adx_new_inputs(q, p->inputs);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
@@ -3038,12 +3170,13 @@ static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 
 // The pullback. Inputs: those of p, weights, what is handed on. Outputs:
 // adjoints of p's inputs.
-static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
+static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, split.n);
     uint32_t at = (uint32_t)(p->inputs + p->outputs);
@@ -3067,7 +3200,7 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 /* --- several steps of a loop ------------------------------------------------
  * A replay of a small step costs more than the step does. So the pullbacks of
  * some steps in a row are also made as one program. The steps are those of a
- * loop (adx_program.carried) that reads its state, the parameters and the
+ * loop (adx_repeated) that reads its state, the parameters and the
  * number of the step, and nothing else. Forwards nothing would be gained: there
  * the calls of the math library wait for one another.                        */
 
@@ -3103,31 +3236,32 @@ static void adx_count_up(uint32_t to[], size_t n, size_t from)
 // at[]: numbers of q that are the inputs of `one`, then its outputs, then those
 // sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
-                            const adx_program *one, uint32_t at[])
+                               const adx_repeated *step, const adx_program *one,
+                               uint32_t at[])
 {
-    size_t handed = one->inputs - p->inputs - p->carried;
-    size_t each = p->carried + handed;
-    size_t number = ADX_UNROLLED * each + p->parameters;
+    size_t handed = one->inputs - p->inputs - step->carried;
+    size_t each = step->carried + handed;
+    size_t number = ADX_UNROLLED * each + step->parameters;
     size_t given = number + ADX_UNROLLED;
     uint32_t *weight = at + p->inputs;
     uint32_t *out = at + one->inputs;
     uint32_t *sum = out + one->outputs;
-    adx_new_inputs(q, given + p->carried + p->parameters);
-    adx_count_up(at + p->carried, p->parameters, ADX_UNROLLED * each);
-    adx_count_up(weight, p->carried, given);
-    adx_count_up(sum, p->parameters, given + p->carried);
+    adx_new_inputs(q, given + step->carried + step->parameters);
+    adx_count_up(at + step->carried, step->parameters, ADX_UNROLLED * each);
+    adx_count_up(weight, step->carried, given);
+    adx_count_up(sum, step->parameters, given + step->carried);
     for (size_t s = ADX_UNROLLED; s-- > 0 && q->status == ADREV_OK;) {
-        adx_count_up(at, p->carried, s * each);
+        adx_count_up(at, step->carried, s * each);
         at[p->inputs - 1] = (uint32_t)(number + s);
-        adx_count_up(weight + p->carried, handed, s * each + p->carried);
+        adx_count_up(weight + step->carried, handed, s * each + step->carried);
         adx_paste(q, one, at, out);
-        memcpy(weight, out, p->carried * sizeof *at);
-        for (size_t i = 0; i < p->parameters; i++)
-            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[p->carried + i]);
+        memcpy(weight, out, step->carried * sizeof *at);
+        for (size_t i = 0; i < step->parameters; i++)
+            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[step->carried + i]);
     }
-    for (size_t i = 0; i < p->carried; i++)
+    for (size_t i = 0; i < step->carried; i++)
         adx_new_output(q, weight[i]);
-    for (size_t i = 0; i < p->parameters; i++)
+    for (size_t i = 0; i < step->parameters; i++)
         adx_new_output(q, sum[i]);
 }
 
@@ -3137,17 +3271,18 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
 // Outputs: the adjoints of the state before the steps, and of the parameters.
 // These are summed in the order of single steps, so that the bits are the same
 // unless the compiler contracts.
-static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
+static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_program one;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_make_pullback(&one, p);
-    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
-                                                   + p->parameters, sizeof *at);
+    ad_status status = adx_make_pullback(&one, p, step);
+    uint32_t *at = (uint32_t *)adx_take(
+        p->memory, one.inputs + one.outputs + step->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
-        adx_write_unrolled(q, p, &one, at);
+        adx_write_unrolled(q, p, step, &one, at);
     adx_drop(p->memory, at);
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;
@@ -4925,6 +5060,7 @@ struct ad_fn {
     atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
     adx_program program;
+    adx_repeated repeated;      // of a step of a loop
     adx_code_place *guard;
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
@@ -5077,10 +5213,12 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 /* --- machines ------------------------------------------------------------ */
 
 // H v: the tangent of the adjoint.
-static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
+static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
+                              const adx_repeated *step)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs);
+    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs,
+                                        step->carried > 0);
     adjoint.outputs = p->inputs;        // without the values
     if (status == ADREV_OK)
         status = adx_make_tangent(q, &adjoint, p->inputs);
@@ -5091,32 +5229,36 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
     return status;
 }
 
-static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
     switch (kind) {
     case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs);
-    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_vjp:
+        return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_primal: return adx_make_primal(q, p);
-    case ADX_KIND_pullback: return adx_make_pullback(q, p);
-    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p, step);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p, step);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p, step);
     default: return adx_make_copy(q, p);
     }
 }
 
-static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
+static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
+    const adx_program *p = &fn->program;
     adx_program made;
     bool itself = kind == ADX_KIND_value;
     ad_status status = ADREV_OK;
     *out = NULL;
     adx_begin_program(&made, p->memory, false);
     if (!itself)
-        status = adx_make_derived(&made, p, kind);
+        status = adx_make_derived(&made, fn, kind);
     if (status == ADREV_OK) {
         *out = adx_make_machine(itself ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -5133,7 +5275,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     adx_machine *m = atomic_load_explicit(&fn->machine[kind],
                                           memory_order_acquire);
     if (m == NULL) {
-        ad_status status = adx_make_kind(&m, &fn->program, kind);
+        ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
         adx_machine *other = NULL;
@@ -8393,6 +8535,545 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
         for (size_t j = 0; j < i; j++)
             H[j * n + i] = H[i * n + j];
     return status;
+}
+
+/* === function/export ========================================================
+ * Sparse matrices in the forms that solvers take. An export has a pattern of
+ * its own: the entries of the matrix, perhaps mirrored, transposed, or with a
+ * whole diagonal, sorted by row or by column. Each entry knows which one of the
+ * matrix it is (`from`), and where it is in the solver's array (`place`).
+ *
+ *   needs   tape/memory tape/workspace function/api function/functions
+ *           function/evaluate function/pattern function/plans
+ * ========================================================================== */
+
+struct ad_export {
+    ad_allocator memory;
+    ad_layout layout;
+    size_t rows, columns;
+    bool symmetric;             // of a Hessian
+    size_t of_rows, of_columns, of_entries;     // of the matrix
+    size_t entries;
+    uint32_t *start;            // [lines + 1] of rows; ADREV_CSC: of columns
+    uint32_t *across;           // [entries] the other index
+    uint32_t *from;             // [entries] of the matrix; ADX_NO_ENTRY: 0
+    bool plain;                 // from[k] == k
+    size_t *place;              // [entries] NULL: k
+    adx_spare spare;            // values in the order of the matrix
+};
+
+#define ADX_NO_ENTRY UINT32_MAX
+
+// The largest index of 32 bits. Tests set a lower limit.
+#ifndef ADX_INDEX_MOST
+#define ADX_INDEX_MOST INT32_MAX
+#endif
+
+ADX_API void ad_export_free(ad_export *e)
+{
+    if (e == NULL)
+        return;
+    ad_allocator memory = e->memory;
+    adx_drop_spare(&e->spare, &memory);
+    adx_drop(&memory, e->start);
+    adx_drop(&memory, e->across);
+    adx_drop(&memory, e->from);
+    adx_drop(&memory, e->place);
+    adx_drop(&memory, e);
+}
+
+/* --- the pattern ---------------------------------------------------------- */
+
+static bool adx_is_by_columns(const ad_export *e)
+{
+    return e->layout.form == ADREV_CSC;
+}
+
+static size_t adx_lines(const ad_export *e)
+{
+    return adx_is_by_columns(e) ? e->columns : e->rows;
+}
+
+static size_t adx_across(const ad_export *e)
+{
+    return adx_is_by_columns(e) ? e->rows : e->columns;
+}
+
+// Entries in any order, while they are sorted.
+typedef struct adx_unsorted {
+    size_t n;
+    uint32_t *index[2];         // line, and index across
+    uint32_t *from;
+    uint32_t *order[2];
+    uint32_t *count;            // [lines or indices across, + 1]
+} adx_unsorted;
+
+static void adx_put_entry(const ad_export *e, adx_unsorted *u, uint32_t row,
+                          uint32_t column, uint32_t from)
+{
+    bool turned = e->layout.transposed != adx_is_by_columns(e);
+    u->index[turned][u->n] = row;
+    u->index[!turned][u->n] = column;
+    u->from[u->n++] = from;
+}
+
+// The entries of the matrix, of a Hessian its lower triangle, as the layout has
+// them. The triangle is that of the result: the upper one is the lower one
+// transposed, and that of a transposed result the one of the matrix itself.
+static void adx_put_entries(const ad_export *e, const adx_entries *g,
+                            adx_unsorted *u)
+{
+    ad_triangle triangle = e->layout.triangle;
+    bool both = e->symmetric && triangle == ADREV_BOTH;
+    bool upper = e->symmetric && triangle != ADREV_BOTH
+              && (triangle == ADREV_UPPER) != e->layout.transposed;
+    for (uint32_t i = 0; i < g->rows; i++)
+        for (uint32_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            uint32_t j = g->col[k];
+            adx_put_entry(e, u, upper ? j : i, upper ? i : j, k);
+            if (both && i != j)
+                adx_put_entry(e, u, j, i, k);
+        }
+}
+
+static size_t adx_diagonal_of(const adx_entries *g)
+{
+    return g->rows < g->cols ? g->rows : g->cols;
+}
+
+// Entries of the diagonal that the matrix lacks. Rows are sorted.
+static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
+                             adx_unsorted *u)
+{
+    for (uint32_t i = 0; i < adx_diagonal_of(g); i++) {
+        uint32_t k = g->start[i];
+        while (k < g->start[i + 1] && g->col[k] < i)
+            k++;
+        if (k == g->start[i + 1] || g->col[k] != i)
+            adx_put_entry(e, u, i, i, ADX_NO_ENTRY);
+    }
+}
+
+// A counting sort of order[from] by one index, into the other order. It keeps
+// the order of equal ones. count[i] becomes where those of index i end.
+static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int from)
+{
+    const uint32_t *index = u->index[by];
+    memset(u->count, 0, (indices + 1) * sizeof *u->count);
+    for (size_t k = 0; k < u->n; k++)
+        u->count[index[k] + 1]++;
+    for (size_t i = 0; i < indices; i++)
+        u->count[i + 1] += u->count[i];
+    for (size_t k = 0; k < u->n; k++) {
+        uint32_t entry = u->order[from][k];
+        u->order[!from][u->count[index[entry]]++] = entry;
+    }
+}
+
+static void adx_sort_export(ad_export *e, adx_unsorted *u)
+{
+    for (uint32_t k = 0; k < u->n; k++)
+        u->order[0][k] = k;
+    adx_sort_entries_by(u, 1, adx_across(e), 0);
+    adx_sort_entries_by(u, 0, adx_lines(e), 1);
+    e->entries = u->n;
+    e->plain = u->n == e->of_entries;
+    e->start[0] = 0;
+    memcpy(e->start + 1, u->count, adx_lines(e) * sizeof *e->start);
+    for (size_t k = 0; k < u->n; k++) {
+        e->across[k] = u->index[1][u->order[0][k]];
+        e->from[k] = u->from[u->order[0][k]];
+        e->plain = e->plain && e->from[k] == k;
+    }
+}
+
+static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
+{
+    for (int i = 0; i < 2; i++) {
+        adx_drop(a, u->index[i]);
+        adx_drop(a, u->order[i]);
+    }
+    adx_drop(a, u->from);
+    adx_drop(a, u->count);
+}
+
+static bool adx_begin_unsorted(const ad_export *e, size_t most, adx_unsorted *u)
+{
+    const ad_allocator *a = &e->memory;
+    size_t indices = e->rows > e->columns ? e->rows : e->columns;
+    *u = (adx_unsorted){ .n = 0 };
+    u->count = (uint32_t *)adx_take(a, indices + 1, sizeof *u->count);
+    u->from = (uint32_t *)adx_take(a, most, sizeof *u->from);
+    bool ok = u->count != NULL && u->from != NULL;
+    for (int i = 0; i < 2; i++) {
+        u->index[i] = (uint32_t *)adx_take(a, most, sizeof *u->from);
+        u->order[i] = (uint32_t *)adx_take(a, most, sizeof *u->from);
+        ok = ok && u->index[i] != NULL && u->order[i] != NULL;
+    }
+    return ok;
+}
+
+static bool adx_is_layout(const ad_layout *l)
+{
+    return (unsigned)l->form <= ADREV_CSC
+        && (unsigned)l->triangle <= ADREV_BOTH && l->base <= 1
+        && (l->width == 0 || l->width == 32 || l->width == 64);
+}
+
+// Whether some index, or the number of entries, exceeds what indices can be.
+static bool adx_exceeds_width(const ad_export *e, size_t most)
+{
+    size_t largest = most > e->rows ? most : e->rows;
+    largest = e->columns > largest ? e->columns : largest;
+    return largest > UINT32_MAX - 1
+        || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
+}
+
+static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
+{
+    const ad_allocator *a = &e->memory;
+    adx_unsorted u;
+    size_t most = e->of_entries
+                  * (e->symmetric && e->layout.triangle == ADREV_BOTH ? 2 : 1)
+                + (e->layout.diagonal ? adx_diagonal_of(g) : 0);
+    if (adx_exceeds_width(e, most))
+        return ADREV_ELIMIT;
+    e->start = (uint32_t *)adx_take(a, adx_lines(e) + 1, sizeof *e->start);
+    e->across = (uint32_t *)adx_take(a, most, sizeof *e->across);
+    e->from = (uint32_t *)adx_take(a, most, sizeof *e->from);
+    bool ok = adx_begin_unsorted(e, most, &u) && e->start != NULL
+           && e->across != NULL && e->from != NULL;
+    if (ok) {
+        adx_put_entries(e, g, &u);
+        if (e->layout.diagonal)
+            adx_put_diagonal(e, g, &u);
+        adx_sort_export(e, &u);
+    }
+    adx_end_unsorted(a, &u);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
+}
+
+// The export of a matrix with this pattern; `symmetric`: which is the lower
+// triangle of a symmetric one.
+static ad_status adx_new_export(ad_export **out, const ad_allocator *a,
+                                const ad_layout *layout, const adx_entries *g,
+                                bool symmetric)
+{
+    static const ad_layout none;
+    ad_export *e = (ad_export *)adx_take(a, 1, sizeof *e);
+    *out = NULL;
+    if (e == NULL)
+        return ADREV_ENOMEM;
+    memset(e, 0, sizeof *e);
+    e->memory = *a;
+    e->layout = layout == NULL ? none : *layout;
+    e->symmetric = symmetric;
+    e->of_rows = g->rows;
+    e->of_columns = g->cols;
+    e->of_entries = g->start[g->rows];
+    e->rows = e->layout.transposed ? g->cols : g->rows;
+    e->columns = e->layout.transposed ? g->rows : g->cols;
+    ad_status status = adx_is_layout(&e->layout) ? adx_fill_export(e, g)
+                                                 : ADREV_ESHAPE;
+    if (status == ADREV_OK)
+        *out = e;
+    else
+        ad_export_free(e);
+    return status;
+}
+
+static ad_status adx_export_of(ad_fn *fn, bool hessian,
+                               const ad_layout *layout, ad_export **out)
+{
+    adx_pattern *s;
+    if (out != NULL)
+        *out = NULL;
+    if (out == NULL || fn == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    return status != ADREV_OK ? status
+         : adx_new_export(out, &fn->memory, layout, &s->g, hessian);
+}
+
+ADX_API ad_status ad_fn_jacobian_export(ad_fn *fn, const ad_layout *layout,
+                                        ad_export **out)
+{
+    return adx_export_of(fn, false, layout, out);
+}
+
+ADX_API ad_status ad_fn_hessian_export(ad_fn *fn, const ad_layout *layout,
+                                       ad_export **out)
+{
+    return adx_export_of(fn, true, layout, out);
+}
+
+ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
+                                 size_t *columns)
+{
+    if (rows != NULL)
+        *rows = e == NULL ? 0 : e->rows;
+    if (columns != NULL)
+        *columns = e == NULL ? 0 : e->columns;
+    return e == NULL ? 0 : e->entries;
+}
+
+// Writes index k of an array of the user's, if there is one.
+static void adx_put_index(const ad_export *e, void *array, size_t k, size_t v)
+{
+    if (array != NULL && e->layout.width == 64)
+        ((int64_t *)array)[k] = (int64_t)(v + e->layout.base);
+    else if (array != NULL)
+        ((int32_t *)array)[k] = (int32_t)(v + e->layout.base);
+}
+
+ADX_API ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
+                                    void *column)
+{
+    if (e == NULL)
+        return ADREV_ESHAPE;
+    void *line = adx_is_by_columns(e) ? column : row;
+    void *across = adx_is_by_columns(e) ? row : column;
+    adx_put_index(e, start, 0, 0);
+    for (size_t i = 0; i < adx_lines(e); i++) {
+        adx_put_index(e, start, i + 1, e->start[i + 1]);
+        for (size_t k = e->start[i]; k < e->start[i + 1]; k++) {
+            adx_put_index(e, line, k, i);
+            adx_put_index(e, across, k, e->across[k]);
+        }
+    }
+    return ADREV_OK;
+}
+
+/* --- a matrix that the solver has ----------------------------------------- */
+
+// Reads index k of an array of the user's. Below the base it is SIZE_MAX.
+static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
+{
+    int64_t v = e->layout.width == 64 ? ((const int64_t *)array)[k]
+                                      : ((const int32_t *)array)[k];
+    return v < (int64_t)e->layout.base ? SIZE_MAX
+         : (size_t)(v - (int64_t)e->layout.base);
+}
+
+// For each line of the export the entries that the solver's matrix has there,
+// as a list: `first` of a line, `next` of an entry.
+typedef struct adx_lists {
+    const ad_export *e;
+    const ad_matrix *to;
+    const void *line;           // of each entry; NULL: as `start` says
+    const void *across;
+    size_t lines, acrosses;     // of the solver's matrix
+    size_t at_line, at_across;
+    size_t *first;              // [lines of the export]
+    size_t *next;               // [entries]
+    size_t *mark;               // [indices across of the export] 1 + the entry
+} adx_lists;
+
+static bool adx_begin_lists(adx_lists *l, const ad_export *e,
+                            const ad_matrix *to)
+{
+    const ad_allocator *a = &e->memory;
+    bool turned = adx_is_by_columns(e);
+    *l = (adx_lists){ e, to, turned ? to->column : to->row,
+                      turned ? to->row : to->column,
+                      turned ? to->columns : to->rows,
+                      turned ? to->rows : to->columns,
+                      turned ? to->at_column : to->at_row,
+                      turned ? to->at_row : to->at_column, NULL, NULL, NULL };
+    if (e->layout.form != ADREV_TRIPLETS)
+        l->line = NULL;
+    l->first = (size_t *)adx_take(a, adx_lines(e), sizeof *l->first);
+    l->next = (size_t *)adx_take(a, to->entries, sizeof *l->next);
+    l->mark = (size_t *)adx_take(a, adx_across(e), sizeof *l->mark);
+    return l->first != NULL && l->next != NULL && l->mark != NULL;
+}
+
+static void adx_end_lists(adx_lists *l)
+{
+    const ad_allocator *a = &l->e->memory;
+    adx_drop(a, l->first);
+    adx_drop(a, l->next);
+    adx_drop(a, l->mark);
+}
+
+// Enters an entry of the solver's in front of the list of its line. False: it
+// is out of range.
+static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
+{
+    if (line >= l->lines || adx_index_at(l->e, l->across, k) >= l->acrosses)
+        return false;
+    if (line < l->at_line || line - l->at_line >= adx_lines(l->e))
+        return true;
+    l->next[k] = l->first[line - l->at_line];
+    l->first[line - l->at_line] = k;
+    return true;
+}
+
+// All entries, the last ones first, so that lists have them in order.
+static bool adx_list_entries(adx_lists *l)
+{
+    const void *start = l->to->start;
+    for (size_t i = 0; i < adx_lines(l->e); i++)
+        l->first[i] = SIZE_MAX;
+    if (l->line != NULL) {
+        for (size_t k = l->to->entries; k-- > 0;)
+            if (!adx_list_entry(l, adx_index_at(l->e, l->line, k), k))
+                return false;
+        return true;
+    }
+    if (adx_index_at(l->e, start, 0) != 0
+        || adx_index_at(l->e, start, l->lines) != l->to->entries)
+        return false;
+    size_t end = l->to->entries;
+    for (size_t i = l->lines; i-- > 0;) {
+        size_t begin = adx_index_at(l->e, start, i);
+        if (begin > end)
+            return false;
+        while (end > begin)
+            if (!adx_list_entry(l, i, --end))
+                return false;
+    }
+    return true;
+}
+
+// Finds the places of the entries of a line. Returns the first entry that has
+// none, or SIZE_MAX.
+static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
+{
+    const ad_export *e = l->e;
+    size_t missing = SIZE_MAX;
+    for (size_t k = e->start[line]; k < e->start[line + 1]; k++)
+        l->mark[e->across[k]] = k + 1;
+    for (size_t k = l->first[line]; k != SIZE_MAX; k = l->next[k]) {
+        size_t j = adx_index_at(e, l->across, k);
+        if (j < l->at_across || j - l->at_across >= adx_across(e)
+            || l->mark[j - l->at_across] == 0)
+            continue;
+        place[l->mark[j - l->at_across] - 1] = k;
+        l->mark[j - l->at_across] = 0;
+    }
+    for (size_t k = e->start[line + 1]; k-- > e->start[line];)
+        if (l->mark[e->across[k]] != 0) {
+            l->mark[e->across[k]] = 0;
+            missing = k;
+        }
+    return missing;
+}
+
+static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
+                                     size_t missing[])
+{
+    const ad_export *e = l->e;
+    memset(l->mark, 0, adx_across(e) * sizeof *l->mark);
+    if (!adx_list_entries(l))
+        return ADREV_ESHAPE;
+    for (size_t i = 0; i < adx_lines(e); i++) {
+        size_t k = adx_find_in_line(l, i, place);
+        if (k == SIZE_MAX)
+            continue;
+        if (missing != NULL) {
+            missing[adx_is_by_columns(e)] = i;
+            missing[!adx_is_by_columns(e)] = e->across[k];
+        }
+        return ADREV_ESHAPE;
+    }
+    return ADREV_OK;
+}
+
+// Whether an array of the matrix is not there that its form has, or is longer
+// than can be.
+static bool adx_lacks_indices(const ad_export *e, const ad_matrix *to)
+{
+    ad_form form = e->layout.form;
+    return to->rows >= ADX_MOST_ELEMENTS || to->columns >= ADX_MOST_ELEMENTS
+        || to->entries >= ADX_MOST_ELEMENTS
+        || (form != ADREV_TRIPLETS && to->start == NULL)
+        || (to->entries > 0 && form != ADREV_CSR && to->row == NULL)
+        || (to->entries > 0 && form != ADREV_CSC && to->column == NULL);
+}
+
+ADX_API ad_status ad_export_into(ad_export *e, const ad_matrix *to,
+                                 size_t missing[])
+{
+    adx_lists l;
+    if (e == NULL || to == NULL || adx_lacks_indices(e, to))
+        return ADREV_ESHAPE;
+    size_t *place = (size_t *)adx_take(&e->memory, e->entries, sizeof *place);
+    bool ok = adx_begin_lists(&l, e, to) && place != NULL;
+    ad_status status = ok ? adx_find_in_matrix(&l, place, missing)
+                          : ADREV_ENOMEM;
+    adx_end_lists(&l);
+    adx_drop(&e->memory, status == ADREV_OK ? e->place : place);
+    if (status == ADREV_OK)
+        e->place = place;
+    return status;
+}
+
+/* --- values --------------------------------------------------------------- */
+
+static bool adx_export_fits(const ad_export *e, const adx_entries *g,
+                            bool symmetric)
+{
+    return e->symmetric == symmetric && e->of_rows == g->rows
+        && e->of_columns == g->cols && e->of_entries == g->start[g->rows];
+}
+
+// Writes values that are in the order of the matrix to where they belong.
+static void adx_write_export(const ad_export *e, const ad_real from[],
+                             ad_real value[])
+{
+    for (size_t k = 0; k < e->entries; k++) {
+        ad_real v = e->from[k] == ADX_NO_ENTRY ? 0 : from[e->from[k]];
+        ad_real *to = &value[e->place == NULL ? k : e->place[k]];
+        *to = e->layout.adds ? *to + v : v;
+    }
+}
+
+// w NULL: the Jacobian.
+static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
+                               ad_real value[])
+{
+    return w == NULL ? ad_fn_jacobian_sparse(fn, x, value)
+                     : ad_fn_hessian_sparse(fn, x, w, value);
+}
+
+static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
+                                   const ad_real w[], ad_export *e,
+                                   ad_real value[])
+{
+    adx_pattern *s;
+    if (fn == NULL || e == NULL || (hessian && w == NULL)
+        || adx_lacks(fn, e->entries, value))
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status != ADREV_OK)
+        return status;
+    if (!adx_export_fits(e, &s->g, hessian))
+        return ADREV_ESHAPE;
+    if (e->plain && e->place == NULL && !e->layout.adds)
+        return adx_values_of(fn, x, w, value);
+    adx_workspace *work = adx_take_workspace(&e->spare, &e->memory,
+                                             e->of_entries);
+    if (work == NULL)
+        return ADREV_ENOMEM;
+    status = adx_values_of(fn, x, w, work->w);
+    if (status == ADREV_OK)
+        adx_write_export(e, work->w, value);
+    adx_give_workspace(&e->spare, &e->memory, work);
+    return status;
+}
+
+ADX_API ad_status ad_fn_jacobian_values(ad_fn *fn, const ad_real x[],
+                                        ad_export *e, ad_real value[])
+{
+    return adx_export_values(fn, false, x, NULL, e, value);
+}
+
+ADX_API ad_status ad_fn_hessian_values(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_export *e,
+                                       ad_real value[])
+{
+    return adx_export_values(fn, true, x, w, e, value);
 }
 
 /* === function/life ==========================================================

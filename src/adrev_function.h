@@ -69,6 +69,7 @@
  *   function/colour       which rows or columns share a direction
  *   function/plans        the entries of a sparse matrix
  *   function/dense        dense Jacobians and Hessians
+ *   function/export       sparse matrices in the forms that solvers take
  *   function/life         functions are recorded and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -131,6 +132,7 @@
 #include "function/colour.h"
 #include "function/plans.h"
 #include "function/dense.h"
+#include "function/export.h"
 #include "function/life.h"
 
 #endif // ADREV_FUNCTION_IMPLEMENTED

@@ -105,11 +105,17 @@ ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 // ADREV_DEBUG.
 //
 //   file, line   out   NULL and 0 if unknown
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line);
+
+// Its name until 0.1.0; later versions are without it.
+ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+{
+    ad_tape_failed_at(t, file, line);
+}
 
 // Makes the tape fail with ADREV_ENONFINITE at the first input or result that
 // is infinite or NaN; false takes that back, ad_tape_clear does not.
-// ad_tape_failure names the place; a debugger stops there with a breakpoint on
+// ad_tape_failed_at names the place; a debugger stops there with a breakpoint on
 // adx_fail_because (docs/debugging.md). Only statements compiled with
 // ADREV_DEBUG are looked at, and inputs and array statements if the
 // implementation is; others pass unnoticed, and cost nothing.

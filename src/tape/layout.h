@@ -333,7 +333,7 @@ ADX_API const char *ad_message(ad_status status)
 }
 #undef ADX_TEXT
 
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line)
 {
     *file = t == NULL ? NULL : t->failure.file;
     *line = t == NULL ? 0 : t->failure.line;

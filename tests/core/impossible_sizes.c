@@ -565,6 +565,32 @@ static ad_status do_map(int kind)
                                : ad_fn_map_vjp(f, at[0], x, v, y, z, left));
 }
 
+static ad_status do_export(bool hessian)
+{
+    const ad_layout l = { .base = (unsigned)at[0], .width = (unsigned)at[1] };
+    ad_export *e = NULL;
+    ad_fn *f = new_fn();
+    ad_status status = hessian ? ad_fn_hessian_export(f, &l, &e)
+                               : ad_fn_jacobian_export(f, &l, &e);
+    ad_export_free(e);
+    return end_fn(f, status);
+}
+
+static ad_status do_into(void)
+{
+    const ad_layout l = { .form = ADREV_CSR, .width = 64 };
+    const ad_matrix to = { at[0], at[1], at[2],
+                           plain(at[0] == SIZE_MAX ? SIZE_MAX : at[0] + 1, 8),
+                           NULL, plain(at[2], 8), at[3], at[4] };
+    ad_export *e = NULL;
+    ad_fn *f = new_fn();
+    ad_status status = ad_fn_hessian_export(f, &l, &e);
+    if (status == ADREV_OK)
+        status = ad_export_into(e, &to, NULL);
+    ad_export_free(e);
+    return end_fn(f, status);
+}
+
 static ad_status do_write_c(int what)
 {
     const ad_c_options o = { .name = "f", .functions = (unsigned)at[0],
@@ -1043,6 +1069,9 @@ static ad_status do_parallelism(void)
     ROW(ad_fn_map, , 3, ONCE, do_map(0))                                      \
     ROW(ad_fn_map_jvp, , 4, ONCE, do_map(1))                                  \
     ROW(ad_fn_map_vjp, , 5, ONCE, do_map(2))                                  \
+    ROW(ad_fn_jacobian_export, , 2, ONCE, do_export(false))                   \
+    ROW(ad_fn_hessian_export, , 2, ONCE, do_export(true))                     \
+    ROW(ad_export_into, , 5, ONCE, do_into())                                 \
     ROW(ad_fn_write_c, , 2, ONCE, do_write_c(0))                              \
     ROW(ad_fn_c_size, , 2, ONCE, do_write_c(1))                               \
     ROW(ad_fn_write_h, , 2, ONCE, do_write_c(3))                              \
