@@ -703,7 +703,7 @@ typedef struct ad_tape ad_tape;
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
-    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
+    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failed_at" )  \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
     ROW( EHOOK,    "something cannot be traced: see ad_tape_reason or ad_fn_reason" )  \
@@ -1423,11 +1423,17 @@ ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 // ADREV_DEBUG.
 //
 //   file, line   out   NULL and 0 if unknown
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line);
+
+// Its name until 0.1.0; later versions are without it.
+ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+{
+    ad_tape_failed_at(t, file, line);
+}
 
 // Makes the tape fail with ADREV_ENONFINITE at the first input or result that
 // is infinite or NaN; false takes that back, ad_tape_clear does not.
-// ad_tape_failure names the place; a debugger stops there with a breakpoint on
+// ad_tape_failed_at names the place; a debugger stops there with a breakpoint on
 // adx_fail_because (docs/debugging.md). Only statements compiled with
 // ADREV_DEBUG are looked at, and inputs and array statements if the
 // implementation is; others pass unnoticed, and cost nothing.
@@ -4622,7 +4628,7 @@ ADX_API const char *ad_message(ad_status status)
 }
 #undef ADX_TEXT
 
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line)
 {
     *file = t == NULL ? NULL : t->failure.file;
     *line = t == NULL ? 0 : t->failure.line;
