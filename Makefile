@@ -131,6 +131,10 @@ rooms:              ## what each of src/ says that it needs and offers
 headers:            ## adrev*.h from src/
 	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
 
+single:             ## all headers as one file, build/adrev_single.h
+	@mkdir -p $B
+	@awk -f tools/single.awk adrev_all.h > $B/adrev_single.h
+
 docs:               ## docs/operations.md and docs/tests.md
 	@mkdir -p $B
 	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
@@ -145,4 +149,4 @@ clean:
 
 .PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers docs lint clean
+        headers single docs lint clean
