@@ -622,6 +622,64 @@ static void test_layouts(void)
     ad_use(NULL);
 }
 
+// Every form with strides, in columns and with gaps, against the other one.
+static void test_strides(void)
+{
+    enum { D = 3, K = 2, GAP = 2, LD = GAP * (D + 1) };
+    ad_real a[D * D], b[D * K];
+    ad_rev A[D * D], B[D * K], S[LD * D], R[LD * K], Y[2 * D * D + 1];
+    ad_rev Z[LD * D], W[GAP * D], one_[2];
+    int sign[2] = { 0, 0 };
+    fill(D * K, b);
+    for (int i = 0; i < D * D; i++)
+        a[i] = (ad_real)(i % (D + 1) == 0 ? -4 - i : 1 - 0.1 * i);
+    begin(D * D, a, A);
+    ad_inputs(D * K, b, B);
+#define SPREAD(x, X, columns, s)                                            \
+    for (int i = 0; i < D; i++)                                             \
+        for (int j = 0; j < (columns); j++)                                 \
+            (X)[i * GAP + j * LD] = ad_rec(ad_mul(s, (x)[i * (columns) + j]))
+#define SAME(columns)                                                       \
+    for (int i = 0; i < D * (columns); i++)                                 \
+        CHECK(Z[i / (columns) * GAP + i % (columns) * LD].v == Y[i].v,      \
+              "result %d: %g, not %g", i,                                   \
+              (double)Z[i / (columns) * GAP + i % (columns) * LD].v,        \
+              (double)Y[i].v)
+    SPREAD(A, S, D, 1);
+    SPREAD(B, R, K, 1);
+    one_[0] = ad_lapack_logdet(D, A, &sign[0]);
+    one_[1] = ad_lapack_logdet_s(D, S, GAP, LD, &sign[1]);
+    CHECK(one_[0].v == one_[1].v && sign[0] == -1 && sign[1] == -1, "logdet");
+    IS(ad_lapack_trisolve(ADREV_LAPACK_UPPER, D, K, A, B, Y), ADREV_OK);
+    IS(ad_lapack_trisolve_s(ADREV_LAPACK_UPPER, D, K, S, GAP, LD, R, GAP, LD, Z,
+                            GAP, LD), ADREV_OK);
+    SAME(K);
+    IS(ad_lapack_cholesky_solve(D, K, A, B, Y), ADREV_OK);
+    IS(ad_lapack_cholesky_solve_s(D, K, S, GAP, LD, R, GAP, LD, Z, GAP, LD),
+       ADREV_OK);
+    SAME(K);
+    IS(ad_lapack_least_squares(D, D, K, A, B, Y), ADREV_OK);
+    IS(ad_lapack_least_squares_s(D, D, K, S, GAP, LD, R, GAP, LD, Z, GAP, LD),
+       ADREV_OK);
+    SAME(K);
+    for (int i = 0; i < D * D; i++)
+        A[i] = ad_rec(ad_neg(A[i]));
+    SPREAD(A, S, D, 1);
+    IS(ad_lapack_solve_spd(D, K, A, B, Y, &one_[0]), ADREV_OK);
+    IS(ad_lapack_solve_spd_s(D, K, S, GAP, LD, R, GAP, LD, Z, GAP, LD,
+                             &one_[1]), ADREV_OK);
+    SAME(K);
+    CHECK(one_[0].v == one_[1].v, "logdet_spd");
+    CHECK(ad_lapack_logdet_spd(D, A).v == one_[0].v
+              && ad_lapack_logdet_spd_s(D, S, GAP, LD).v == one_[0].v, "spd");
+    IS(ad_lapack_eigen(D, A, Y + D * D, Y), ADREV_OK);
+    IS(ad_lapack_eigen_s(D, S, GAP, LD, W, GAP, Z, GAP, LD), ADREV_OK);
+    SAME(D);
+    for (int i = 0; i < D; i++)
+        CHECK(W[i * GAP].v == Y[D * D + i].v, "eigenvalue %d", i);
+    ad_use(NULL);
+}
+
 // Blocks of the reverse sweep, an incomplete one among them, against forwards.
 static void test_blocks(void)
 {
@@ -823,6 +881,7 @@ int main(void)
     test_coinciding();
     test_coinciding_second();
     test_layouts();
+    test_strides();
     test_blocks();
     test_rows();
     test_failures();
