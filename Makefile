@@ -35,12 +35,22 @@ run:                ## build the examples and run the main ones
 
 examples: $(EXAMPLES:%=$B/%)
 
+ADAPTERS = $(notdir $(basename $(wildcard adapters/examples/*.c)))
+
+adapters: $(ADAPTERS:%=$B/%)    ## build the examples of adapters, and draw
+	@for a in $(ADAPTERS); do [ ! -x $B/$$a ] || $B/$$a $B/$$a.svg || exit 1; \
+	done
+
 $B/implementation.o: examples/implementation.c examples/build.sh \
                      $(wildcard adrev*.h)
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
       $B/implementation.o
+	sh examples/build.sh $@ $(CC) $(STRICT) -O2
+
+$B/%: adapters/examples/%.c $(wildcard adapters/*.h examples/*.h) \
+      examples/build.sh $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/%: examples/%.cpp examples/build.sh $B/implementation.o
@@ -121,6 +131,10 @@ rooms:              ## what each of src/ says that it needs and offers
 headers:            ## adrev*.h from src/
 	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
 
+single:             ## all headers as one file, build/adrev_single.h
+	@mkdir -p $B
+	@awk -f tools/single.awk adrev_all.h > $B/adrev_single.h
+
 docs:               ## docs/operations.md and docs/tests.md
 	@mkdir -p $B
 	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
@@ -133,6 +147,6 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples adrev-port install uninstall matrix asan \
+.PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers docs lint clean
+        headers single docs lint clean

@@ -3,7 +3,7 @@
 #
 #     sh package/install.sh install|uninstall PREFIX DESTDIR CC FLAGS
 #
-#     include/adrev*.h
+#     include/adrev*.h                  adapters, too
 #     lib/libadrev.a                    the implementation of all headers
 #     lib/pkgconfig/adrev.pc            cc main.c $(pkg-config --cflags --libs adrev)
 #     lib/cmake/adrev/*.cmake           find_package(adrev): adrev::adrev, and
@@ -31,7 +31,7 @@ case $what in install | uninstall) ;; *) stop "install or uninstall?" ;; esac
 case $prefix in /*) ;; *) stop "PREFIX is no path from the root: $prefix" ;; esac
 
 if [ "$what" = uninstall ]; then
-    for header in "$root"/adrev*.h; do
+    for header in "$root"/adrev*.h "$root"/adapters/adrev*.h; do
         rm -f "$to/include/$(basename "$header")"
     done
     rm -f "$to/lib/libadrev.a" "$to/lib/pkgconfig/adrev.pc"
@@ -106,7 +106,7 @@ put() {
     mkdir -p "$folder" && cp "$@" "$folder" || stop "cannot write to $folder"
 }
 
-put include "$root"/adrev*.h
+put include "$root"/adrev*.h $(ls "$root"/adapters/adrev*.h 2> /dev/null)
 put lib "$work/libadrev.a"
 put lib/pkgconfig "$work/adrev.pc"
 put lib/cmake/adrev "$work/adrevConfig.cmake" "$work/adrevConfigVersion.cmake"

@@ -10,8 +10,7 @@ install() {
         || { apt-get update && apt-get install -y "$1"; }; } > /dev/null 2>&1
 }
 
-# Libraries of the examples: whether an empty program links with them. And
-# xxHash, a header, which adrev_parallel.h and adrev_function.h need.
+# Libraries of the examples: whether an empty program links with them.
 probe=$(mktemp -d)
 echo 'int main(void) { return 0; }' > "$probe/main.c"
 for library in lapack lbfgs; do
@@ -19,9 +18,11 @@ for library in lapack lbfgs; do
         || install "lib$library-dev"
 done
 rm -rf "$probe"
+[ "$1" != examples ] || exit 0
+
+# What core/hash is compared with.
 echo '#include <xxhash.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
     || install libxxhash-dev
-[ "$1" != examples ] || exit 0
 
 for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"

@@ -105,11 +105,17 @@ ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 // ADREV_DEBUG.
 //
 //   file, line   out   NULL and 0 if unknown
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line);
+
+// Its name until 0.1.0; later versions are without it.
+ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+{
+    ad_tape_failed_at(t, file, line);
+}
 
 // Makes the tape fail with ADREV_ENONFINITE at the first input or result that
 // is infinite or NaN; false takes that back, ad_tape_clear does not.
-// ad_tape_failure names the place; a debugger stops there with a breakpoint on
+// ad_tape_failed_at names the place; a debugger stops there with a breakpoint on
 // adx_fail_because (docs/debugging.md). Only statements compiled with
 // ADREV_DEBUG are looked at, and inputs and array statements if the
 // implementation is; others pass unnoticed, and cost nothing.
@@ -119,6 +125,18 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
 // status has several causes (ADREV_EHOOK), the one that it was. Never NULL, and
 // always valid.
 ADX_API const char *ad_tape_reason(const ad_tape *t);
+
+// Makes the current tape fail: for statements of your own (ad_external) that
+// cannot be computed. As after any failure, the first error stays, nothing more
+// is recorded, and every query says so until the tape is cleared or rewound.
+//
+//   status       in    not ADREV_OK, with which nothing happens
+//   why          in    a sentence for ad_tape_reason, which must live as long as
+//                      the tape; NULL: the text of ad_message
+//
+//   returns      the first error of the tape; `status` if no tape is current
+//   see          adapters/adrev_lapack.h
+ADX_API ad_status ad_fail(ad_status status, const char *why);
 
 // Bytes that fixed memory lacked, adjoints included, for the statement at which
 // the tape failed with ADREV_EFULL: that statement needs exactly so many more.
