@@ -704,7 +704,7 @@ typedef struct ad_tape ad_tape;
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
-    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
+    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failed_at" )  \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
     ROW( EHOOK,    "something cannot be traced: see ad_tape_reason or ad_fn_reason" )  \
@@ -715,7 +715,8 @@ typedef struct ad_tape ad_tape;
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" ) \
+    ROW( ESINGULAR,"a matrix is singular, not positive definite or not finite: see ad_tape_reason" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -1423,11 +1424,17 @@ ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 // ADREV_DEBUG.
 //
 //   file, line   out   NULL and 0 if unknown
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line);
+
+// Its name until 0.1.0; later versions are without it.
+ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+{
+    ad_tape_failed_at(t, file, line);
+}
 
 // Makes the tape fail with ADREV_ENONFINITE at the first input or result that
 // is infinite or NaN; false takes that back, ad_tape_clear does not.
-// ad_tape_failure names the place; a debugger stops there with a breakpoint on
+// ad_tape_failed_at names the place; a debugger stops there with a breakpoint on
 // adx_fail_because (docs/debugging.md). Only statements compiled with
 // ADREV_DEBUG are looked at, and inputs and array statements if the
 // implementation is; others pass unnoticed, and cost nothing.
@@ -1437,6 +1444,18 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
 // status has several causes (ADREV_EHOOK), the one that it was. Never NULL, and
 // always valid.
 ADX_API const char *ad_tape_reason(const ad_tape *t);
+
+// Makes the current tape fail: for statements of your own (ad_external) that
+// cannot be computed. As after any failure, the first error stays, nothing more
+// is recorded, and every query says so until the tape is cleared or rewound.
+//
+//   status       in    not ADREV_OK, with which nothing happens
+//   why          in    a sentence for ad_tape_reason, which must live as long as
+//                      the tape; NULL: the text of ad_message
+//
+//   returns      the first error of the tape; `status` if no tape is current
+//   see          adapters/adrev_lapack.h
+ADX_API ad_status ad_fail(ad_status status, const char *why);
 
 // Bytes that fixed memory lacked, adjoints included, for the statement at which
 // the tape failed with ADREV_EFULL: that statement needs exactly so many more.
@@ -4628,14 +4647,16 @@ static void adx_fail(ad_tape *t, ad_status status)
     adx_fail_because(t, status, NULL);
 }
 
-// Fails the current tape, if there is one. Returns the first error.
-static ad_status adx_failed(ad_status status)
+ADX_API ad_status ad_fail(ad_status status, const char *why)
 {
     if (adx_now.tape == NULL || status == ADREV_OK)
         return status;
-    adx_fail(adx_now.tape, status);
+    adx_fail_because(adx_now.tape, status, why);
     return adx_now.tape->status;
 }
+
+// Fails the current tape, if there is one. Returns the first error.
+static ad_status adx_failed(ad_status status) { return ad_fail(status, NULL); }
 
 ADX_API ad_status ad_tape_status(const ad_tape *t)
 {
@@ -4651,7 +4672,7 @@ ADX_API const char *ad_message(ad_status status)
 }
 #undef ADX_TEXT
 
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line)
 {
     *file = t == NULL ? NULL : t->failure.file;
     *line = t == NULL ? 0 : t->failure.line;
