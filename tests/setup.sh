@@ -11,8 +11,7 @@ install() {
 }
 
 # Libraries of the examples, and of adapters: whether an empty program links
-# with them. One call installs them; if one is not to be had, one by one. And
-# xxHash, a header, which adrev_parallel.h and adrev_function.h need.
+# with them. One call installs them; if one is not to be had, one by one.
 probe=$(mktemp -d)
 missing=
 libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
@@ -30,9 +29,11 @@ if [ -n "$missing" ]; then
         install --no-install-recommends "$package"
     done
 fi
+[ "$1" != examples ] || exit 0
+
+# What core/hash is compared with.
 echo '#include <xxhash.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
     || install libxxhash-dev
-[ "$1" != examples ] || exit 0
 
 for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"

@@ -185,10 +185,10 @@ static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
 // of them.
 static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 {
-    fn->program.hands_on = adx_hands_on(c);
+    fn->repeated.hands_on = adx_hands_on(c);
     if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
+        fn->repeated.carried = c->window;
+        fn->repeated.parameters = c->parameters;
     }
     if (c->compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h ceres/c_api.h -lceres
+// needs: ceres/c_api.h -lceres
 // libs: -lceres
 /* ceres.c - adrev_ceres.h: a certified fit of NIST, one recording for all
  * residual blocks, a robust loss, Jacobians handed over against differences in

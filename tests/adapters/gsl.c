@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h gsl/gsl_multifit_nlinear.h -lgsl
+// needs: gsl/gsl_multifit_nlinear.h -lgsl
 // libs: -lgsl -lgslcblas
 /* gsl.c - adrev_gsl.h: fits with the certified values of NIST's Statistical
  * Reference Datasets (itl.nist.gov/div898/strd), known minima, derivatives

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h coin/IpStdCInterface.h -lipopt
+// needs: coin/IpStdCInterface.h -lipopt
 // libs: -lipopt
 /* ipopt.c - adrev_ipopt.h: known solutions, Ipopt's own derivative checker,
  * patterns of several paths, failures, memory.                               */

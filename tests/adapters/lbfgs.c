@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h lbfgs.h -llbfgs
+// needs: lbfgs.h -llbfgs
 // libs: -llbfgs
 /* lbfgs.c - adrev_lbfgs.h: known minima with every line search of libLBFGS,
  * gradients handed over against differences in long double, the rise beyond the

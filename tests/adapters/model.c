@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h
 /* model.c - adrev_model.h: what the adapters of optimisers share.
  *
  * Values and derivatives on two paths; which statuses stop a model and which

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h nlopt.h -lnlopt
+// needs: nlopt.h -lnlopt
 // libs: -lnlopt
 /* nlopt.c - adrev_nlopt.h: known minima by many algorithms of NLopt, gradients
  * handed over against differences in long double, failures, memory.          */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow
 // flags: -pthread
-// needs: xxhash.h
 /* impossible_sizes.c - every public function that takes a length, a number of rows,
  * columns, steps or parameters, or a stride, with such numbers at the ends of
  * size_t: each number alone, and each pair of them. A call must come back soon,
