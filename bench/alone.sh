@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds and runs a benchmark that is one program, parallel.c, sparse.c,
-# recording.c or tensor.c:
-#     sh bench/alone.sh parallel|sparse|recording|tensor CC FLAGS
+# recording.c, exported.c or tensor.c:
+#     sh bench/alone.sh parallel|sparse|recording|exported|tensor CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
 # SPDX-License-Identifier: MIT-0
