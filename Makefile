@@ -136,11 +136,12 @@ single:             ## all headers as one file, build/adrev_single.h
 	@mkdir -p $B
 	@awk -f tools/single.awk adrev_all.h > $B/adrev_single.h
 
-docs:               ## docs/operations.md and docs/tests.md
+docs:               ## docs/operations.md, docs/tests.md, docs/names.txt
 	@mkdir -p $B
 	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
 	$B/reference > docs/operations.md
 	sh tools/index.sh > docs/tests.md
+	sh tools/names.sh > docs/names.txt
 
 lint:               ## contents, versions, references, limits
 	@sh tools/lint.sh
