@@ -52,7 +52,7 @@ fi
 # Of Debian: coinor-libipopt-dev, libnlopt-dev, liblbfgs-dev, libgsl-dev.
 if [ "$name" = adapters ]; then
     libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas"
-    more=-I$root/adapters
+    more="-I$root -I$root/adapters"
     # shellcheck disable=SC2086  # a list
     if ! echo 'int main(void) { return 0; }' \
         | $cc -x c - $libraries -o "$out/probe" 2> /dev/null; then
