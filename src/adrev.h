@@ -59,6 +59,7 @@
  *   core/special        long functions: digamma, Bessel functions
  *   core/incomplete     the incomplete gamma functions
  *   core/derived        what partials are made of, with partials of its own
+ *   core/exported       operators by an operation's code
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
  *   array/linear        statements that are sums of terms
@@ -134,6 +135,7 @@
 #include "core/special.h"
 #include "core/incomplete.h"
 #include "core/derived.h"
+#include "core/exported.h"
 #include "core/cells.h"
 #include "array/operands.h"
 #include "array/linear.h"
