@@ -14,8 +14,8 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy
- *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
- *           adx_make_scalar
+ *   offers  adx_moved adx_adjoint_part adx_adjoint_nodes adx_make_adjoint
+ *           adx_make_copy adx_make_scalar
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
