@@ -277,8 +277,8 @@ static bool adx_open_point(adx_implicit_point *at, const adx_implicit *c)
 static double adx_largest_number(size_t n, const ad_real x[])
 {
     double most = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!((double)adm_fabs(x[i]) <= most))      // a NaN stays
+    for (size_t i = 0; i < n && most == most; i++)      // a NaN stays
+        if (!((double)adm_fabs(x[i]) <= most))
             most = (double)adm_fabs(x[i]);
     return most;
 }
@@ -294,6 +294,8 @@ static ad_status adx_newton_step(adx_implicit_point *at, ad_real d[],
                                  double *size)
 {
     ad_status status = ad_fn_eval(at->c->g, at->z, d);
+    if (status == ADREV_OK && !(adx_largest_number(at->c->n, d) < HUGE_VAL))
+        status = ADREV_EUNSOLVED;
     if (status == ADREV_OK)
         status = adx_factor_jacobian(at);
     if (status == ADREV_OK && !adx_solve_linear(at, false, d))

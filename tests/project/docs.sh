@@ -64,11 +64,11 @@ fi
 
 # That of adrev_function.h, too: two lines of output, behind the program.
 awk '/^ \* A function is run once/ { exit } /#define ADREV_IMPL/ { on = 1 }
-     on { sub(/^ \* ? ? ? ? ?/, ""); print }' "$root/adrev_function.h" \
+     on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }' "$root/adrev_function.h" \
     > "$dir/fn.c"
 awk '/^ \* A program has no branches/ { exit }
      /^ \*     #include <stdio.h>/ { on = 1 }
-     on && /^ \*     [^0-9-]/ || on && /^ \*$/ { sub(/^ \* ? ? ? ? ?/, ""); print }' \
+     on && /^ \*     [^0-9-]/ || on && /^ \*$/ { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }' \
     "$root/adrev_function.h" >> "$dir/fn.c"
 if build fn; then
     check "title of adrev_function.h" "$("$dir/fn")" \
