@@ -41,6 +41,10 @@ for other in "${numbers%.}" "$title" "$log"; do
     [ "$other" = "$version" ] || say "version $version, elsewhere $other"
 done
 
+# Public names.
+sh tools/names.sh | cmp -s - docs/names.txt \
+    || say "the public names are not those of docs/names.txt: make docs"
+
 # Files that comments point to exist.
 for file in $(grep -ohE '\b(tests|examples|bench|docs|tools|adapters)/[a-z0-9_/]+\.[a-z]+' \
               adrev*.h README.md CHANGELOG.md docs/behaviour/*.md \
