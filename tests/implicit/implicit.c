@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: recorded
+// tags: recorded slow
 /* implicit.c - solutions as one statement: closed forms, random systems against
  * total differences in long double and against Newton's method on the tape;
  * second derivatives; the user's solvers; scans; what is no solution; memory
