@@ -176,7 +176,7 @@ static void unseen_check(later *l)
                l->why);
         return;
     }
-    const function *f = name.n ? function_named(name) : NULL;
+    const function *f = function_called(l->at);
     if (f != NULL)
         f = f->body ? NULL : f;
     if (f != NULL) {
@@ -233,7 +233,7 @@ static bool only_null(const later *l)
 // A function that gives memory must not look into it.
 static void wrapped_check(later *l)
 {
-    const function *f = function_named(callee_name(l->at));
+    const function *f = function_called(l->at);
     const ty *t = f->type->to->to;
     const ty *of = l->type;
     while (of->kind == T_VOID && of->bound != NULL)
@@ -313,8 +313,7 @@ static bool any_write(const node *n, const node *d, int depth)
 
 static bool call_writes(const node *call, const node *argument, int depth)
 {
-    const text name = callee_name(call);
-    const function *f = name.n ? function_named(name) : NULL;
+    const function *f = function_called(call);
     int at = 0;
     while (call->kid[at] != argument)
         at++;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+int unit_written;
 static const ty *result_type;           // of the function that is written
 
 /* --- words of a type ------------------------------------------------------ */
@@ -25,7 +26,7 @@ static bool number_macro(text w, const ty *base)
 {
     text t = w;
     for (int i = 0; i < 8; i++) {
-        const macro *m = macro_named(t);
+        const macro *m = macro_named(t, unit_written);
         if (m == NULL || m->call)
             break;
         t = m->body;
@@ -76,7 +77,7 @@ void write_type_words(buffer *b, text t, const ty *base)
             put_text(b, w);
             put(b, opt.suffix);
             done = true;
-        } else if (!done && ty_changed(base) && typedef_named(w, NULL) != NULL) {
+        } else if (!done && ty_changed(base) && typedef_named(w, unit_written) != NULL) {
             put_text(b, w);
             put(b, opt.suffix);
             done = true;
@@ -291,7 +292,8 @@ static void put_dimensions(buffer *b, const node *d, text t)
         const size_t next = skip_token(t, i);
         const text w = { t.at + i, next - i };
         const node *v = outer_variable(d, w);
-        const function *f = word_char(w.at[0]) ? function_named(w) : NULL;
+        const function *f = word_char(w.at[0])
+            ? function_named(w, d->unit) : NULL;
         if (v != NULL && v->renamed)
             twin_name(b, v);
         else if (f != NULL && f->reached && f->decl->renamed)
