@@ -194,5 +194,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "adrev-port: cannot write %s\n", opt.out);
         return 2;
     }
+    if (opt.depend != NULL && !depend_write()) {
+        fprintf(stderr, "adrev-port: cannot write %s\n", opt.depend);
+        return 2;
+    }
     return opt.check ? check_run(text_in(&out)) : 0;
 }

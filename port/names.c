@@ -145,6 +145,22 @@ void names_read(int unit)
             note_variable(root->kid[i]);
 }
 
+// A function of a header stands where the first unit has it.
+void names_settle(void)
+{
+    for (int i = 0; i < tree->kids; i++) {
+        node *d = tree->kid[i];
+        function *f = d->kind == FunctionDecl ? d->function : NULL;
+        if (f == NULL || f->settled || body_of(d) == NULL)
+            continue;
+        f->settled = true;
+        if (places_equal(f->decl, d)) {
+            f->decl = d;
+            f->body = body_of(d);
+        }
+    }
+}
+
 node *variable_named(text name, int unit)
 {
     const meaning *m = name_find(&meanings, name, unit);

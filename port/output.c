@@ -449,10 +449,37 @@ static size_t best_cut(text l, brackets b, size_t least, brackets *at)
     return cut;
 }
 
+// Behind the `=` of a declaration or an assignment.
+static size_t assignment_cut(text l)
+{
+    for (size_t i = 0; i + 2 < l.n && i < 80; i = skip_token(l, i)) {
+        if (strchr("({[\"/", l.at[i]) != NULL)
+            break;
+        if (l.at[i] == '=' && l.at[i + 1] == ' ' && l.at[i - 1] == ' ')
+            return i + 1;
+    }
+    return 0;
+}
+
+static bool has_cut(text l)
+{
+    brackets at;
+    return best_cut(l, (brackets){ 0 }, 0, &at) > 0;
+}
+
 static void put_line(buffer *b, text l)
 {
     brackets open = { 0 }, at;
-    size_t cut;
+    size_t cut = l.n > 80 && !has_cut(l) ? assignment_cut(l) : 0;
+    buffer moved = { 0 };
+    if (cut > 0) {
+        put_text(b, (text){ l.at, cut });
+        put(b, "\n");
+        put_text(&moved, (text){ l.at, skip_blank(l, 0) });
+        put(&moved, "    ");
+        put_text(&moved, (text){ l.at + cut + 1, l.n - cut - 1 });
+        l = text_in(&moved);
+    }
     for (int i = 0; i < 60 && l.n > 80
                     && ((cut = best_cut(l, open, 48, &at)) > 0
                         || (cut = best_cut(l, open, 0, &at)) > 0); i++) {
@@ -604,13 +631,24 @@ typedef struct piece {
     bool function;
 } piece;
 
+// Whether a header that is included says that there are such data.
+static bool header_declares(const node *d)
+{
+    for (int i = units[d->unit].first; i < units[d->unit].last; i++) {
+        const node *n = tree->kid[i];
+        if (n->kind == VarDecl && same(n->name, d->name) && !in_source(n))
+            return true;
+    }
+    return false;
+}
+
 static void write_variable(buffer *b, node *d)
 {
     buffer o = { 0 };
     const span s = span_of(d);
 
     if (!d->renamed) {
-        if (!in_source(d))
+        if (!in_source(d) || header_declares(d))
             return;
         put(b, "extern ");
         ty_print(b, d->ty, d->name);
@@ -859,12 +897,14 @@ static void add_piece(piece p)
 }
 
 // Functions in the order in which they are written.
+static int place_in_order(int i) { return i * 1024; }
+
 static void number_functions(void)
 {
-    int at = 0;
     for (int i = 0; i < tree->kids; i++) {
         const node *d = tree->kid[i];
         function *f = d->kind == FunctionDecl ? d->function : NULL;
+        int at = place_in_order(i);
         if (f == NULL || f->decl != d)
             continue;
         f->position = ++at;
@@ -900,7 +940,7 @@ static void add_prototypes(buffer *b, const unit *u)
             find_early(f->body, f->position);
     for (int i = u->first; i < u->last; i++)
         if (tree->kid[i]->kind == VarDecl && tree->kid[i]->visited)
-            find_early(tree->kid[i], 0);
+            find_early(tree->kid[i], place_in_order(i));
     for (function *f = functions; f != NULL; f = f->next) {
         if (!is_early(f) || f->announced)
             continue;

@@ -373,6 +373,7 @@ typedef struct function {
     bool called;
     int position;               // among those that are written
     bool early;                 // named before it is written
+    bool settled;               // where it stands
     bool announced;             // has a prototype
     bool followed;              // files that it needs are read
     node *also;                 // another definition, in another file
@@ -420,9 +421,11 @@ typedef struct options {
 extern options opt;
 
 void names_read(int unit);              // functions and data
+void names_settle(void);                // when all units are read
 void alike_read(void);                  // types
 bool same_code(const node *a, const node *b);
 bool units_list(void);                  // those that may be read
+bool depend_write(void);
 void flags_put(buffer *b, const unit *u);
 bool units_read(void);                  // those that are needed
 function *entry_named(text name);

@@ -304,6 +304,7 @@ static bool read_unit(int i)
 /* --- what is needed ------------------------------------------------------- */
 
 static bool unreadable;
+static bool *used;              // [from][to]: a function of `from` calls one there
 
 // Reads the files that seem to define a name: those of the command line, and
 // only if there is none, others.
@@ -325,14 +326,24 @@ static void seek(text name)
 
 static void follow(node *n);
 
+static void use(int from, int to)
+{
+    used = used ? used : take((size_t)unit_count * (size_t)unit_count);
+    used[from * unit_count + to] = true;
+}
+
 static void follow_function(text name, int unit)
 {
     function *f = function_named(name, unit);
-    if (f == NULL || f->followed)
+    const bool first = f != NULL && !f->followed;
+
+    if (first && f->body == NULL && library_named(name).kind == L_NONE)
+        seek(name);
+    if (f != NULL && f->body != NULL)
+        use(unit, f->decl->unit);
+    if (!first)
         return;
     f->followed = true;
-    if (f->body == NULL && library_named(name).kind == L_NONE)
-        seek(name);
     if (f->body != NULL)
         follow(f->decl);
 }
@@ -345,6 +356,8 @@ static void follow_data(text name, int unit)
         seek(name);
         d = variable_named(name, unit);
     }
+    if (d != NULL)
+        use(unit, d->unit);
     if (d == NULL || d->followed)
         return;
     d->followed = 1;
@@ -375,20 +388,16 @@ function *entry_named(text name)
 
 /* --- all of it ------------------------------------------------------------ */
 
-// Files that use others come behind them: first what the last that was read
-// needs.
+// Files that use others come behind them.
 static void order(bool *done, int u)
 {
     if (done[u])
         return;
     done[u] = true;
     const node *root = units[u].root;
-    for (int i = 0; i < root->kids; i++) {
-        const node *d = root->kid[i];
-        const function *f = d->kind == FunctionDecl ? d->function : NULL;
-        if (f != NULL && f->followed && f->body != NULL)
-            order(done, f->decl->unit);
-    }
+    for (int i = 0; used != NULL && i < unit_count; i++)
+        if (used[u * unit_count + i])
+            order(done, i);
     units[u].first = tree->kids;
     for (int i = 0; i < root->kids; i++)
         tree->kid[tree->kids++] = root->kid[i];
@@ -405,6 +414,7 @@ static void join_trees(void)
     for (int u = 0; u < unit_count; u++)
         if (units[u].root != NULL)
             order(done, u);
+    names_settle();
 }
 
 bool units_list(void)
@@ -438,4 +448,38 @@ bool units_read(void)
     join_trees();
     alike_read();
     return !unreadable;
+}
+
+/* --- a rule of make ------------------------------------------------------- */
+
+static void put_file(buffer *b, const char *path)
+{
+    put(b, " \\\n ");
+    for (; *path; path++) {
+        put(b, *path == ' ' ? "\\" : *path == '$' ? "$" : "");
+        put_char(b, *path);
+    }
+}
+
+// What the written file is made of, as compilers say it with -MMD -MP.
+bool depend_write(void)
+{
+    buffer b = { 0 }, rules = { 0 };
+    putf(&b, "%s:", opt.out);
+    for (int u = 0; u < unit_count; u++) {
+        if (units[u].root == NULL)
+            continue;
+        put_file(&b, units[u].path);
+        for (size_t i = 0; i < units[u].headers; i++) {
+            const char *path = file_at(units[u].header[i])->path;
+            if (path[0] == '<' || units[u].header[i] == units[u].file
+                || strncmp(path, "/usr/", 5) == 0)
+                continue;
+            put_file(&b, path);
+            putf(&rules, "\n%s:\n", path);
+        }
+    }
+    put(&b, "\n");
+    put_text(&b, text_in(&rules));
+    return write_file(opt.depend, text_in(&b));
 }
