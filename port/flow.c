@@ -880,7 +880,8 @@ static bool any_parameter(text name)
     return false;
 }
 
-// A function that the user gives: whatever goes in may come out.
+// A function that the user gives, as a twin: whatever goes in may come out, and
+// so may what it knows by itself.
 static void open_function(ty *f);
 
 static void open_functions(ty *t, int depth)
@@ -905,6 +906,7 @@ static void open_function(ty *f)
         if (f->par[i]->kind == T_PTR)
             each_number(f->par[i], from_hub, hub);
     }
+    num_root(hub->num)->varied = true;
     each_number(f->to, from_hub, hub);
 }
 

@@ -99,7 +99,7 @@ static void note_function(node *decl)
         f->body = f->body ? f->body : body_of(f->decl);
     else if (f->body == NULL)
         f->decl = decl, f->body = body_of(decl);
-    else if (!places_equal(f->decl, decl))
+    else if (!places_equal(f->decl, decl) && !same_code(f->decl, decl))
         f->also = decl;
 }
 

@@ -532,6 +532,23 @@ static bool plain_line(text l)
     return i < l.n && l.at[i] == '#';
 }
 
+// A recording belongs to one thread: what asks for several is left out.
+static bool for_threads(text l)
+{
+    size_t i = skip_blank(l, 0);
+    if (i >= l.n || l.at[i] != '#')
+        return false;
+    i = skip_blank(l, i + 1);
+    if (!starts((text){ l.at + i, l.n - i }, "pragma"))
+        return false;
+    i = skip_blank(l, i + 6);
+    const text words = { l.at + i, l.n - i };
+    if (!starts(words, "omp ") || starts(words, "omp simd"))
+        return false;
+    note(NULL, "#pragma omp is left out: a recording belongs to one thread");
+    return true;
+}
+
 static void put_lines(buffer *b, text t)
 {
     for (size_t i = 0; i < t.n;) {
@@ -539,12 +556,14 @@ static void put_lines(buffer *b, text t)
         while (e < t.n && t.at[e] != '\n')
             e++;
         const text l = { t.at + i, e - i };
+        i = e + 1;
+        if (for_threads(l))
+            continue;
         if (l.n <= 80 || plain_line(l))
             put_text(b, l);
         else
             put_statement(b, l);
         put(b, e < t.n ? "\n" : "");
-        i = e + 1;
     }
 }
 
@@ -617,7 +636,8 @@ static void own_names(void)
     for (int fixed = 0; fixed < 2; fixed++)         // what is not static first
         for (int i = 0; unit_count > 1 && i < tree->kids; i++) {
             node *d = tree->kid[i];
-            const bool whole = d->kind == VarDecl ? declared(d) == d
+            const bool whole = d->kind == VarDecl
+                ? variable_named(d->name, d->unit) == d
                 : d->kind == FunctionDecl && d->function
                   && d->function->decl == d;
             if (whole && d->renamed && is(d->storage, "static") == fixed)
@@ -1211,7 +1231,7 @@ static void write_data(node *d, int order)
         d->renamed = 1;
     }
     write_variable(&p.text, d);
-    if (p.text.n && !first)
+    if (p.text.n && !first && first_declarator(d))
         comment_above(&p.above, d);
     add_piece(p);
 }

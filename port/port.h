@@ -474,6 +474,7 @@ void write_void(buffer *b, node *n, bool apart);
 void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed);
 void write_stmt(buffer *b, node *n, bool apart, int indent);
 void write_body(buffer *b, function *f);
+bool first_declarator(const node *d);
 void write_group(buffer *b, node **decl, int n, bool apart, span all);
 void write_record(buffer *b, node *r);
 void write_type_words(buffer *b, text words, const ty *base);

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT-0
  */
 
+#define _XOPEN_SOURCE 700
 #include "port.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -23,18 +24,33 @@ int source_unit(int index)
 
 void source_set(int index, int unit) { files[index].source = unit + 1; }
 
+static int file_add(text path)
+{
+    files = grow(files, &file_room, (size_t)file_count + 1, sizeof *files);
+    files[file_count] = (file){ .path = text_copy(path) };
+    return file_count++;
+}
+
+// Two paths may name one file.
 int file_named(text path)
 {
+    static names paths, places;         // what is kept is the index, and one
     static int last = -1;
 
     if (last >= 0 && is(path, files[last].path))
         return last;
-    for (int i = 0; i < file_count; i++)
-        if (is(path, files[i].path))
-            return last = i;
-    files = grow(files, &file_room, (size_t)file_count + 1, sizeof *files);
-    files[file_count] = (file){ .path = text_copy(path) };
-    return last = file_count++;
+    uintptr_t known = (uintptr_t)name_find(&paths, path, -1);
+    if (known == 0) {
+        const text name = text_of(text_copy(path));
+        char *full = realpath(name.at, NULL);
+        const text place = full ? text_of(full) : name;
+        known = (uintptr_t)name_find(&places, place, -1);
+        if (known == 0)
+            known = (uintptr_t)file_add(path) + 1;
+        name_set(&paths, name, -1, (void *)known);
+        name_set(&places, place, -1, (void *)known);
+    }
+    return last = (int)known - 1;
 }
 
 file *file_at(int index)
@@ -164,7 +180,10 @@ static macro macro_read(text t, size_t i)
     m.call = i < t.n && t.at[i] == '(';
     const size_t body = i;
     while (i < t.n && t.at[i] != '\n')
-        i += t.at[i] == '\\' && i + 1 < t.n ? 2 : 1;
+        i = t.at[i] == '/' && i + 1 < t.n && t.at[i + 1] == '*'
+            ? skip_comment(t, i)
+            : t.at[i] == '"' || t.at[i] == '\'' ? skip_token(t, i)
+            : i + (t.at[i] == '\\' && i + 1 < t.n ? 2 : 1);
     m.body = (text){ t.at + body, i - body };
     return m;
 }

@@ -219,10 +219,12 @@ static char *one_line(text t)
     return b.at ? b.at : text_copy(T("?"));
 }
 
+static const char no_place[] = "(no place)";
+
 static message message_at(const node *at, const char *said)
 {
     message m = { .file = units[0].file, .line = 1, .col = 1, .said = text_copy(text_of(said)),
-                  .expression = text_copy(T("(no place)")) };
+                  .expression = text_copy(text_of(no_place)) };
     const spot *s = NULL;
 
     for (; at != NULL && s == NULL; at = at->parent)
@@ -304,6 +306,10 @@ void notes_print(buffer *b, const char *before)
         qsort(notes, note_count, sizeof *notes, by_place);
     for (size_t i = 0; i < note_count; i++) {
         const message *m = &notes[i];
+        if (strcmp(m->expression, no_place) == 0) {
+            putf(b, "%s%s\n", before, m->said);
+            continue;
+        }
         putf(b, "%s%s%sline %u: %s: %s\n", before,
              unit_count > 1 ? base_name(file_at(m->file)->path) : "",
              unit_count > 1 ? ", " : "", m->line, m->said, m->expression);

@@ -249,7 +249,7 @@ static record *record_at(text where, int unit)
     for (size_t i = record_count; i-- > 0;) {
         const spot *s = &records[i]->loc.expanded;
         if (records[i]->name.n == 0 && s->line == line && s->col == col
-            && records[i]->unit == unit && is(path, file_at(s->file)->path))
+            && records[i]->unit == unit && file_named(path) == s->file)
             return record_of(records[i]);
     }
     return NULL;

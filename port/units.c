@@ -197,27 +197,43 @@ static names defined;           // a list of units for each name
 
 typedef struct holder {
     int unit;
+    bool surely;                // it looks like a definition
     struct holder *next;
 } holder;
 
-static void seems_to_define(text name, int unit)
+static void seems_to_define(text name, int unit, bool surely)
 {
     holder *last = name_find(&defined, name, -1);
-    if (last != NULL && last->unit == unit)
+    if (last != NULL && last->unit == unit) {
+        last->surely |= surely;
         return;
+    }
     holder *h = take(sizeof *h);
-    *h = (holder){ unit, last };
+    *h = (holder){ unit, surely, last };
     name_set(&defined, name, -1, h);
 }
 
-// All words outside of braces.
+// Whether a name before t.at[i] is followed by a body, or by a value.
+static bool is_defined(text t, size_t i)
+{
+    i = skip_blank(t, i);
+    const bool function = i < t.n && t.at[i] == '(';
+    while (i < t.n && (t.at[i] == '(' || t.at[i] == '['))
+        i = skip_blank(t, closing(t, i));
+    return i < t.n && (function ? t.at[i] == '{' || word_char(t.at[i])
+                                : t.at[i] == '=');
+}
+
+// All words outside of braces. What stands in several files may be declared in
+// them: those come last in which it only may be defined.
 static void look_into(int unit)
 {
     const text t = file_at(units[unit].file)->text;
     for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
         const size_t next = t.at[i] == '{' ? closing(t, i) : skip_token(t, i);
         if (word_char(t.at[i]) && !isdigit((unsigned char)t.at[i]))
-            seems_to_define((text){ t.at + i, next - i }, unit);
+            seems_to_define((text){ t.at + i, next - i }, unit,
+                            is_defined(t, next));
         i = next;
     }
 }
@@ -306,21 +322,27 @@ static bool read_unit(int i)
 static bool unreadable;
 static bool *used;              // [from][to]: a function of `from` calls one there
 
-// Reads the files that seem to define a name: those of the command line, and
-// only if there is none, others.
+static bool is_found(text name)
+{
+    const function *f = function_named(name, -1);
+    const node *d = variable_named(name, -1);
+    return (f != NULL && f->body != NULL)
+        || (d != NULL && !is(d->storage, "extern"));
+}
+
+// Reads the files that seem to define a name: those that surely do before the
+// others, those of the command line before those of the list.
 static void seek(text name)
 {
     bool found = false;
-    for (int given = 1; given >= 0 && !found; given--)
+    for (int turn = 0; turn < 4 && !found; turn++)
         for (const holder *h = name_find(&defined, name, -1); h; h = h->next) {
             const unit *u = &units[h->unit];
-            if (u->given != given || u->tried)
+            if (u->given != (turn < 2) || h->surely != (turn % 2 == 0)
+                || u->tried)
                 continue;
             unreadable |= !read_unit(h->unit) && u->given;
-            const function *f = function_named(name, -1);
-            const node *d = variable_named(name, -1);
-            found |= (f != NULL && f->body != NULL)
-                || (d != NULL && !is(d->storage, "extern"));
+            found |= is_found(name);
         }
 }
 
