@@ -337,7 +337,7 @@ static const char *header_folder(void)
     return b.at;
 }
 
-static void put_compiler(buffer *b, const unit *u)
+static void put_compiler(buffer *b, const translation *u)
 {
     const char *cc = getenv("CC");
     putf(b, "%s -std=gnu11 -O1 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
@@ -355,7 +355,7 @@ static bool build_unit(const char *dir, int u)
     return system(b.at) == 0;
 }
 
-static int build(const char *dir, const unit *own)
+static int build(const char *dir, const translation *own)
 {
     buffer b = { 0 };
     for (int u = 0; u < unit_count; u++)
@@ -373,7 +373,7 @@ static int build(const char *dir, const unit *own)
 static int run_there(const char *dir, const function *f, text text_of_twin)
 {
     buffer plain = { 0 }, other = { 0 }, run = { 0 };
-    const unit *own = &units[f->decl->unit];
+    const translation *own = &units[f->decl->unit];
     char *full = realpath(own->path, NULL);
 
     putf(&plain, "#define main port_main\n#include \"%s\"\n#undef main\n"

@@ -741,7 +741,7 @@ static piece function_piece(function *f, int order)
 static bool before_others(const char *s) { return strstr(s, "adrev") != NULL; }
 
 // Whether a place of a source is in a declaration.
-static bool in_declaration(const unit *u, size_t at)
+static bool in_declaration(const translation *u, size_t at)
 {
     for (int i = u->first; i < u->last; i++) {
         const span s = span_of(tree->kid[i]);
@@ -765,7 +765,7 @@ static text included(text l)
 }
 
 // Whether it is read: a line may stand where a condition excludes it.
-static bool is_read(const unit *u, text name)
+static bool is_read(const translation *u, text name)
 {
     for (size_t i = 0; i < u->headers; i++) {
         const text path = text_of(file_at(u->header[i])->path);
@@ -781,7 +781,7 @@ static bool is_read(const unit *u, text name)
 
 // A header of the source whose name the written file takes is found beside the
 // source.
-static void put_include(buffer *b, text l, const unit *u)
+static void put_include(buffer *b, text l, const translation *u)
 {
     const char *name = text_copy(included(l));
     const char *slash = strrchr(u->path, '/');
@@ -809,7 +809,7 @@ static bool is_include(text l)
         && starts((text){ l.at + k, l.n - k }, "include");
 }
 
-static bool put_includes_of(buffer *b, const unit *u)
+static bool put_includes_of(buffer *b, const translation *u)
 {
     static names seen;
     const text t = file_at(u->file)->text;
@@ -951,7 +951,7 @@ static bool is_early(const function *f)
 }
 
 // Of what functions and data of a unit name before it is written.
-static void add_prototypes(buffer *b, const unit *u)
+static void add_prototypes(buffer *b, const translation *u)
 {
     for (function *f = functions; f != NULL; f = f->next)
         f->early = false;
@@ -1153,7 +1153,7 @@ static directive *directives;
 static size_t directive_room;
 static int directive_count, directive_at;
 
-static int order_at(span s, const unit *u)
+static int order_at(span s, const translation *u)
 {
     for (int i = 0; i < item_count; i++)
         if (items[i].in_source && items[i].first->unit == (int)(u - units)

@@ -208,7 +208,7 @@ typedef struct macro {
 } macro;
 
 // A translation unit: a file that is compiled, and what it includes.
-typedef struct unit {
+typedef struct translation {
     const char *path;
     int file;
     const char **flag;
@@ -219,9 +219,9 @@ typedef struct unit {
     int first, last;            // its declarations, among those of the tree
     int *header;                // files that are read for it
     size_t header_room, headers;
-} unit;
+} translation;
 
-extern unit *units;
+extern translation *units;
 extern int unit_count;
 int source_unit(int index);             // whose source the file is, or -1
 void source_set(int index, int unit);
@@ -426,7 +426,7 @@ void alike_read(void);                  // types
 bool same_code(const node *a, const node *b);
 bool units_list(void);                  // those that may be read
 bool depend_write(void);
-void flags_put(buffer *b, const unit *u);
+void flags_put(buffer *b, const translation *u);
 bool units_read(void);                  // those that are needed
 function *entry_named(text name);
 bool flow_run(void);                    // false: wrong use

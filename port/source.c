@@ -43,12 +43,12 @@ int file_named(text path)
     if (known == 0) {
         const text name = text_of(text_copy(path));
         char *full = realpath(name.at, NULL);
-        const text place = full ? text_of(full) : name;
-        known = (uintptr_t)name_find(&places, place, -1);
+        const text real = full ? text_of(full) : name;
+        known = (uintptr_t)name_find(&places, real, -1);
         if (known == 0)
             known = (uintptr_t)file_add(path) + 1;
         name_set(&paths, name, -1, (void *)known);
-        name_set(&places, place, -1, (void *)known);
+        name_set(&places, real, -1, (void *)known);
     }
     return last = (int)known - 1;
 }
@@ -275,24 +275,24 @@ void macros_read(text t, int unit)
     const int source = units[unit].file;
     reading r = { source, 0, 1 };
     unsigned line = 1;
-    int file = source;
+    int now = source;
 
     for (size_t i = 0; i < t.n; i = line_end(t, i) + 1, line++) {
         if (t.at[i] != '#')
             continue;
         const size_t name = directive(t, i, "define");
         if (i + 2 < t.n && isdigit((unsigned char)t.at[i + 2])) {
-            file = line_marker(t, i + 2, &line);
-            unit_include(unit, file);
+            now = line_marker(t, i + 2, &line);
+            unit_include(unit, now);
             line--;
         } else if (directive(t, i, "undef")) {
             macro_ends(t, directive(t, i, "undef"),
-                       file == source ? begin_of(&r, line) : 0, unit);
-        } else if (name && (file != source
+                       now == source ? begin_of(&r, line) : 0, unit);
+        } else if (name && (now != source
                             || !macro_here(source, begin_of(&r, line), unit))) {
             macro m = macro_read(t, name);
-            m.given = file_at(file)->path[0] == '<'
-                && strstr(file_at(file)->path, "command") != NULL;
+            m.given = file_at(now)->path[0] == '<'
+                && strstr(file_at(now)->path, "command") != NULL;
             macro_add(m, unit);
         }
     }

@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-unit *units;
+translation *units;
 int unit_count;
 static size_t unit_room;
 
 /* --- lists of words ------------------------------------------------------- */
 
-static void add_flag(unit *u, text w)
+static void add_flag(translation *u, text w)
 {
     const char **list = take((size_t)(u->flags + 1) * sizeof *list);
     if (u->flags)
@@ -71,7 +71,7 @@ static text path_in(text folder, text path)
 
 // Flags that say how a file is read. Folders and files of some are of
 // `directory`.
-static void take_flags(unit *u, text *word, int n, text directory)
+static void take_flags(translation *u, text *word, int n, text directory)
 {
     static const char *const paths[] = { "-I", "-isystem", "-iquote",
                                          "-idirafter", "-include" };
@@ -99,7 +99,7 @@ static void take_flags(unit *u, text *word, int n, text directory)
     }
 }
 
-static unit *unit_at(text path)
+static translation *unit_at(text path)
 {
     for (int i = 0; i < unit_count; i++)
         if (same(path_in(T("."), text_of(units[i].path)), path))
@@ -107,10 +107,10 @@ static unit *unit_at(text path)
     return NULL;
 }
 
-static unit *add_unit(const char *path)
+static translation *add_unit(const char *path)
 {
     units = grow(units, &unit_room, (size_t)unit_count + 1, sizeof *units);
-    units[unit_count] = (unit){ .path = path };
+    units[unit_count] = (translation){ .path = path };
     return &units[unit_count++];
 }
 
@@ -161,7 +161,7 @@ static void take_command(command *c, text folder)
 {
     const text directory = path_in(folder, c->directory);
     const text path = path_in(directory, c->file);
-    unit *u = unit_at(path);
+    translation *u = unit_at(path);
     if (path.n < 2 || path.at[path.n - 1] != 'c' || path.at[path.n - 2] != '.')
         return;
     if (u != NULL && u->tried)
@@ -217,10 +217,10 @@ static void seems_to_define(text name, int unit, bool surely)
 static bool is_defined(text t, size_t i)
 {
     i = skip_blank(t, i);
-    const bool function = i < t.n && t.at[i] == '(';
+    const bool call = i < t.n && t.at[i] == '(';
     while (i < t.n && (t.at[i] == '(' || t.at[i] == '['))
         i = skip_blank(t, closing(t, i));
-    return i < t.n && (function ? t.at[i] == '{' || word_char(t.at[i])
+    return i < t.n && (call ? t.at[i] == '{' || word_char(t.at[i])
                                 : t.at[i] == '=');
 }
 
@@ -269,7 +269,7 @@ static text output_of(const char *line, int *status)
     return text_in(&b);
 }
 
-void flags_put(buffer *b, const unit *u)
+void flags_put(buffer *b, const translation *u)
 {
     for (int i = 0; i < u->flags; i++)
         put_quoted(b, u->flag[i]);
@@ -277,7 +277,7 @@ void flags_put(buffer *b, const unit *u)
         put_quoted(b, opt.flags[i]);
 }
 
-static text clang(const unit *u, const char *what, int *status)
+static text clang(const translation *u, const char *what, int *status)
 {
     buffer b = { 0 };
     putf(&b, "%s -std=gnu11 -w", opt.clang);
@@ -287,20 +287,20 @@ static text clang(const unit *u, const char *what, int *status)
     return output_of(b.at, status);
 }
 
-void unit_include(int unit, int file)
+void unit_include(int unit, int index)
 {
-    struct unit *u = &units[unit];
+    struct translation *u = &units[unit];
     for (size_t i = 0; i < u->headers; i++)
-        if (u->header[i] == file)
+        if (u->header[i] == index)
             return;
     u->header = grow(u->header, &u->header_room, u->headers + 1,
                      sizeof *u->header);
-    u->header[u->headers++] = file;
+    u->header[u->headers++] = index;
 }
 
 static bool read_unit(int i)
 {
-    unit *u = &units[i];
+    translation *u = &units[i];
     int status;
     u->tried = true;
     const text json = clang(u, "-fsyntax-only -Xclang -ast-dump=json", &status);
@@ -337,7 +337,7 @@ static void seek(text name)
     bool found = false;
     for (int turn = 0; turn < 4 && !found; turn++)
         for (const holder *h = name_find(&defined, name, -1); h; h = h->next) {
-            const unit *u = &units[h->unit];
+            const translation *u = &units[h->unit];
             if (u->given != (turn < 2) || h->surely != (turn % 2 == 0)
                 || u->tried)
                 continue;
