@@ -57,7 +57,8 @@
  *   code/casadi       CasADi's entry points
  *   code/write        the C file, and its header
  *   code/save         files of recorded functions
- *   code/compile      machine code, and its cache
+ *   code/cache        files of compiled code, and their cache
+ *   code/compile      machine code
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -2386,7 +2387,8 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     adx_begin_program(&adjoint, a, false);
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status == ADREV_OK && hessian)
-        status = adx_make_adjoint(&adjoint, p, fn->n);
+        status = adx_make_adjoint(&adjoint, p, fn->n,
+                                  fn->repeated.carried > 0);
     if (status != ADREV_OK) {
         adx_free_program(&adjoint);
         return status;
@@ -2449,12 +2451,12 @@ static const adx_c_kind adx_c_kinds[] = {
 static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
                                  const adx_c_kind *kind)
 {
-    const adx_program *p = &fn->program;
-    adx_begin_program(q, p->memory, false);
+    adx_begin_program(q, &fn->memory, false);
     if (kind->bit & ADX_C_SPARSE)
         return adx_make_sparse(q, fn, kind->bit == ADREV_C_HESSIAN_SPARSE);
-    return kind->bit == ADREV_C_JACOBIAN ? adx_make_jacobian(q, p, false)
-                                         : adx_make_derived(q, p, kind->kind);
+    return kind->bit == ADREV_C_JACOBIAN
+         ? adx_make_jacobian(q, &fn->program, false)
+         : adx_make_derived(q, fn, kind->kind);
 }
 
 // The pattern of a sparse kind, which has been found when the program was made;
@@ -2531,7 +2533,7 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
 // steps with few numbers, where the call itself takes a part of the time.
 static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 {
-    return fn->program.carried > 0 && fn->program.carried == fn->m
+    return fn->repeated.carried > 0 && fn->repeated.carried == fn->m
         && fn->n <= ADX_CHECKED_MOST
         && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
             || kind == ADX_KIND_primal || kind == ADX_KIND_pullback)
@@ -2550,7 +2552,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
     // the adjoint of its number, and what is handed on, since some of that may
     // not be needed.
     k->unchecked = kind->kind == ADX_KIND_primal ? results->length[1]
-                 : fn->program.carried > 0
+                 : fn->repeated.carried > 0
                    && (kind->kind == ADX_KIND_vjp
                        || kind->kind == ADX_KIND_pullback);
     for (int i = 0; i < 3; i++) {
@@ -2569,7 +2571,7 @@ static void adx_write_besides(adx_writing *k, const adx_program *q,
         adx_say_block(k);
     }
     if (adx_is_looped(k, fn, kind->kind))
-        adx_say_loop(k, fn->program.carried, fn->program.parameters);
+        adx_say_loop(k, fn->repeated.carried, fn->repeated.parameters);
 }
 
 // Writes one C function and what belongs to it, or its declaration.
@@ -3245,7 +3247,7 @@ ADX_SELDOM_END
  * So a file is accepted only if a recording can make the function, and saving
  * the function again gives the same bytes.
  *
- *   needs   tape/memory core/derived core/cells function/api
+ *   needs   tape/memory core/derived core/cells core/hash function/api
  *           function/operations function/program function/adjoints
  *           function/record function/functions function/evaluate code/text
  * ========================================================================== */
@@ -3360,7 +3362,7 @@ static ad_status adx_put_file(const ad_fn *fn, const adx_program *p,
         adx_put_string(&b, fn->guard[i].file);
     }
     if (!b.failed)
-        adx_put_word(&b, XXH3_64bits(b.v, b.n), 8);
+        adx_put_word(&b, adx_xxh3(b.v, b.n, 0), 8);
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
@@ -3819,7 +3821,7 @@ static bool adx_is_file(const void *data, size_t bytes)
     return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
         && adx_get(&head, 4) == ADX_FILE_VERSION
         && adx_get(&head, 4) == sizeof(ad_real)
-        && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
+        && adx_get(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
 
 // Reads the counts, then the program.
@@ -3857,19 +3859,16 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 
 ADX_SELDOM_END
 
-/* === code/compile ===========================================================
- * Compiles the C code of code/write by the system's compiler and keeps the
- * library in a cache, under a key: the hash of all that it depends on. Each
- * call compiles in a directory of its own. Then it puts the library into the
- * cache by a rename, under a name of the key and the hash of its contents. So
- * processes that compile the same function at the same time replace equal
- * files, and none of them finds an incomplete one.
+/* === code/cache ===========================================================
+ * The files of compiled code: the directory in which a call compiles, and the
+ * cache. Every part of the cache's path must be one that nobody else can change.
+ * Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
- *   needs   tape/memory core/cells function/api function/operations
- *           function/functions code/api code/text code/wanted code/write
- *   offers  adx_blame adx_compile adx_cache adx_take_back_blame
- *           adx_close_library ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
- *           adx_blame_hidden
+ *   needs   tape/memory core/hash function/operations code/api code/text
+ *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame
+ *           adx_close_library adx_blame_system adx_open_file adx_read_file
+ *           adx_write_file adx_hex adx_hash_file adx_open_cache adx_make_own
+ *           adx_own_file adx_remove_own
  * ========================================================================== */
 
 // Puts a reason into the report, unless there is one already: the first one
@@ -3885,20 +3884,7 @@ static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
     return false;
 }
 
-#if !ADREV_COMPILE
-
-static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
-                             ad_compile_report *report, unsigned more)
-{
-    (void)options;
-    (void)more;
-    if (fn == NULL)
-        return ADREV_ESHAPE;
-    adx_blame(report, ADREV_COMPILE_NOWHERE, "", "");
-    return ADREV_ECOMPILE;
-}
-
-#else
+#if ADREV_COMPILE
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -4071,10 +4057,10 @@ static bool adx_write_file(const char *path, const char *data, size_t n)
     return closed && at == n && chmod(path, S_IRUSR | S_IWUSR) == 0;
 }
 
-static void adx_hex(const XXH128_hash_t *h, char text[33])
+static void adx_hex(const adx_hash128 *h, char text[33])
 {
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high64,
-             (unsigned long long)h->low64);
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high,
+             (unsigned long long)h->low);
 }
 
 // The hash of a file's contents, as text.
@@ -4084,7 +4070,7 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
     char *data = adx_read_file(k, path, &n);
     if (data == NULL)
         return false;
-    XXH128_hash_t h = XXH3_128bits(data, n);
+    const adx_hash128 h = adx_xxh128(data, n);
     adx_hex(&h, text);
     adx_drop(k->memory, data);
     return true;
@@ -4271,6 +4257,41 @@ static void adx_remove_own(const adx_cache *k)
         remove(adx_own_file(k, name[i], path));
     rmdir(k->own);
 }
+
+ADX_SELDOM_END
+
+#endif // ADREV_COMPILE
+
+/* === code/compile ===========================================================
+ * Compiles the C code of code/write by the system's compiler and keeps the
+ * library in a cache, under a key: the hash of all that it depends on. Each
+ * call compiles in a directory of its own. Then it puts the library into the
+ * cache by a rename, under a name of the key and the hash of its contents. So
+ * processes that compile the same function at the same time replace equal
+ * files, and none of them finds an incomplete one.
+ *
+ *   needs   tape/memory core/cells core/hash function/api function/functions
+ *           code/api code/text code/wanted code/write code/cache
+ *   offers  adx_compile ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
+ *           adx_blame_hidden
+ * ========================================================================== */
+
+#if !ADREV_COMPILE
+
+static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
+                             ad_compile_report *report, unsigned more)
+{
+    (void)options;
+    (void)more;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    adx_blame(report, ADREV_COMPILE_NOWHERE, "", "");
+    return ADREV_ECOMPILE;
+}
+
+#else
+
+ADX_SELDOM_BEGIN
 
 /* --- commands ---------------------------------------------------------------
  * The shell only starts commands: every word is between single quotes, where no
@@ -4493,7 +4514,7 @@ static bool adx_make_key(adx_cache *k)
     adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
-        XXH128_hash_t h = XXH3_128bits(all.v, all.n);
+        const adx_hash128 h = adx_xxh128(all.v, all.n);
         adx_hex(&h, k->key);
     }
     adx_drop(k->memory, all.v);

@@ -2,7 +2,7 @@
 /* adrev_function.h - functions recorded once, evaluated anywhere.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
- *     #include "adrev_function.h"       // before adrev.h; needs <xxhash.h>
+ *     #include "adrev_function.h"       // before adrev.h
  *
  * A function is run once and kept as a program of elementary operations. Its
  * value and its derivatives at any point are computed from the program:
@@ -44,6 +44,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   function/api          the interface
+ *   core/hash             XXH3, by xxHash or its specification
  *   function/operations   the operations of programs
  *   function/program      a program in memory
  *   function/unique       finds nodes that compute the same
@@ -70,6 +71,7 @@
  *   function/colour       which rows or columns share a direction
  *   function/plans        the entries of a sparse matrix
  *   function/dense        dense Jacobians and Hessians
+ *   function/export       sparse matrices in the forms that solvers take
  *   function/life         functions are recorded and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -374,6 +376,130 @@ ADX_TRY ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
 ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
+/* --- matrices for solvers ---------------------------------------------------
+ * A solver wants a sparse matrix in an order and with indices of its own. An
+ * export is a pattern in that form, with the way from each entry of the matrix
+ * to where the solver has it; it is made once. Then the values at a point go
+ * straight into the solver's array:
+ *
+ *     const ad_layout cholmod = { .form = ADREV_CSC, .width = 64 };
+ *     ad_fn_hessian_export(fn, &cholmod, &e);
+ *     ad_export_pattern(e, A->p, A->i, NULL);
+ *     ad_fn_hessian_values(fn, x, w, e, A->x);      // as often as you like
+ *
+ *     Ipopt                 ADREV_TRIPLETS, ADREV_LOWER, base 0 or 1
+ *     KLU, UMFPACK          ADREV_CSC, width 32 or 64; Hessian: ADREV_BOTH
+ *     CHOLMOD               ADREV_CSC, ADREV_LOWER or ADREV_UPPER
+ *     PARDISO               ADREV_CSR, ADREV_UPPER, base 1, diagonal
+ *     PETSc, Eigen, SciPy   ADREV_CSR or ADREV_CSC; Hessian: ADREV_BOTH
+ *
+ * Entries are sorted: of rows and triplets by row, then column; of columns by
+ * column, then row. No entry is there twice.                                 */
+
+typedef enum ad_form {
+    ADREV_TRIPLETS,             // a row and a column for each entry
+    ADREV_CSR,                  // row by row: start[rows + 1], column
+    ADREV_CSC                   // column by column: start[columns + 1], row
+} ad_form;
+
+// What a Hessian, which is symmetric, has entries for; the diagonal is always
+// there. Of a Jacobian this says nothing.
+typedef enum ad_triangle {
+    ADREV_LOWER, ADREV_UPPER, ADREV_BOTH
+} ad_triangle;
+
+// All-zero: the order of ad_fn_jacobian_pattern, indices of 32 bits from 0 on.
+typedef struct ad_layout {
+    ad_form form;
+    ad_triangle triangle;
+    unsigned base;              // the first index: 0 or 1
+    unsigned width;             // bits of an index, which is signed: 32 or 64;
+                                // 0: 32
+    bool transposed;            // rows are columns, of J' for instance; the
+                                // triangle is that of the result
+    bool diagonal;              // (i, i) has an entry for every i, 0 if the
+                                // matrix has none there
+    bool adds;                  // values are added to what the array has
+} ad_layout;
+
+typedef struct ad_export ad_export;
+
+// The form of the Jacobian, and of the Hessian, of fn.
+//
+//   layout       in    NULL: all-zero
+//   out          out   to be freed with ad_export_free, before or after fn;
+//                      NULL on failure
+//
+//   returns      as ad_fn_jacobian_pattern; ADREV_ESHAPE: the layout has an
+//                impossible member; ADREV_ELIMIT: an index exceeds the width
+//   cost         a few ns an entry, once the pattern is there
+ADX_TRY ad_status ad_fn_jacobian_export(ad_fn *fn, const ad_layout *layout,
+                                        ad_export **out);
+ADX_TRY ad_status ad_fn_hessian_export(ad_fn *fn, const ad_layout *layout,
+                                       ad_export **out);
+ADX_API void ad_export_free(ad_export *e);
+
+// How many entries the pattern has; rows and columns may be NULL. 0 of NULL.
+ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
+                                 size_t *columns);
+
+// The pattern: arrays of int32_t or int64_t, as the width says.
+//
+//   start        out   [rows + 1], of ADREV_CSC [columns + 1]: where each one
+//                      begins, counted from the base, and where the last one
+//                      ends; may be NULL. Triplets: as ADREV_CSR
+//   row, column [entries]  out  of each entry; may be NULL
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: e is NULL
+ADX_TRY ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
+                                    void *column);
+
+// The pattern of a matrix that a solver has already: that of a whole KKT
+// system, for instance, in which H and J are blocks. It has the form, base and
+// width of the export. Its entries need not be sorted.
+typedef struct ad_matrix {
+    size_t rows, columns, entries;
+    const void *start;          // [rows + 1] or [columns + 1]; triplets: NULL
+    const void *row;            // [entries] not of ADREV_CSR
+    const void *column;         // [entries] not of ADREV_CSC
+    size_t at_row, at_column;   // where, from 0 on, the export begins in it
+} ad_matrix;
+
+// From now on values go to the places that their entries have in this matrix,
+// in an array of all its entries; other places are left alone. Of an entry that
+// is there several times, the first one gets the value, and the others are left
+// alone.
+//
+//   missing [2]  out   row and column, in the export and from 0 on, of the
+//                      first entry that the matrix lacks; may be NULL
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: an entry is missing, or the pattern
+//                has an index out of range, or an array is NULL; then values go
+//                where they went before; ADREV_ENOMEM
+//   cost         a few ns for each entry of both
+//   threads      no other thread may use the export meanwhile
+ADX_TRY ad_status ad_export_into(ad_export *e, const ad_matrix *to,
+                                 size_t missing[]);
+
+// Values into the solver's array, each where its entry is, without a search.
+// Any number of threads may use one export at once.
+//
+//   e            in    of this matrix of fn, or of a function with the same
+//                      pattern
+//   value        out   [ad_export_entries], or as ad_export_into was told; not
+//                      touched on failure
+//
+//   returns      as ad_fn_jacobian_sparse; ADREV_ESHAPE: also if e is of a
+//                matrix with other rows, columns or number of entries
+//   cost         as ad_fn_jacobian_sparse; where the order or the places
+//                differ, 1 ns an entry more
+//   memory       once, a number for each entry, kept by the export
+ADX_TRY ad_status ad_fn_jacobian_values(ad_fn *fn, const ad_real x[],
+                                        ad_export *e, ad_real value[]);
+ADX_TRY ad_status ad_fn_hessian_values(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_export *e,
+                                       ad_real value[]);
+
 /* --- paths ------------------------------------------------------------------
  * A function with branches is kept as a collection of recorded functions, one
  * for each path taken so far.                                                */
@@ -478,13 +604,306 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #error order: adrev_function.h before adrev_bulk.h and adrev_loop.h, which use it
 #endif
 
+#include <stdatomic.h>
+
+/* === core/hash ==============================================================
+ * XXH3 of 64 and 128 bits: places in hash tables, checksums of saved functions,
+ * names of compiled ones. By xxHash where <xxhash.h> is installed. Elsewhere,
+ * and with ADREV_NO_XXHASH, by what stands here, which is written from xxHash's
+ * specification (doc/xxhash_spec.md) and gives the same bits, so that files can
+ * be exchanged. (Long data: 9 GB/s instead of 17, clang. Recording a function
+ * takes as long as with xxHash.)
+ *
+ * adrev_parallel.h and adrev_function.h have this room, each for itself.
+ *
+ *   needs   core/config
+ *   offers  adx_hash128 adx_xxh3 adx_xxh128
+ * ========================================================================== */
+
+#ifndef ADX_HASH
+#define ADX_HASH 1
+
+// ADREV_NO_XXHASH   do not look for <xxhash.h>.
+#if defined __has_include && !defined ADREV_NO_XXHASH
+#if __has_include(<xxhash.h>)
+#define ADX_XXHASH
+#endif
+#endif
+
+typedef struct adx_hash128 {
+    uint64_t low;
+    uint64_t high;
+} adx_hash128;
+
+#ifdef ADX_XXHASH
+
 #define XXH_INLINE_ALL
 #ifdef ADREV_NO_STDLIB
-#define XXH_NO_STDLIB           // xxHash 0.8.2; before, its malloc has no caller
+#define XXH_NO_STDLIB       // xxHash 0.8.2; before, its malloc has no caller
 #endif
 #include <xxhash.h>
 
-#include <stdatomic.h>
+ADX_INLINE uint64_t adx_xxh3(const void *data, size_t n, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(data, n, seed);
+}
+
+ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
+{
+    const XXH128_hash_t h = XXH3_128bits(data, n);
+    return (adx_hash128){ h.low64, h.high64 };
+}
+
+#else
+
+#define ADX_P32_1 UINT64_C(0x9E3779B1)
+#define ADX_P32_2 UINT64_C(0x85EBCA77)
+#define ADX_P32_3 UINT64_C(0xC2B2AE3D)
+#define ADX_P64_1 UINT64_C(0x9E3779B185EBCA87)
+#define ADX_P64_2 UINT64_C(0xC2B2AE3D27D4EB4F)
+#define ADX_P64_3 UINT64_C(0x165667B19E3779F9)
+#define ADX_P64_4 UINT64_C(0x85EBCA77C2B2AE63)
+#define ADX_P64_5 UINT64_C(0x27D4EB2F165667C5)
+#define ADX_PMX_1 UINT64_C(0x165667919E3779F9)
+#define ADX_PMX_2 UINT64_C(0x9FB21C651E98DF25)
+
+#define ADX_STRIPE 64           /* bytes */
+#define ADX_STRIPES 16          /* of a block */
+#define ADX_SECRET 192          /* bytes */
+
+static const uint8_t adx_secret[ADX_SECRET] = {
+    0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c,
+    0xf7, 0x21, 0xad, 0x1c, 0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb,
+    0x72, 0x40, 0xa4, 0xa4, 0xb7, 0xb3, 0x67, 0x1f, 0xcb, 0x79, 0xe6, 0x4e,
+    0xcc, 0xc0, 0xe5, 0x78, 0x82, 0x5a, 0xd0, 0x7d, 0xcc, 0xff, 0x72, 0x21,
+    0xb8, 0x08, 0x46, 0x74, 0xf7, 0x43, 0x24, 0x8e, 0xe0, 0x35, 0x90, 0xe6,
+    0x81, 0x3a, 0x26, 0x4c, 0x3c, 0x28, 0x52, 0xbb, 0x91, 0xc3, 0x00, 0xcb,
+    0x88, 0xd0, 0x65, 0x8b, 0x1b, 0x53, 0x2e, 0xa3, 0x71, 0x64, 0x48, 0x97,
+    0xa2, 0x0d, 0xf9, 0x4e, 0x38, 0x19, 0xef, 0x46, 0xa9, 0xde, 0xac, 0xd8,
+    0xa8, 0xfa, 0x76, 0x3f, 0xe3, 0x9c, 0x34, 0x3f, 0xf9, 0xdc, 0xbb, 0xc7,
+    0xc7, 0x0b, 0x4f, 0x1d, 0x8a, 0x51, 0xe0, 0x4b, 0xcd, 0xb4, 0x59, 0x31,
+    0xc8, 0x9f, 0x7e, 0xc9, 0xd9, 0x78, 0x73, 0x64, 0xea, 0xc5, 0xac, 0x83,
+    0x34, 0xd3, 0xeb, 0xc3, 0xc5, 0x81, 0xa0, 0xff, 0xfa, 0x13, 0x63, 0xeb,
+    0x17, 0x0d, 0xdd, 0x51, 0xb7, 0xf0, 0xda, 0x49, 0xd3, 0x16, 0x55, 0x26,
+    0x29, 0xd4, 0x68, 0x9e, 0x2b, 0x16, 0xbe, 0x58, 0x7d, 0x47, 0xa1, 0xfc,
+    0x8f, 0xf8, 0xb8, 0xd1, 0x7a, 0xd0, 0x31, 0xce, 0x45, 0xcb, 0x3a, 0x8f,
+    0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e
+};
+
+// A number of 4 or 8 bytes, the lowest first.
+ADX_INLINE uint64_t adx_read_little(const uint8_t *v, int bytes)
+{
+    uint64_t x = 0;
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(&x, v, (size_t)bytes);
+#else
+    for (int i = bytes; i-- > 0;)
+        x = x << 8 | v[i];
+#endif
+    return x;
+}
+
+ADX_INLINE uint64_t adx_read4(const uint8_t *v)
+{
+    return adx_read_little(v, 4);
+}
+
+ADX_INLINE uint64_t adx_read8(const uint8_t *v)
+{
+    return adx_read_little(v, 8);
+}
+
+ADX_INLINE uint64_t adx_secret8(size_t at)
+{
+    return adx_read8(adx_secret + at);
+}
+
+ADX_INLINE uint64_t adx_rotate_left(uint64_t x, int by)
+{
+    return x << by | x >> (64 - by);
+}
+
+// The lowest bytes of x, in the reverse order.
+ADX_INLINE uint64_t adx_swap_bytes(uint64_t x, int bytes)
+{
+    uint64_t y = 0;
+    for (int i = 0; i < bytes; i++)
+        y = y << 8 | (x >> 8 * i & 0xff);
+    return y;
+}
+
+// The two halves of a product of 128 bits, combined.
+ADX_INLINE uint64_t adx_fold_product(uint64_t x, uint64_t y)
+{
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef unsigned __int128 wide;
+    const wide product = (wide)x * y;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+    const uint64_t low = 0xffffffff;
+    const uint64_t ll = (x & low) * (y & low);
+    const uint64_t hl = (x >> 32) * (y & low);
+    const uint64_t lh = (x & low) * (y >> 32) + (hl & low) + (ll >> 32);
+    return (lh << 32 | (ll & low))
+         ^ ((x >> 32) * (y >> 32) + (hl >> 32) + (lh >> 32));
+#endif
+}
+
+ADX_INLINE uint64_t adx_avalanche(uint64_t x)
+{
+    x = (x ^ x >> 37) * ADX_PMX_1;
+    return x ^ x >> 32;
+}
+
+ADX_INLINE uint64_t adx_avalanche_short(uint64_t x)
+{
+    x = (x ^ x >> 33) * ADX_P64_2;
+    x = (x ^ x >> 29) * ADX_P64_3;
+    return x ^ x >> 32;
+}
+
+// Up to 16 bytes.
+ADX_INLINE uint64_t adx_hash_short(const uint8_t *v, size_t n, uint64_t seed)
+{
+    if (n > 8) {
+        const uint64_t low = adx_read8(v)
+                           ^ ((adx_secret8(24) ^ adx_secret8(32)) + seed);
+        const uint64_t high = adx_read8(v + n - 8)
+                            ^ ((adx_secret8(40) ^ adx_secret8(48)) - seed);
+        return adx_avalanche(n + adx_swap_bytes(low, 8) + high
+                             + adx_fold_product(low, high));
+    }
+    if (n > 3) {
+        const uint64_t mixed = seed ^ adx_swap_bytes(seed, 4) << 32;
+        uint64_t x = (adx_read4(v + n - 4) | adx_read4(v) << 32)
+                   ^ ((adx_secret8(8) ^ adx_secret8(16)) - mixed);
+        x ^= adx_rotate_left(x, 49) ^ adx_rotate_left(x, 24);
+        x *= ADX_PMX_2;
+        x = (x ^ ((x >> 35) + n)) * ADX_PMX_2;
+        return x ^ x >> 28;
+    }
+    if (n > 0) {
+        const uint64_t x = v[n - 1] | (uint64_t)n << 8 | (uint64_t)v[0] << 16
+                         | (uint64_t)v[n / 2] << 24;
+        return adx_avalanche_short(
+            x ^ ((adx_read4(adx_secret) ^ adx_read4(adx_secret + 4)) + seed));
+    }
+    return adx_avalanche_short(seed ^ adx_secret8(56) ^ adx_secret8(64));
+}
+
+ADX_INLINE uint64_t adx_mix_secret(const uint8_t *v, size_t at, uint64_t seed)
+{
+    return adx_fold_product(adx_read8(v) ^ (adx_secret8(at) + seed),
+                            adx_read8(v + 8) ^ (adx_secret8(at + 8) - seed));
+}
+
+// 17 to 240 bytes.
+static uint64_t adx_hash_medium(const uint8_t *v, size_t n, uint64_t seed)
+{
+    uint64_t sum = n * ADX_P64_1;
+    if (n <= 128) {
+        for (size_t i = (n - 1) / 32 + 1; i-- > 0;)
+            sum += adx_mix_secret(v + 16 * i, 32 * i, seed)
+                 + adx_mix_secret(v + n - 16 * i - 16, 32 * i + 16, seed);
+        return adx_avalanche(sum);
+    }
+    for (size_t i = 0; i < 8; i++)
+        sum += adx_mix_secret(v + 16 * i, 16 * i, seed);
+    sum = adx_avalanche(sum);
+    for (size_t i = 8; i < n / 16; i++)
+        sum += adx_mix_secret(v + 16 * i, 16 * (i - 8) + 3, seed);
+    return adx_avalanche(sum + adx_mix_secret(v + n - 16, 119, seed));
+}
+
+// Adds a stripe to the sums. `secret` is that for this stripe.
+ADX_INLINE void adx_add_stripe(uint64_t sum[8], const uint8_t *v,
+                               const uint8_t *secret)
+{
+    for (int i = 0; i < 8; i++) {
+        const uint64_t x = adx_read8(v + 8 * i);
+        const uint64_t mixed = x ^ adx_read8(secret + 8 * i);
+        sum[i ^ 1] += x;
+        sum[i] += (mixed & 0xffffffff) * (mixed >> 32);
+    }
+}
+
+// After each block.
+static void adx_scramble(uint64_t sum[8], const uint8_t *secret)
+{
+    for (int i = 0; i < 8; i++)
+        sum[i] = (sum[i] ^ sum[i] >> 47 ^ adx_read8(secret + 8 * i))
+               * ADX_P32_1;
+}
+
+// More than 240 bytes: the sums of all stripes. The last one ends with the
+// data, and may overlap the one before.
+static void adx_add_stripes(uint64_t sum[8], const uint8_t *v, size_t n,
+                            const uint8_t *secret)
+{
+    const uint64_t first[8] = { ADX_P32_3, ADX_P64_1, ADX_P64_2, ADX_P64_3,
+                                ADX_P64_4, ADX_P32_2, ADX_P64_5, ADX_P32_1 };
+    memcpy(sum, first, sizeof first);
+    for (size_t i = 0; i < (n - 1) / ADX_STRIPE; i++) {
+        adx_add_stripe(sum, v + ADX_STRIPE * i, secret + 8 * (i % ADX_STRIPES));
+        if (i % ADX_STRIPES == ADX_STRIPES - 1)
+            adx_scramble(sum, secret + ADX_SECRET - ADX_STRIPE);
+    }
+    adx_add_stripe(sum, v + n - ADX_STRIPE, secret + ADX_SECRET - 71);
+}
+
+static uint64_t adx_merge(const uint64_t sum[8], uint64_t h,
+                          const uint8_t *secret)
+{
+    for (int i = 0; i < 8; i += 2)
+        h += adx_fold_product(sum[i] ^ adx_read8(secret + 8 * i),
+                              sum[i + 1] ^ adx_read8(secret + 8 * i + 8));
+    return adx_avalanche(h);
+}
+
+// The secret of a seed.
+static void adx_make_secret(uint8_t secret[ADX_SECRET], uint64_t seed)
+{
+    for (size_t i = 0; i < ADX_SECRET; i += 8) {
+        const uint64_t x = adx_secret8(i) + (i % 16 == 0 ? seed : 0 - seed);
+        for (size_t k = 0; k < 8; k++)
+            secret[i + k] = (uint8_t)(x >> 8 * k);
+    }
+}
+
+ADX_NOINLINE static uint64_t adx_hash_long(const uint8_t *v, size_t n,
+                                           uint64_t seed)
+{
+    uint64_t sum[8];
+    uint8_t secret[ADX_SECRET];
+    adx_make_secret(secret, seed);
+    adx_add_stripes(sum, v, n, secret);
+    return adx_merge(sum, n * ADX_P64_1, secret + 11);
+}
+
+ADX_INLINE uint64_t adx_xxh3(const void *data, size_t n, uint64_t seed)
+{
+    const uint8_t *v = (const uint8_t *)data;
+    return n <= 16 ? adx_hash_short(v, n, seed)
+         : n <= 240 ? adx_hash_medium(v, n, seed) : adx_hash_long(v, n, seed);
+}
+
+// The names of compiled functions are made of more than 240 bytes. Of less, two
+// hashes of 64 bits, which are not those of XXH3.
+ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
+{
+    const uint8_t *v = (const uint8_t *)data;
+    uint64_t sum[8];
+    if (n <= 240)
+        return (adx_hash128){ adx_xxh3(data, n, 0), adx_xxh3(data, n, 1) };
+    adx_add_stripes(sum, v, n, adx_secret);
+    return (adx_hash128){
+        adx_merge(sum, n * ADX_P64_1, adx_secret + 11),
+        adx_merge(sum, ~(n * ADX_P64_2), adx_secret + ADX_SECRET - 75)
+    };
+}
+
+#endif // ADX_XXHASH
+#endif // ADX_HASH
 
 /* === function/operations ====================================================
  * A program is a list of nodes. Each node makes one number (an array node may
@@ -496,7 +915,7 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
  *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
  *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
- *           adx_allocator_or adx_make_room_for
+ *           adx_make_room_for
  * ========================================================================== */
 
 /* --- operations ----------------------------------------------------------- */
@@ -553,18 +972,6 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 
 /* --- memory -------------------------------------------------------------- */
 
-// The allocator that is given, or that of the C library; NULL: there is none.
-static const ad_allocator *adx_allocator_or(const ad_allocator *a)
-{
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
-
 // Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
                                      size_t *room, size_t n, size_t size)
@@ -589,7 +996,7 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_known_cell adx_cells adx_program
+ *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
  *           adx_begin_program adx_drop_many adx_end_program adx_free_program
  *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
@@ -776,12 +1183,16 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from primal to pullback
-    // Of a step of a loop (loop/replay): its first `carried` results are the
-    // first inputs of the next step; its last inputs are the parameters and
-    // the number of the step. 0, 0: this is no such step.
-    size_t carried, parameters;
 } adx_program;
+
+// What a loop says of its step, for the programs that are derived from it
+// (loop/replay): the first `carried` results of a step are the first inputs of
+// the next one; its last inputs are the parameters and the number of the step.
+// carried 0: any other function, or a step that carries on more than one row.
+typedef struct adx_repeated {
+    size_t carried, parameters;
+    size_t hands_on;            // numbers at most, from primal to pullback
+} adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
                               bool plain)
@@ -1051,7 +1462,7 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
  * second time, but it never gives a wrong one: a hash that agrees is not
  * believed until the key of that number, as its node has it, agrees, too.
  *
- *   needs   tape/memory function/operations function/program
+ *   needs   tape/memory core/hash function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
@@ -1095,7 +1506,7 @@ static adx_key adx_key_of(const adx_program *p, uint32_t x)
 
 static uint32_t adx_hash(const adx_key *key)
 {
-    return (uint32_t)XXH3_64bits(key, sizeof *key);
+    return (uint32_t)adx_xxh3(key, sizeof *key, 0);
 }
 
 static size_t adx_set_of(const adx_program *p, uint32_t hash)
@@ -2532,14 +2943,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// for that of the step after it. So if a step has a bottleneck, its adjoint is
 // also written by way of it: then what comes before the bottleneck need not
 // wait, but for one product for each input. This version is taken if it has no
 // more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
-                                  size_t moving)
+                                  size_t moving, bool is_step)
 {
-    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->nodes;
+    size_t neck = is_step ? adx_bottleneck_of(p) : p->nodes;
     ad_status status = adx_write_adjoint(q, p, moving, p->nodes);
     if (status != ADREV_OK || neck == p->nodes)
         return status;
@@ -2878,7 +3289,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
     size_t n = p->inputs;
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values
     uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
@@ -2991,11 +3402,13 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 }
 
 static ad_status adx_begin_primal_split(adx_primal_split *k,
-                                        const adx_program *p)
+                                        const adx_program *p,
+                                        const adx_repeated *step)
 {
     const ad_allocator *a = p->memory;
     *k = (adx_primal_split){ .weighted = NULL };
-    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
+    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs,
+                                        step->carried > 0);
     if (status != ADREV_OK)
         return status;
     k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
@@ -3003,20 +3416,21 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
         return ADREV_ENOMEM;
-    k->n = adx_choose_handed(k, p->inputs, p->hands_on);
+    k->n = adx_choose_handed(k, p->inputs, step->hands_on);
     return ADREV_OK;
 }
 
 // The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
 // Its nodes are those of the adjoint that do not depend on weights, guards with
 // them.
-static ad_status adx_make_primal(adx_program *q, const adx_program *p)
+static ad_status adx_make_primal(adx_program *q, const adx_program *p,
+                                 const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
     adx_new_inputs(q, p->inputs);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
@@ -3038,12 +3452,13 @@ static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 
 // The pullback. Inputs: those of p, weights, what is handed on. Outputs:
 // adjoints of p's inputs.
-static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
+static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, split.n);
     uint32_t at = (uint32_t)(p->inputs + p->outputs);
@@ -3067,7 +3482,7 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 /* --- several steps of a loop ------------------------------------------------
  * A replay of a small step costs more than the step does. So the pullbacks of
  * some steps in a row are also made as one program. The steps are those of a
- * loop (adx_program.carried) that reads its state, the parameters and the
+ * loop (adx_repeated) that reads its state, the parameters and the
  * number of the step, and nothing else. Forwards nothing would be gained: there
  * the calls of the math library wait for one another.                        */
 
@@ -3103,31 +3518,32 @@ static void adx_count_up(uint32_t to[], size_t n, size_t from)
 // at[]: numbers of q that are the inputs of `one`, then its outputs, then those
 // sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
-                            const adx_program *one, uint32_t at[])
+                               const adx_repeated *step, const adx_program *one,
+                               uint32_t at[])
 {
-    size_t handed = one->inputs - p->inputs - p->carried;
-    size_t each = p->carried + handed;
-    size_t number = ADX_UNROLLED * each + p->parameters;
+    size_t handed = one->inputs - p->inputs - step->carried;
+    size_t each = step->carried + handed;
+    size_t number = ADX_UNROLLED * each + step->parameters;
     size_t given = number + ADX_UNROLLED;
     uint32_t *weight = at + p->inputs;
     uint32_t *out = at + one->inputs;
     uint32_t *sum = out + one->outputs;
-    adx_new_inputs(q, given + p->carried + p->parameters);
-    adx_count_up(at + p->carried, p->parameters, ADX_UNROLLED * each);
-    adx_count_up(weight, p->carried, given);
-    adx_count_up(sum, p->parameters, given + p->carried);
+    adx_new_inputs(q, given + step->carried + step->parameters);
+    adx_count_up(at + step->carried, step->parameters, ADX_UNROLLED * each);
+    adx_count_up(weight, step->carried, given);
+    adx_count_up(sum, step->parameters, given + step->carried);
     for (size_t s = ADX_UNROLLED; s-- > 0 && q->status == ADREV_OK;) {
-        adx_count_up(at, p->carried, s * each);
+        adx_count_up(at, step->carried, s * each);
         at[p->inputs - 1] = (uint32_t)(number + s);
-        adx_count_up(weight + p->carried, handed, s * each + p->carried);
+        adx_count_up(weight + step->carried, handed, s * each + step->carried);
         adx_paste(q, one, at, out);
-        memcpy(weight, out, p->carried * sizeof *at);
-        for (size_t i = 0; i < p->parameters; i++)
-            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[p->carried + i]);
+        memcpy(weight, out, step->carried * sizeof *at);
+        for (size_t i = 0; i < step->parameters; i++)
+            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[step->carried + i]);
     }
-    for (size_t i = 0; i < p->carried; i++)
+    for (size_t i = 0; i < step->carried; i++)
         adx_new_output(q, weight[i]);
-    for (size_t i = 0; i < p->parameters; i++)
+    for (size_t i = 0; i < step->parameters; i++)
         adx_new_output(q, sum[i]);
 }
 
@@ -3137,17 +3553,18 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
 // Outputs: the adjoints of the state before the steps, and of the parameters.
 // These are summed in the order of single steps, so that the bits are the same
 // unless the compiler contracts.
-static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
+static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_program one;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_make_pullback(&one, p);
-    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
-                                                   + p->parameters, sizeof *at);
+    ad_status status = adx_make_pullback(&one, p, step);
+    uint32_t *at = (uint32_t *)adx_take(
+        p->memory, one.inputs + one.outputs + step->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
-        adx_write_unrolled(q, p, &one, at);
+        adx_write_unrolled(q, p, step, &one, at);
     adx_drop(p->memory, at);
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;
@@ -4925,6 +5342,7 @@ struct ad_fn {
     atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
     adx_program program;
+    adx_repeated repeated;      // of a step of a loop
     adx_code_place *guard;
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
@@ -5077,10 +5495,12 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 /* --- machines ------------------------------------------------------------ */
 
 // H v: the tangent of the adjoint.
-static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
+static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
+                              const adx_repeated *step)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs);
+    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs,
+                                        step->carried > 0);
     adjoint.outputs = p->inputs;        // without the values
     if (status == ADREV_OK)
         status = adx_make_tangent(q, &adjoint, p->inputs);
@@ -5091,32 +5511,36 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
     return status;
 }
 
-static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
     switch (kind) {
     case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs);
-    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_vjp:
+        return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_primal: return adx_make_primal(q, p);
-    case ADX_KIND_pullback: return adx_make_pullback(q, p);
-    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p, step);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p, step);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p, step);
     default: return adx_make_copy(q, p);
     }
 }
 
-static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
+static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
+    const adx_program *p = &fn->program;
     adx_program made;
     bool itself = kind == ADX_KIND_value;
     ad_status status = ADREV_OK;
     *out = NULL;
     adx_begin_program(&made, p->memory, false);
     if (!itself)
-        status = adx_make_derived(&made, p, kind);
+        status = adx_make_derived(&made, fn, kind);
     if (status == ADREV_OK) {
         *out = adx_make_machine(itself ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -5133,7 +5557,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     adx_machine *m = atomic_load_explicit(&fn->machine[kind],
                                           memory_order_acquire);
     if (m == NULL) {
-        ad_status status = adx_make_kind(&m, &fn->program, kind);
+        ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
         adx_machine *other = NULL;
@@ -6343,8 +6767,8 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
  * Each of them that is tried is left at a later guard, or at the same one if
  * that has more than two outcomes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/run function/functions
+ *   needs   tape/memory core/hash function/api function/operations
+ *           function/program function/run function/functions
  * ========================================================================== */
 
 // A guard of a path: paths with the same `before` and another outcome part
@@ -6446,7 +6870,7 @@ static uint64_t adx_hash_constant(const adx_program *p, uint32_t x, uint64_t h)
     if (!adx_is_fixed(p, x))
         return h;
     const ad_real *v = adx_constant_of(p, x);
-    return XXH3_64bits_withSeed(v, sizeof *v, h);
+    return adx_xxh3(v, sizeof *v, h);
 }
 
 typedef struct adx_hashing {
@@ -6466,17 +6890,17 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
     if (s->op == ADX_OP_guard)
-        return XXH3_64bits_withSeed(&s->a, sizeof s->a, h);
-    adx_hashing k = { p, XXH3_64bits_withSeed(s, sizeof *s, h) };
+        return adx_xxh3(&s->a, sizeof s->a, h);
+    adx_hashing k = { p, adx_xxh3(s, sizeof *s, h) };
     const adx_many *m = adx_many_of(p, s);
     if (m != NULL) {
         const uint32_t shape[] = { (uint32_t)m->kind, m->op, m->m, m->k, m->n };
-        k.h = XXH3_64bits_withSeed(shape, sizeof shape, k.h);
-        k.h = XXH3_64bits_withSeed(m->arg, sizeof m->arg, k.h);
-        k.h = XXH3_64bits_withSeed(m->list, adx_listed(m) * sizeof *m->list,
+        k.h = adx_xxh3(shape, sizeof shape, k.h);
+        k.h = adx_xxh3(m->arg, sizeof m->arg, k.h);
+        k.h = adx_xxh3(m->list, adx_listed(m) * sizeof *m->list,
                                    k.h);
         if (m->shared != NULL)
-            k.h = XXH3_64bits_withSeed(&m->shared->rule, sizeof m->shared->rule,
+            k.h = adx_xxh3(&m->shared->rule, sizeof m->shared->rule,
                                        k.h);
     }
     adx_visit_reads(p, s, adx_hash_read, &k);
@@ -6506,7 +6930,7 @@ static bool adx_find_branch_points(adx_path *path)
     }
     for (size_t i = 0; i < p->outputs; i++)
         h = adx_hash_constant(p, p->output[i], h);
-    path->fingerprint = XXH3_64bits_withSeed(
+    path->fingerprint = adx_xxh3(
         p->output, p->outputs * sizeof *p->output, h);
     return true;
 }
@@ -8393,6 +8817,545 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
         for (size_t j = 0; j < i; j++)
             H[j * n + i] = H[i * n + j];
     return status;
+}
+
+/* === function/export ========================================================
+ * Sparse matrices in the forms that solvers take. An export has a pattern of
+ * its own: the entries of the matrix, perhaps mirrored, transposed, or with a
+ * whole diagonal, sorted by row or by column. Each entry knows which one of the
+ * matrix it is (`from`), and where it is in the solver's array (`place`).
+ *
+ *   needs   tape/memory tape/workspace function/api function/functions
+ *           function/evaluate function/pattern function/plans
+ * ========================================================================== */
+
+struct ad_export {
+    ad_allocator memory;
+    ad_layout layout;
+    size_t rows, columns;
+    bool symmetric;             // of a Hessian
+    size_t of_rows, of_columns, of_entries;     // of the matrix
+    size_t entries;
+    uint32_t *start;            // [lines + 1] of rows; ADREV_CSC: of columns
+    uint32_t *across;           // [entries] the other index
+    uint32_t *from;             // [entries] of the matrix; ADX_NO_ENTRY: 0
+    bool plain;                 // from[k] == k
+    size_t *place;              // [entries] NULL: k
+    adx_spare spare;            // values in the order of the matrix
+};
+
+#define ADX_NO_ENTRY UINT32_MAX
+
+// The largest index of 32 bits. Tests set a lower limit.
+#ifndef ADX_INDEX_MOST
+#define ADX_INDEX_MOST INT32_MAX
+#endif
+
+ADX_API void ad_export_free(ad_export *e)
+{
+    if (e == NULL)
+        return;
+    ad_allocator memory = e->memory;
+    adx_drop_spare(&e->spare, &memory);
+    adx_drop(&memory, e->start);
+    adx_drop(&memory, e->across);
+    adx_drop(&memory, e->from);
+    adx_drop(&memory, e->place);
+    adx_drop(&memory, e);
+}
+
+/* --- the pattern ---------------------------------------------------------- */
+
+static bool adx_is_by_columns(const ad_export *e)
+{
+    return e->layout.form == ADREV_CSC;
+}
+
+static size_t adx_lines(const ad_export *e)
+{
+    return adx_is_by_columns(e) ? e->columns : e->rows;
+}
+
+static size_t adx_across(const ad_export *e)
+{
+    return adx_is_by_columns(e) ? e->rows : e->columns;
+}
+
+// Entries in any order, while they are sorted.
+typedef struct adx_unsorted {
+    size_t n;
+    uint32_t *index[2];         // line, and index across
+    uint32_t *from;
+    uint32_t *order[2];
+    uint32_t *count;            // [lines or indices across, + 1]
+} adx_unsorted;
+
+static void adx_put_entry(const ad_export *e, adx_unsorted *u, uint32_t row,
+                          uint32_t column, uint32_t from)
+{
+    bool turned = e->layout.transposed != adx_is_by_columns(e);
+    u->index[turned][u->n] = row;
+    u->index[!turned][u->n] = column;
+    u->from[u->n++] = from;
+}
+
+// The entries of the matrix, of a Hessian its lower triangle, as the layout has
+// them. The triangle is that of the result: the upper one is the lower one
+// transposed, and that of a transposed result the one of the matrix itself.
+static void adx_put_entries(const ad_export *e, const adx_entries *g,
+                            adx_unsorted *u)
+{
+    ad_triangle triangle = e->layout.triangle;
+    bool both = e->symmetric && triangle == ADREV_BOTH;
+    bool upper = e->symmetric && triangle != ADREV_BOTH
+              && (triangle == ADREV_UPPER) != e->layout.transposed;
+    for (uint32_t i = 0; i < g->rows; i++)
+        for (uint32_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            uint32_t j = g->col[k];
+            adx_put_entry(e, u, upper ? j : i, upper ? i : j, k);
+            if (both && i != j)
+                adx_put_entry(e, u, j, i, k);
+        }
+}
+
+static size_t adx_diagonal_of(const adx_entries *g)
+{
+    return g->rows < g->cols ? g->rows : g->cols;
+}
+
+// Entries of the diagonal that the matrix lacks. Rows are sorted.
+static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
+                             adx_unsorted *u)
+{
+    for (uint32_t i = 0; i < adx_diagonal_of(g); i++) {
+        uint32_t k = g->start[i];
+        while (k < g->start[i + 1] && g->col[k] < i)
+            k++;
+        if (k == g->start[i + 1] || g->col[k] != i)
+            adx_put_entry(e, u, i, i, ADX_NO_ENTRY);
+    }
+}
+
+// A counting sort of order[from] by one index, into the other order. It keeps
+// the order of equal ones. count[i] becomes where those of index i end.
+static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int from)
+{
+    const uint32_t *index = u->index[by];
+    memset(u->count, 0, (indices + 1) * sizeof *u->count);
+    for (size_t k = 0; k < u->n; k++)
+        u->count[index[k] + 1]++;
+    for (size_t i = 0; i < indices; i++)
+        u->count[i + 1] += u->count[i];
+    for (size_t k = 0; k < u->n; k++) {
+        uint32_t entry = u->order[from][k];
+        u->order[!from][u->count[index[entry]]++] = entry;
+    }
+}
+
+static void adx_sort_export(ad_export *e, adx_unsorted *u)
+{
+    for (uint32_t k = 0; k < u->n; k++)
+        u->order[0][k] = k;
+    adx_sort_entries_by(u, 1, adx_across(e), 0);
+    adx_sort_entries_by(u, 0, adx_lines(e), 1);
+    e->entries = u->n;
+    e->plain = u->n == e->of_entries;
+    e->start[0] = 0;
+    memcpy(e->start + 1, u->count, adx_lines(e) * sizeof *e->start);
+    for (size_t k = 0; k < u->n; k++) {
+        e->across[k] = u->index[1][u->order[0][k]];
+        e->from[k] = u->from[u->order[0][k]];
+        e->plain = e->plain && e->from[k] == k;
+    }
+}
+
+static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
+{
+    for (int i = 0; i < 2; i++) {
+        adx_drop(a, u->index[i]);
+        adx_drop(a, u->order[i]);
+    }
+    adx_drop(a, u->from);
+    adx_drop(a, u->count);
+}
+
+static bool adx_begin_unsorted(const ad_export *e, size_t most, adx_unsorted *u)
+{
+    const ad_allocator *a = &e->memory;
+    size_t indices = e->rows > e->columns ? e->rows : e->columns;
+    *u = (adx_unsorted){ .n = 0 };
+    u->count = (uint32_t *)adx_take(a, indices + 1, sizeof *u->count);
+    u->from = (uint32_t *)adx_take(a, most, sizeof *u->from);
+    bool ok = u->count != NULL && u->from != NULL;
+    for (int i = 0; i < 2; i++) {
+        u->index[i] = (uint32_t *)adx_take(a, most, sizeof *u->from);
+        u->order[i] = (uint32_t *)adx_take(a, most, sizeof *u->from);
+        ok = ok && u->index[i] != NULL && u->order[i] != NULL;
+    }
+    return ok;
+}
+
+static bool adx_is_layout(const ad_layout *l)
+{
+    return (unsigned)l->form <= ADREV_CSC
+        && (unsigned)l->triangle <= ADREV_BOTH && l->base <= 1
+        && (l->width == 0 || l->width == 32 || l->width == 64);
+}
+
+// Whether some index, or the number of entries, exceeds what indices can be.
+static bool adx_exceeds_width(const ad_export *e, size_t most)
+{
+    size_t largest = most > e->rows ? most : e->rows;
+    largest = e->columns > largest ? e->columns : largest;
+    return largest > UINT32_MAX - 1
+        || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
+}
+
+static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
+{
+    const ad_allocator *a = &e->memory;
+    adx_unsorted u;
+    size_t most = e->of_entries
+                  * (e->symmetric && e->layout.triangle == ADREV_BOTH ? 2 : 1)
+                + (e->layout.diagonal ? adx_diagonal_of(g) : 0);
+    if (adx_exceeds_width(e, most))
+        return ADREV_ELIMIT;
+    e->start = (uint32_t *)adx_take(a, adx_lines(e) + 1, sizeof *e->start);
+    e->across = (uint32_t *)adx_take(a, most, sizeof *e->across);
+    e->from = (uint32_t *)adx_take(a, most, sizeof *e->from);
+    bool ok = adx_begin_unsorted(e, most, &u) && e->start != NULL
+           && e->across != NULL && e->from != NULL;
+    if (ok) {
+        adx_put_entries(e, g, &u);
+        if (e->layout.diagonal)
+            adx_put_diagonal(e, g, &u);
+        adx_sort_export(e, &u);
+    }
+    adx_end_unsorted(a, &u);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
+}
+
+// The export of a matrix with this pattern; `symmetric`: which is the lower
+// triangle of a symmetric one.
+static ad_status adx_new_export(ad_export **out, const ad_allocator *a,
+                                const ad_layout *layout, const adx_entries *g,
+                                bool symmetric)
+{
+    static const ad_layout none;
+    ad_export *e = (ad_export *)adx_take(a, 1, sizeof *e);
+    *out = NULL;
+    if (e == NULL)
+        return ADREV_ENOMEM;
+    memset(e, 0, sizeof *e);
+    e->memory = *a;
+    e->layout = layout == NULL ? none : *layout;
+    e->symmetric = symmetric;
+    e->of_rows = g->rows;
+    e->of_columns = g->cols;
+    e->of_entries = g->start[g->rows];
+    e->rows = e->layout.transposed ? g->cols : g->rows;
+    e->columns = e->layout.transposed ? g->rows : g->cols;
+    ad_status status = adx_is_layout(&e->layout) ? adx_fill_export(e, g)
+                                                 : ADREV_ESHAPE;
+    if (status == ADREV_OK)
+        *out = e;
+    else
+        ad_export_free(e);
+    return status;
+}
+
+static ad_status adx_export_of(ad_fn *fn, bool hessian,
+                               const ad_layout *layout, ad_export **out)
+{
+    adx_pattern *s;
+    if (out != NULL)
+        *out = NULL;
+    if (out == NULL || fn == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    return status != ADREV_OK ? status
+         : adx_new_export(out, &fn->memory, layout, &s->g, hessian);
+}
+
+ADX_API ad_status ad_fn_jacobian_export(ad_fn *fn, const ad_layout *layout,
+                                        ad_export **out)
+{
+    return adx_export_of(fn, false, layout, out);
+}
+
+ADX_API ad_status ad_fn_hessian_export(ad_fn *fn, const ad_layout *layout,
+                                       ad_export **out)
+{
+    return adx_export_of(fn, true, layout, out);
+}
+
+ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
+                                 size_t *columns)
+{
+    if (rows != NULL)
+        *rows = e == NULL ? 0 : e->rows;
+    if (columns != NULL)
+        *columns = e == NULL ? 0 : e->columns;
+    return e == NULL ? 0 : e->entries;
+}
+
+// Writes index k of an array of the user's, if there is one.
+static void adx_put_index(const ad_export *e, void *array, size_t k, size_t v)
+{
+    if (array != NULL && e->layout.width == 64)
+        ((int64_t *)array)[k] = (int64_t)(v + e->layout.base);
+    else if (array != NULL)
+        ((int32_t *)array)[k] = (int32_t)(v + e->layout.base);
+}
+
+ADX_API ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
+                                    void *column)
+{
+    if (e == NULL)
+        return ADREV_ESHAPE;
+    void *line = adx_is_by_columns(e) ? column : row;
+    void *across = adx_is_by_columns(e) ? row : column;
+    adx_put_index(e, start, 0, 0);
+    for (size_t i = 0; i < adx_lines(e); i++) {
+        adx_put_index(e, start, i + 1, e->start[i + 1]);
+        for (size_t k = e->start[i]; k < e->start[i + 1]; k++) {
+            adx_put_index(e, line, k, i);
+            adx_put_index(e, across, k, e->across[k]);
+        }
+    }
+    return ADREV_OK;
+}
+
+/* --- a matrix that the solver has ----------------------------------------- */
+
+// Reads index k of an array of the user's. Below the base it is SIZE_MAX.
+static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
+{
+    int64_t v = e->layout.width == 64 ? ((const int64_t *)array)[k]
+                                      : ((const int32_t *)array)[k];
+    return v < (int64_t)e->layout.base ? SIZE_MAX
+         : (size_t)(v - (int64_t)e->layout.base);
+}
+
+// For each line of the export the entries that the solver's matrix has there,
+// as a list: `first` of a line, `next` of an entry.
+typedef struct adx_lists {
+    const ad_export *e;
+    const ad_matrix *to;
+    const void *line;           // of each entry; NULL: as `start` says
+    const void *across;
+    size_t lines, acrosses;     // of the solver's matrix
+    size_t at_line, at_across;
+    size_t *first;              // [lines of the export]
+    size_t *next;               // [entries]
+    size_t *mark;               // [indices across of the export] 1 + the entry
+} adx_lists;
+
+static bool adx_begin_lists(adx_lists *l, const ad_export *e,
+                            const ad_matrix *to)
+{
+    const ad_allocator *a = &e->memory;
+    bool turned = adx_is_by_columns(e);
+    *l = (adx_lists){ e, to, turned ? to->column : to->row,
+                      turned ? to->row : to->column,
+                      turned ? to->columns : to->rows,
+                      turned ? to->rows : to->columns,
+                      turned ? to->at_column : to->at_row,
+                      turned ? to->at_row : to->at_column, NULL, NULL, NULL };
+    if (e->layout.form != ADREV_TRIPLETS)
+        l->line = NULL;
+    l->first = (size_t *)adx_take(a, adx_lines(e), sizeof *l->first);
+    l->next = (size_t *)adx_take(a, to->entries, sizeof *l->next);
+    l->mark = (size_t *)adx_take(a, adx_across(e), sizeof *l->mark);
+    return l->first != NULL && l->next != NULL && l->mark != NULL;
+}
+
+static void adx_end_lists(adx_lists *l)
+{
+    const ad_allocator *a = &l->e->memory;
+    adx_drop(a, l->first);
+    adx_drop(a, l->next);
+    adx_drop(a, l->mark);
+}
+
+// Enters an entry of the solver's in front of the list of its line. False: it
+// is out of range.
+static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
+{
+    if (line >= l->lines || adx_index_at(l->e, l->across, k) >= l->acrosses)
+        return false;
+    if (line < l->at_line || line - l->at_line >= adx_lines(l->e))
+        return true;
+    l->next[k] = l->first[line - l->at_line];
+    l->first[line - l->at_line] = k;
+    return true;
+}
+
+// All entries, the last ones first, so that lists have them in order.
+static bool adx_list_entries(adx_lists *l)
+{
+    const void *start = l->to->start;
+    for (size_t i = 0; i < adx_lines(l->e); i++)
+        l->first[i] = SIZE_MAX;
+    if (l->line != NULL) {
+        for (size_t k = l->to->entries; k-- > 0;)
+            if (!adx_list_entry(l, adx_index_at(l->e, l->line, k), k))
+                return false;
+        return true;
+    }
+    if (adx_index_at(l->e, start, 0) != 0
+        || adx_index_at(l->e, start, l->lines) != l->to->entries)
+        return false;
+    size_t end = l->to->entries;
+    for (size_t i = l->lines; i-- > 0;) {
+        size_t begin = adx_index_at(l->e, start, i);
+        if (begin > end)
+            return false;
+        while (end > begin)
+            if (!adx_list_entry(l, i, --end))
+                return false;
+    }
+    return true;
+}
+
+// Finds the places of the entries of a line. Returns the first entry that has
+// none, or SIZE_MAX.
+static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
+{
+    const ad_export *e = l->e;
+    size_t missing = SIZE_MAX;
+    for (size_t k = e->start[line]; k < e->start[line + 1]; k++)
+        l->mark[e->across[k]] = k + 1;
+    for (size_t k = l->first[line]; k != SIZE_MAX; k = l->next[k]) {
+        size_t j = adx_index_at(e, l->across, k);
+        if (j < l->at_across || j - l->at_across >= adx_across(e)
+            || l->mark[j - l->at_across] == 0)
+            continue;
+        place[l->mark[j - l->at_across] - 1] = k;
+        l->mark[j - l->at_across] = 0;
+    }
+    for (size_t k = e->start[line + 1]; k-- > e->start[line];)
+        if (l->mark[e->across[k]] != 0) {
+            l->mark[e->across[k]] = 0;
+            missing = k;
+        }
+    return missing;
+}
+
+static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
+                                     size_t missing[])
+{
+    const ad_export *e = l->e;
+    memset(l->mark, 0, adx_across(e) * sizeof *l->mark);
+    if (!adx_list_entries(l))
+        return ADREV_ESHAPE;
+    for (size_t i = 0; i < adx_lines(e); i++) {
+        size_t k = adx_find_in_line(l, i, place);
+        if (k == SIZE_MAX)
+            continue;
+        if (missing != NULL) {
+            missing[adx_is_by_columns(e)] = i;
+            missing[!adx_is_by_columns(e)] = e->across[k];
+        }
+        return ADREV_ESHAPE;
+    }
+    return ADREV_OK;
+}
+
+// Whether an array of the matrix is not there that its form has, or is longer
+// than can be.
+static bool adx_lacks_indices(const ad_export *e, const ad_matrix *to)
+{
+    ad_form form = e->layout.form;
+    return to->rows >= ADX_MOST_ELEMENTS || to->columns >= ADX_MOST_ELEMENTS
+        || to->entries >= ADX_MOST_ELEMENTS
+        || (form != ADREV_TRIPLETS && to->start == NULL)
+        || (to->entries > 0 && form != ADREV_CSR && to->row == NULL)
+        || (to->entries > 0 && form != ADREV_CSC && to->column == NULL);
+}
+
+ADX_API ad_status ad_export_into(ad_export *e, const ad_matrix *to,
+                                 size_t missing[])
+{
+    adx_lists l;
+    if (e == NULL || to == NULL || adx_lacks_indices(e, to))
+        return ADREV_ESHAPE;
+    size_t *place = (size_t *)adx_take(&e->memory, e->entries, sizeof *place);
+    bool ok = adx_begin_lists(&l, e, to) && place != NULL;
+    ad_status status = ok ? adx_find_in_matrix(&l, place, missing)
+                          : ADREV_ENOMEM;
+    adx_end_lists(&l);
+    adx_drop(&e->memory, status == ADREV_OK ? e->place : place);
+    if (status == ADREV_OK)
+        e->place = place;
+    return status;
+}
+
+/* --- values --------------------------------------------------------------- */
+
+static bool adx_export_fits(const ad_export *e, const adx_entries *g,
+                            bool symmetric)
+{
+    return e->symmetric == symmetric && e->of_rows == g->rows
+        && e->of_columns == g->cols && e->of_entries == g->start[g->rows];
+}
+
+// Writes values that are in the order of the matrix to where they belong.
+static void adx_write_export(const ad_export *e, const ad_real from[],
+                             ad_real value[])
+{
+    for (size_t k = 0; k < e->entries; k++) {
+        ad_real v = e->from[k] == ADX_NO_ENTRY ? 0 : from[e->from[k]];
+        ad_real *to = &value[e->place == NULL ? k : e->place[k]];
+        *to = e->layout.adds ? *to + v : v;
+    }
+}
+
+// w NULL: the Jacobian.
+static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
+                               ad_real value[])
+{
+    return w == NULL ? ad_fn_jacobian_sparse(fn, x, value)
+                     : ad_fn_hessian_sparse(fn, x, w, value);
+}
+
+static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
+                                   const ad_real w[], ad_export *e,
+                                   ad_real value[])
+{
+    adx_pattern *s;
+    if (fn == NULL || e == NULL || (hessian && w == NULL)
+        || adx_lacks(fn, e->entries, value))
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status != ADREV_OK)
+        return status;
+    if (!adx_export_fits(e, &s->g, hessian))
+        return ADREV_ESHAPE;
+    if (e->plain && e->place == NULL && !e->layout.adds)
+        return adx_values_of(fn, x, w, value);
+    adx_workspace *work = adx_take_workspace(&e->spare, &e->memory,
+                                             e->of_entries);
+    if (work == NULL)
+        return ADREV_ENOMEM;
+    status = adx_values_of(fn, x, w, work->w);
+    if (status == ADREV_OK)
+        adx_write_export(e, work->w, value);
+    adx_give_workspace(&e->spare, &e->memory, work);
+    return status;
+}
+
+ADX_API ad_status ad_fn_jacobian_values(ad_fn *fn, const ad_real x[],
+                                        ad_export *e, ad_real value[])
+{
+    return adx_export_values(fn, false, x, NULL, e, value);
+}
+
+ADX_API ad_status ad_fn_hessian_values(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_export *e,
+                                       ad_real value[])
+{
+    return adx_export_values(fn, true, x, w, e, value);
 }
 
 /* === function/life ==========================================================

@@ -53,6 +53,7 @@
  *   loop/scan          inputs, outputs and window of a scan's step
  *   loop/step          one step, called or recorded
  *   loop/replay        steps as recorded functions
+ *   loop/lean          many steps that carry on one row, by one function
  *   loop/stepping      runs of steps, and their memory
  *   loop/sweep         sweeps of a scan
  *   loop/recorded      a scan in a recorded function
@@ -984,14 +985,9 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
     const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
+    if (t == NULL || adx_is_allocator(given))
+        return adx_allocator_or(given);
+    return t->allocator.alloc != NULL ? &t->allocator : &room;
 }
 
 // Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
@@ -1001,7 +997,7 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
     const ad_tape *t = adx_now.tape;
     if (t == NULL || adx_now.trace || t->status != ADREV_OK)
         return NULL;
-    return given != NULL && given->alloc != NULL && given->free != NULL ? given
+    return adx_is_allocator(given) ? given
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
@@ -2309,19 +2305,14 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
  * compared with the step itself. If they differ, the step varies: functions are
  * given up, and the run is made again without them.
  *
- * Where steps carry on one row of each state and nothing else (lean), most
- * steps in a row take the same path. Then one loop does many of them, by one
- * function.
- *
- *   needs   number/recording tape/memory sweep/session array/linear
- *           function/api function/operations function/program
- *           function/matrices function/run function/functions
- *           function/evaluation function/evaluate code/api code/wanted
- *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
- *           loop/scan loop/step
+ *   needs   number/recording tape/memory sweep/session function/api
+ *           function/functions function/evaluation function/evaluate code/api
+ *           code/wanted code/compile bulk/api bulk/maps loop/api loop/stage
+ *           loop/schedule loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
- *           adx_choose_replays adx_record_step adx_end_evaluations
- *           adx_replay_step adx_count_behind adx_run_known_step adx_go_lean
+ *           adx_choose_replays adx_record_step adx_next_look_back
+ *           adx_evaluation_of adx_end_evaluations adx_replay_step
+ *           adx_count_behind adx_next_look adx_run_known_step
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
@@ -2335,12 +2326,9 @@ static void adx_free_paths(ad_replays *r)
 
 ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
 {
-    const ad_allocator *a = allocator;
-#ifndef ADREV_NO_STDLIB
-    if (a == NULL)
-        a = &adx_libc;
-#endif
-    if (a == NULL || a->alloc == NULL || a->free == NULL)
+    const ad_allocator *a = allocator == NULL ? adx_allocator_or(NULL)
+                                              : allocator;
+    if (!adx_is_allocator(a))
         return NULL;
     ad_replays *r = (ad_replays *)adx_take(a, 1, sizeof *r);
     if (r != NULL)
@@ -2487,10 +2475,10 @@ static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
 // of them.
 static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 {
-    fn->program.hands_on = adx_hands_on(c);
+    fn->repeated.hands_on = adx_hands_on(c);
     if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
+        fn->repeated.carried = c->window;
+        fn->repeated.parameters = c->parameters;
     }
     if (c->compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
@@ -2768,14 +2756,45 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-/* --- lean runs --------------------------------------------------------------
- * Many lean steps at once, by one function and without the layers that other
- * loops need; inputs that do not change stay where the function takes them. A
- * step that is special in any way ends the run, and is done by those layers:
- * one on another path, one that is compared, one with a result that is not
- * finite. Where runs turn out to be short, no new one is begun for a while.
- * (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
- * replayed 3.0 instead of 3.4.)                                              */
+#else
+
+static bool adx_replay_step(adx_stepping *k, size_t s)
+{
+    (void)k;
+    (void)s;
+    return false;
+}
+
+static bool adx_run_known_step(adx_stepping *k, bool *stop)
+{
+    (void)k;
+    (void)stop;
+    return false;
+}
+
+static void adx_end_evaluations(adx_stepping *k) { (void)k; }
+
+static void adx_count_behind(adx_scan *c) { (void)c; }
+
+#endif
+
+/* === loop/lean ============================================================
+ * Where steps carry on one row of each state and nothing else (lean), most
+ * steps in a row take the same path. Here one function does many of them,
+ * without the layers that other loops need. Inputs that do not change stay
+ * where the function takes them. A step that is special in any way ends the
+ * run, and is done by those layers: one on another path, one that is compared,
+ * one with a result that is not finite. Where runs turn out to be short, no new
+ * one is begun for a while. (loop as a scan, bench/: compiled 2.2 instead of
+ * 4.4 times the plain program, replayed 3.0 instead of 3.4.)
+ *
+ *   needs   array/linear function/api function/operations function/program
+ *           function/matrices function/run function/functions
+ *           function/evaluation loop/schedule loop/scan loop/step loop/replay
+ *   offers  adx_go_lean
+ * ========================================================================== */
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
 
 enum { ADX_SHORT_RUN = 4, ADX_REST = 64 };
 
@@ -3019,10 +3038,13 @@ enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 // Whether a step is short enough, and has the shape that an unrolled pullback
 // needs. That does not look at guards: either the steps are known to be on this
 // path (passed), or there must be none.
-static bool adx_may_unroll(const adx_program *p, bool passed)
+static bool adx_may_unroll(const ad_fn *fn, bool passed)
 {
-    bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
-             && p->inputs == p->carried + p->parameters + 1
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
+    bool fits = step->carried > 0 && p->outputs == step->carried
+             && p->manys == 0
+             && p->inputs == step->carried + step->parameters + 1
              && p->nodes <= ADX_UNROLLED_NODES;
     for (size_t i = 0; fits && !passed && i < p->nodes; i++)
         fits = p->node[i].op != ADX_OP_guard;
@@ -3036,7 +3058,7 @@ static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
         || c->told > 0
-        || !adx_may_unroll(&r->by->fn->program, r->mark > 0))
+        || !adx_may_unroll(r->by->fn, r->mark > 0))
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
@@ -3250,25 +3272,7 @@ static void adx_go_lean(adx_stepping *k)
 
 #else
 
-static bool adx_replay_step(adx_stepping *k, size_t s)
-{
-    (void)k;
-    (void)s;
-    return false;
-}
-
-static bool adx_run_known_step(adx_stepping *k, bool *stop)
-{
-    (void)k;
-    (void)stop;
-    return false;
-}
-
-static void adx_end_evaluations(adx_stepping *k) { (void)k; }
-
 static void adx_go_lean(adx_stepping *k) { (void)k; }
-
-static void adx_count_behind(adx_scan *c) { (void)c; }
 
 #endif
 
@@ -3278,7 +3282,7 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
  * and the stage on which it runs.
  *
  *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
- *           loop/replay
+ *           loop/replay loop/lean
  *   offers  adx_do_step adx_advance_scan adx_end_stepping ADX_RUN ADX_SWEEP
  *           ADX_UNROLL adx_begin_stepping
  * ========================================================================== */

@@ -68,12 +68,14 @@
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
  *   tensor/paths         in which order factors are multiplied
+ *   tensor/values        values that hold parts of expressions
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/gathers       strips along which maps give the other variables
  *   tensor/storage       values with memory for their entries only
+ *   tensor/prepare       chooses the loops of terms
  *   tensor/run           evaluates programs by loops
  *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
@@ -91,7 +93,8 @@
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
  *   tensor/steps         a step, or the steps of a block
- *   tensor/written       a file of C code
+ *   tensor/file          the steps of a file of C code
+ *   tensor/written       its functions, and ad_tensor_write_c
  *   tensor/compiled      machine code
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -5170,24 +5173,12 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     adx_drop(&memory, t);
 }
 
-// The allocator of the options; NULL: there is none.
-static const ad_allocator *adx_tensor_memory(const ad_tensor_options *options)
-{
-    const ad_allocator *a = options == NULL ? NULL : options->allocator;
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
-
 static ad_status adx_new_tensor(ad_tensor **out, const char *text,
                                 const ad_tensor_options *options,
                                 ad_tensor_error *error)
 {
-    const ad_allocator *a = adx_tensor_memory(options);
+    const ad_allocator *a =
+        adx_allocator_or(options == NULL ? NULL : options->allocator);
     size_t length = text == NULL ? 0 : strlen(text);
     ad_status status = text == NULL || length > ADX_TEXT_MOST ? ADREV_ESHAPE
                                                               : ADREV_ENOMEM;
@@ -8266,14 +8257,15 @@ static bool adx_find_path(adx_arena *a, adx_product_path *p)
 
 ADX_SELDOM_END
 
-/* === tensor/formulas ========================================================
- * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression.
+/* === tensor/values ========================================================
+ * Values that hold parts of expressions: which variables a part mentions, the
+ * set in which it is computed, how it is read, and whether it is written at all
+ * points of that set.
  *
- *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
- *           tensor/open tensor/programs tensor/sharing tensor/lower
- *           tensor/splits tensor/paths
- *   offers  adx_lower_formulas
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
+ *           tensor/programs tensor/lower
+ *   offers  adx_target adx_mention adx_new_part adx_set_of_part adx_read_part
+ *           adx_dims_of adx_covers adx_is_everywhere_in
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8283,21 +8275,6 @@ typedef struct adx_target {
     uint32_t value;
     uint32_t out;
 } adx_target;
-
-static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
-                          uint32_t node, ad_real times);
-
-// The parts of a set where a condition is true; node 0: all of it.
-static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
-                                          uint32_t node)
-{
-    if (node != 0)
-        return adx_set_where(k, s, node);
-    adx_set_pieces *all = ADX_GET(&k->t->arena, 1, adx_set_pieces);
-    if (all != NULL)
-        adx_add_set_piece(k, all, s);
-    return all;
-}
 
 /* --- what is mentioned --------------------------------------------------- */
 
@@ -8422,12 +8399,6 @@ static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
     return k->t->program->value[value].dims;
 }
 
-static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
-                           uint32_t node);
-static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
-                              const uint32_t node[], uint32_t nodes,
-                              ad_real times);
-
 // Whether two sets have the same form in rows of theirs. Variables that only
 // one of them has are in none.
 static bool adx_is_same_form(const adx_set *one, uint32_t r, const adx_set *two,
@@ -8486,6 +8457,43 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
         all = adx_covers(v->term[i].set, of);
     return all;
 }
+
+ADX_SELDOM_END
+
+/* === tensor/formulas ========================================================
+ * From expressions to terms: reads, products, functions, and the values that
+ * hold parts of an expression.
+ *
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
+ *           tensor/programs tensor/sharing tensor/lower tensor/splits
+ *           tensor/paths tensor/values
+ *   offers  adx_lower_formulas
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
+                          uint32_t node, ad_real times);
+
+// The parts of a set where a condition is true; node 0: all of it.
+static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
+                                          uint32_t node)
+{
+    if (node != 0)
+        return adx_set_where(k, s, node);
+    adx_set_pieces *all = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (all != NULL)
+        adx_add_set_piece(k, all, s);
+    return all;
+}
+
+/* --- values for parts ---------------------------------------------------- */
+
+static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
+                           uint32_t node);
+static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
+                              const uint32_t node[], uint32_t nodes,
+                              ad_real times);
 
 // A product of expressions as a value; fixed: without a derivative. *all:
 // whether it is written at all points of its set; may be NULL.
@@ -11910,21 +11918,16 @@ static void adx_store_on_entries(ad_tensor *t, const bool needed[])
 
 ADX_SELDOM_END
 
-/* === tensor/run =============================================================
- * Evaluates programs: the values that are needed, one after the other, by loops
- * over the sets of their terms. The innermost loop is a kernel over numbers that
- * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+/* === tensor/prepare =======================================================
+ * What a program needs before it is evaluated for the first time, and keeps: the
+ * loops of its terms, with the innermost one along numbers that are evenly
+ * spaced; and how its values are cut into parts.
  *
- *   needs   tape/workspace core/derived core/cells tensor/api tensor/arena
- *           tensor/sets tensor/nests tensor/binding tensor/programs
- *           tensor/entries tensor/sharing tensor/derive tensor/parts
- *           tensor/matrices tensor/gathers tensor/storage
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/entries tensor/sharing tensor/derive
+ *           tensor/parts tensor/matrices tensor/gathers tensor/storage
  *   offers  adx_mark_results adx_prepare_program adx_clear_results
- *           adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
- *           adx_run_value
  * ========================================================================== */
-
-/* --- loops --------------------------------------------------------------- */
 
 static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
                             uint32_t inner, adx_stream_of *to)
@@ -12168,6 +12171,18 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
         if (value[i] != 0 && !adx_all_written(t, value[i]))
             adx_tensor_value_at(t, value[i])->cleared = true;
 }
+
+/* === tensor/run =============================================================
+ * Evaluates programs: the values that are needed, one after the other, by loops
+ * over the sets of their terms. The innermost loop is a kernel over numbers that
+ * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+ *
+ *   needs   tape/workspace core/derived core/cells tensor/api tensor/nests
+ *           tensor/binding tensor/programs tensor/sharing tensor/parts
+ *           tensor/matrices tensor/gathers tensor/storage
+ *   offers  adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
+ *           adx_run_value
+ * ========================================================================== */
 
 /* --- an evaluation ------------------------------------------------------- */
 
@@ -13006,7 +13021,7 @@ static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
- *           tensor/derive tensor/parts tensor/run tensor/coded
+ *           tensor/derive tensor/parts tensor/prepare tensor/run tensor/coded
  *   offers  adx_each_place adx_bind_program adx_tensor_arrays
  *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
  *           adx_count_written adx_count_value adx_need_part adx_numbers_around
@@ -15829,7 +15844,7 @@ ADX_SELDOM_END
  *   needs   core/derived core/cells code/text tensor/api tensor/arena
  *           tensor/sets tensor/binding tensor/open tensor/programs
  *           tensor/sharing tensor/derive tensor/parts tensor/storage
- *           tensor/run tensor/pointwise
+ *           tensor/prepare tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -18869,22 +18884,22 @@ static void adx_say_step(adx_emission *e, uint32_t value)
 
 ADX_SELDOM_END
 
-/* === tensor/written =========================================================
- * A bound text as a file of C code: a function for each step, and for each part
- * one that calls them.
+/* === tensor/file ==========================================================
+ * A bound text as a file of C code, without its functions of parts: a function
+ * for each step, listed once for all parts that call it, and what stands before
+ * them all.
  *
- *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
- *           tensor/messages tensor/arena tensor/binding tensor/open
- *           tensor/print tensor/programs tensor/sharing tensor/derive
- *           tensor/queries tensor/fusion tensor/blocks tensor/ranges
+ *   needs   tape/memory code/api code/text tensor/api tensor/tree tensor/arena
+ *           tensor/binding tensor/open tensor/print tensor/programs
+ *           tensor/sharing tensor/fusion tensor/blocks tensor/ranges
  *           tensor/emission tensor/steps
- *   offers  ADX_TENSOR_PARTS ADX_PARAMETER_WRITTEN ADX_PARAMETER_READ
- *           ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE ADX_PARAMETER_FLAG
- *           ADX_PARAMETER_PICKS ADX_PARAMETER_SUMS ADX_PARAMETER_PART
- *           ADX_PARAMETER_RANGE adx_parameter adx_step_text adx_tensor_file
- *           adx_table_type adx_add_part adx_host_of adx_begin_file
- *           adx_file_status adx_end_file adx_say_steps adx_part_texts
- *           adx_say_call adx_check_text_options
+ *   offers  ADX_TENSOR_PARTS adx_parameter_kind ADX_PARAMETER_WRITTEN
+ *           ADX_PARAMETER_READ ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE
+ *           ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS ADX_PARAMETER_SUMS
+ *           ADX_PARAMETER_PART ADX_PARAMETER_RANGE adx_parameter adx_step_text
+ *           adx_tensor_file adx_table_type adx_has_parameter adx_parameter_fn
+ *           adx_say_each_parameter adx_add_part adx_host_of adx_begin_file
+ *           adx_file_status adx_end_file adx_say_steps
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -19327,6 +19342,21 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
         adx_say_table_data(k, t, i);
     adx_put_text(t, (const char *)k->functions.v, k->functions.n);
 }
+
+ADX_SELDOM_END
+
+/* === tensor/written =========================================================
+ * The functions of parts, which call the steps of a file (tensor/file), and
+ * ad_tensor_write_c.
+ *
+ *   needs   tape/memory code/api code/text code/write tensor/api tensor/tree
+ *           tensor/messages tensor/arena tensor/binding tensor/open
+ *           tensor/programs tensor/sharing tensor/derive tensor/queries
+ *           tensor/emission tensor/file
+ *   offers  adx_part_texts adx_say_call adx_check_text_options
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 /* --- functions of parts -----------------------------------------------------
  * They have the arrays of ad_tensor_eval and its like, in the same order:
@@ -19911,8 +19941,9 @@ ADX_SELDOM_END
  * A bound text as machine code: each step of each part is a function of a
  * library, which tensor/queries calls in place of the step's loops.
  *
- *   needs   tape/memory code/api code/text code/compile tensor/api
- *           tensor/arena tensor/binding tensor/fusion tensor/written
+ *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
+ *           tensor/arena tensor/binding tensor/fusion tensor/file
+ *           tensor/written
  * ========================================================================== */
 
 #if !ADREV_COMPILE

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds and runs a benchmark that is one program, parallel.c, sparse.c,
-# recording.c or tensor.c:
-#     sh bench/alone.sh parallel|sparse|recording|tensor CC FLAGS
+# recording.c, exported.c, tensor.c or adapters.c:
+#     sh bench/alone.sh parallel|sparse|recording|exported|tensor|adapters CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
 # SPDX-License-Identifier: MIT-0
@@ -11,10 +11,6 @@ cc=$2
 flags=$3
 shift 3
 . "$(dirname "$0")/common.sh"
-if [ "$name" = recording ] || [ "$name" = sparse ] && ! has_xxhash; then
-    echo "skipped: $name, xxhash.h is not installed"
-    exit 0
-fi
 more=
 libraries=
 pin=
@@ -37,7 +33,7 @@ peer() {
 # elsewhere, CPATH, LIBRARY_PATH and LD_LIBRARY_PATH say so. (What libtorch needs
 # is looked for when it is loaded.)
 if [ "$name" = tensor ]; then
-    has_xxhash && more=-DBENCH_TENSOR_COMPILED
+    more=-DBENCH_TENSOR_COMPILED
     cxx=$(echo "$cc" | sed 's/gcc/g++/; s/clang/clang++/')
     torch=/usr/include/torch/csrc/api/include
     loose=-Wl,--allow-shlib-undefined
@@ -51,6 +47,18 @@ if [ "$name" = tensor ]; then
     unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
     command -v taskset > /dev/null 2>&1 && pin="taskset -c 1"
     $pin true 2> /dev/null || pin=
+fi
+
+# Of Debian: coinor-libipopt-dev, libnlopt-dev, liblbfgs-dev, libgsl-dev.
+if [ "$name" = adapters ]; then
+    libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas"
+    more="-I$root -I$root/adapters"
+    # shellcheck disable=SC2086  # a list
+    if ! echo 'int main(void) { return 0; }' \
+        | $cc -x c - $libraries -o "$out/probe" 2> /dev/null; then
+        echo "skipped: adapters, one of $libraries is not installed"
+        exit 0
+    fi
 fi
 
 # shellcheck disable=SC2086  # flags are a list

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Builds an example:    sh examples/build.sh OUTPUT COMPILER FLAG ...
 #
-# Its source is the file in this folder with the name of OUTPUT. If there is an
-# implementation.o beside OUTPUT, that is linked, and ADREV_IMPLEMENTATION left
-# out: adrev is then compiled once for all of them. Libraries that
-# it can do without are used where they are (-DNO_LBFGS: not). If it needs one
-# that is missing it is skipped: a line says so, and is left in OUTPUT.skipped.
+# Its source is the file in this folder, or in adapters/examples, with the name
+# of OUTPUT. If there is an implementation.o beside OUTPUT, that is linked, and
+# ADREV_IMPLEMENTATION left out: adrev is then compiled once for all of them.
+# Libraries that it can do without are used where they are (-DNO_LBFGS: not). If
+# it needs one that is missing it is skipped: a line says so, and is left in
+# OUTPUT.skipped. Examples of adapters name what they need at their heads.
 #
 # SPDX-License-Identifier: MIT-0
 
@@ -29,18 +30,14 @@ links() {
 lapack='void dgetrf_(void); int main(void) { dgetrf_(); return 0; }'
 lbfgs='#include <lbfgs.h>
        int main(void) { lbfgs_free(lbfgs_malloc(1)); return 0; }'
-xxhash='#include <xxhash.h>
-        int main(void) { return 0; }'
 libraries=-lm
 source=$here/$name.c
-[ -f "$source" ] || source=${source}pp
+[ -f "$source" ] || source=$here/../adapters/examples/$name.c
+[ -f "$source" ] || source=$here/$name.cpp
+original=$source
 adrev=$(dirname "$out")/implementation.o
 case $name in
     implementation.o)
-        if ! links "$xxhash" "$@" "$out.probe.c" -o "$out.probe"; then
-            : > "$out"
-            exit 0
-        fi
         exec "$@" -I"$here/.." -c "$here/implementation.c" -o "$out" ;;
     09_*)
         libraries="-llapack -lm"
@@ -59,11 +56,7 @@ case $name in
                fi ;;
         esac ;;
     11_* | 12_* | 13_kalman)
-        libraries="-lm -pthread"
-        if ! links "$xxhash" "$@" "$out.probe.c" -o "$out.probe"; then
-            echo "$name: skipped, needs xxHash" | tee "$out.skipped"
-            exit 0
-        fi ;;
+        libraries="-lm -pthread" ;;
     21_*)                       # C++, and a unit of C if there is none yet
         case $1 in clang*) cxx=clang++${1#clang} ;; *) cxx=g++${1#gcc} ;; esac
         if ! command -v "$cxx" > /dev/null 2>&1; then
@@ -89,20 +82,36 @@ case $name in
     13_kalman_firmware)         # with the header that 13_kalman writes
         model=$(dirname "$out")/13_kalman
         [ -x "$model" ] || sh "$0" "$model" "$@" || exit
-        if [ -f "$model.skipped" ]; then
-            echo "$name: skipped, needs 13_kalman" | tee "$out.skipped"
-            exit 0
-        fi
         "$model" "${model}_model.h" > /dev/null || exit
         set -- "$@" -std=c99 -I"$(dirname "$out")" ;;
+esac
+field() {
+    sed -n "1,6s|^// $1: *||p" "$original"
+}
+
+for need in $(field needs); do
+    case $need in
+        -l*) program='int main(void) { return 0; }' library=$need ;;
+        *) program="#include <$need>
+                    int main(void) { return 0; }" library= ;;
+    esac
+    # shellcheck disable=SC2086  # a list
+    if ! links "$program" "$@" "$out.probe.c" -o "$out.probe" $library; then
+        echo "$name: skipped, needs $need" | tee "$out.skipped"
+        exit 0
+    fi
+done
+case $original in
+    */adapters/*) libraries="$(field libs) -lm -pthread"
+        set -- "$@" -I"$here/../adapters" ;;
 esac
 case $name in
     05_* | 13_kalman_firmware) ;;   # without the C library; without adrev
     *)
         if [ -s "$adrev" ]; then
             source=$out.c
-            { echo "#line 1 \"examples/$name.c\""
-              sed 's/^#define ADREV_IMPLEMENTATION$//' "$here/$name.c"
+            { echo "#line 1 \"$original\""
+              sed 's/^#define ADREV_IMPLEMENTATION$//' "$original"
             } > "$source"
             libraries="$adrev $libraries -pthread"
         fi ;;

@@ -47,6 +47,7 @@ expected() {
          on { exit }' "$1"
 }
 
+from=$here
 # prints EXAMPLE ARGUMENT...
 prints() {
     example=$1
@@ -61,7 +62,7 @@ prints() {
 prints_near() {
     example=$1
     shift
-    expected "$here/$(basename "$example").c" > want
+    expected "$from/$(basename "$example").c" > want
     "$build/$example" "$@" > got 2> err && [ -s want ] && [ ! -s err ] \
         && tr '(,)' '   ' < got | awk '
             NR == FNR { gsub(/[(,)]/, " "); want[++lines] = $0; next }
@@ -349,6 +350,25 @@ head -n 7 "$data" > short.txt
 check "23 three years" refuses 3 short.txt
 awk 'NF == 3 { $2 = $3 = 1 } { print }' "$data" > same.txt
 check "23 no waves" refuses 4 same.txt
+
+# --- examples of adapters ------------------------------------------------------
+
+draws() {
+    "$build/$1" "$1.svg" > got 2> err && [ ! -s err ] \
+        && head -n 1 "$1.svg" | grep -q '^<svg ' \
+        && tail -n 1 "$1.svg" | grep -q '^</svg>$' && ! grep -q 'nan\|inf' "$1.svg"
+}
+from=$here/../adapters/examples
+for source in "$from"/*.c; do
+    [ -f "$source" ] || continue
+    example=$(basename "${source%.c}")
+    if [ -f "$build/$example.skipped" ]; then
+        cat "$build/$example.skipped"
+        continue
+    fi
+    check "$example" prints_near "$example"
+    check "$example picture" draws "$example"
+done
 
 echo "examples: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

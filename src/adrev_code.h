@@ -56,7 +56,8 @@
  *   code/casadi       CasADi's entry points
  *   code/write        the C file, and its header
  *   code/save         files of recorded functions
- *   code/compile      machine code, and its cache
+ *   code/cache        files of compiled code, and their cache
+ *   code/compile      machine code
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -89,6 +90,7 @@
 #include "code/casadi.h"
 #include "code/write.h"
 #include "code/save.h"
+#include "code/cache.h"
 #include "code/compile.h"
 
 #endif // ADREV_CODE_IMPLEMENTED

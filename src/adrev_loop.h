@@ -52,6 +52,7 @@
  *   loop/scan          inputs, outputs and window of a scan's step
  *   loop/step          one step, called or recorded
  *   loop/replay        steps as recorded functions
+ *   loop/lean          many steps that carry on one row, by one function
  *   loop/stepping      runs of steps, and their memory
  *   loop/sweep         sweeps of a scan
  *   loop/recorded      a scan in a recorded function
@@ -83,6 +84,7 @@
 #include "loop/scan.h"
 #include "loop/step.h"
 #include "loop/replay.h"
+#include "loop/lean.h"
 #include "loop/stepping.h"
 #include "loop/sweep.h"
 #include "loop/recorded.h"

@@ -67,12 +67,14 @@
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
  *   tensor/paths         in which order factors are multiplied
+ *   tensor/values        values that hold parts of expressions
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/parts         values are cut into parts, for threads
  *   tensor/matrices      products of matrices by a packed kernel
  *   tensor/gathers       strips along which maps give the other variables
  *   tensor/storage       values with memory for their entries only
+ *   tensor/prepare       chooses the loops of terms
  *   tensor/run           evaluates programs by loops
  *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
@@ -90,7 +92,8 @@
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
  *   tensor/steps         a step, or the steps of a block
- *   tensor/written       a file of C code
+ *   tensor/file          the steps of a file of C code
+ *   tensor/written       its functions, and ad_tensor_write_c
  *   tensor/compiled      machine code
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -130,12 +133,14 @@
 #include "tensor/lower.h"
 #include "tensor/splits.h"
 #include "tensor/paths.h"
+#include "tensor/values.h"
 #include "tensor/formulas.h"
 #include "tensor/derive.h"
 #include "tensor/parts.h"
 #include "tensor/matrices.h"
 #include "tensor/gathers.h"
 #include "tensor/storage.h"
+#include "tensor/prepare.h"
 #include "tensor/run.h"
 #include "tensor/coded.h"
 #include "tensor/queries.h"
@@ -151,6 +156,7 @@
 #include "tensor/points.h"
 #include "tensor/loops.h"
 #include "tensor/steps.h"
+#include "tensor/file.h"
 #include "tensor/written.h"
 #include "tensor/compiled.h"
 #endif

@@ -20,12 +20,12 @@
 #     // tags: slow threads
 #     // flags: -DADREV_TRACE=1
 #     // with: errors_plain.c
-#     // needs: xxhash.h quadmath.h
+#     // needs: quadmath.h xxhash.h -llapack
 #     // libs: -lquadmath
 #
 # tests/tags.txt lists the tags. A test in C has two more, `all` and its folder;
 # a script has not, since flags mean something else to each of them. `needs` are
-# headers without which a test is skipped by name.
+# headers and libraries without which a test is skipped by name.
 #
 # Builds start in the order of the lines and of the words in a line; of the
 # tests that a tag stands for, those that are `slow` start first. Lines that
@@ -193,6 +193,15 @@ implement() {
     echo "implementation" > "$out/$1.name"
 }
 
+# has NEED COMPILER: whether a header, or a library `-lname`, is installed
+has() {
+    case $1 in
+        -l*) echo 'int main(void) { return 0; }' \
+                 | $2 -x c - -o /dev/null "$1" ;;
+        *) echo "#include <$1>" | $2 -fsyntax-only -x c - ;;
+    esac > /dev/null 2>&1
+}
+
 # one NUMBER COMPILER FLAGS TEST: output to $out/NUMBER.log
 one() {
     log=$out/$1.log
@@ -210,10 +219,9 @@ one() {
     source=$(path "$name")
     name=${name%.c}
     case $flags in *-std=*) std= ;; esac
-    for header in $(field "$source" needs); do
-        if ! echo "#include <$header>" \
-            | $cc -fsyntax-only -x c - > /dev/null 2>&1; then
-            { echo "$name: skipped, $header is not installed"
+    for need in $(field "$source" needs); do
+        if ! has "$need" "$cc"; then
+            { echo "$name: skipped, $need is not installed"
               echo "$name: 0 passed, 0 failed"; } > "$log"
             return
         fi
@@ -226,7 +234,7 @@ one() {
     [ ! -f "$out/$unit.o" ] || units="$units -DTESTS_UNIT $out/$unit.o"
     # shellcheck disable=SC2046,SC2086  # flags and units are lists
     if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
-        -I"$here/support" "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
+        -I"$here/support" -I"$root/adapters" "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
         > "$log" 2>&1; then
         (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1
         status=$?

@@ -37,6 +37,16 @@ awk '
         }
         next
     }
+    FILENAME ~ /^adapters/ {        # defined where they are declared
+        if (/^static inline/ && match($0, /ad_[a-z0-9_]+\(/)) {
+            name = substr($0, RSTART, RLENGTH - 1)
+            if (!(name in public)) {
+                public[name] = 1
+                order[++count] = name
+            }
+        }
+        next
+    }
     FNR == 1 {
         test = FILENAME
         sub(/^tests\//, "", test)
@@ -71,4 +81,4 @@ awk '
             if (n > 0)
                 print "| `" name "` | " row " |"
         }
-    }' adrev*.h tests/*/*.[ch] tests/*/*.cpp
+    }' adrev*.h $(ls adapters/*.h 2> /dev/null) tests/*/*.[ch] tests/*/*.cpp

@@ -41,9 +41,23 @@ for other in "${numbers%.}" "$title" "$log"; do
     [ "$other" = "$version" ] || say "version $version, elsewhere $other"
 done
 
+# Public names.
+sh tools/names.sh | cmp -s - docs/names.txt \
+    || say "the public names are not those of docs/names.txt: make docs"
+
+# The statuses that the module for Python knows, and its series of versions.
+statuses=$(sed -n 's/^    ROW( \([A-Z]*\), *".*/\1/p' src/core/types.h | tr '\n' ' ')
+known=$(sed -n '/^STATUSES = /,/)/p' python/adrev.py | grep -o '"[A-Z]*"' \
+        | tr -d '"' | tr '\n' ' ')
+[ "$statuses" = "$known" ] || say "python/adrev.py: STATUSES are not those of" \
+    "core/types: $statuses"
+grep -q "^SERIES = \"${version%.*}\"" python/adrev.py \
+    || say "python/adrev.py: SERIES is not ${version%.*}"
+
 # Files that comments point to exist.
-for file in $(grep -ohE '\b(tests|examples|bench|docs|tools)/[a-z0-9_/]+\.[a-z]+' \
+for file in $(grep -ohE '\b(tests|examples|bench|docs|tools|adapters)/[a-z0-9_/]+\.[a-z]+' \
               adrev*.h README.md CHANGELOG.md docs/behaviour/*.md \
+              $(ls adapters/*.h 2> /dev/null) \
               | sort -u); do
     [ -e "$file" ] || say "$file is mentioned and does not exist"
 done
@@ -110,11 +124,13 @@ done
 awk '/clang-format off/ { table = 1 } /clang-format on/ { table = 0 }
      length > 100 && !table {
          print FILENAME ":" FNR ": " length " columns" }' \
-    adrev*.h tests/*/*.[ch] examples/*.[ch] bench/*.[ch] tools/*.c > build/lint
+    adrev*.h tests/*/*.[ch] examples/*.[ch] bench/*.[ch] tools/*.c \
+    $(ls adapters/*.h adapters/examples/*.[ch] 2> /dev/null) > build/lint
 [ -s build/lint ] && { found=1; cat build/lint; }
 
 # Functions of at most 80 lines.
-for file in adrev*.h tests/*/*.c examples/*.c bench/*.c tools/*.c; do
+for file in adrev*.h tests/*/*.c examples/*.c bench/*.c tools/*.c \
+            $(ls adapters/*.h adapters/examples/*.c 2> /dev/null); do
     awk '/^\{/ { start = FNR } /^\}/ && start {
              if (FNR - start > 80)
                  print FILENAME ":" start ": a function of " FNR - start \
@@ -123,8 +139,23 @@ for file in adrev*.h tests/*/*.c examples/*.c bench/*.c tools/*.c; do
 done > build/lint
 [ -s build/lint ] && { found=1; cat build/lint; }
 
+# Adapters: in the table, with a test.
+for header in $(ls adapters/*.h 2> /dev/null); do
+    name=$(basename "$header" .h)
+    grep -q "^| \`$name.h\` |" adapters/README.md \
+        || say "$header is not in the table of adapters/README.md"
+    [ -f "tests/adapters/${name#adrev_}.c" ] \
+        || say "tests/adapters/${name#adrev_}.c is missing"
+done
+
+# Private names of adapters are theirs alone: a file may implement adrev, too.
+grep -ohE '\badx_[a-z0-9_]+' adapters/*.h | sort -u > build/lint
+for name in $(grep -owhFf build/lint adrev*.h | sort -u); do
+    say "$name is a name of an adapter and of adrev"
+done
+
 # Prefixes: nothing else reaches a file that includes the header.
-grep -nE '^#define [a-zA-Z]' adrev*.h \
+grep -nE '^#define [a-zA-Z]' adrev*.h $(ls adapters/*.h 2> /dev/null) \
     | grep -vE '#define (ADREV_|ADX_|ad_|adx_|XXH_INLINE_ALL|XXH_NO_STDLIB)' \
     | grep -vE '^adrev_real.h:[0-9]*:#define real' && found=1
 exit $found

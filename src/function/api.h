@@ -288,6 +288,130 @@ ADX_TRY ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
 ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
+/* --- matrices for solvers ---------------------------------------------------
+ * A solver wants a sparse matrix in an order and with indices of its own. An
+ * export is a pattern in that form, with the way from each entry of the matrix
+ * to where the solver has it; it is made once. Then the values at a point go
+ * straight into the solver's array:
+ *
+ *     const ad_layout cholmod = { .form = ADREV_CSC, .width = 64 };
+ *     ad_fn_hessian_export(fn, &cholmod, &e);
+ *     ad_export_pattern(e, A->p, A->i, NULL);
+ *     ad_fn_hessian_values(fn, x, w, e, A->x);      // as often as you like
+ *
+ *     Ipopt                 ADREV_TRIPLETS, ADREV_LOWER, base 0 or 1
+ *     KLU, UMFPACK          ADREV_CSC, width 32 or 64; Hessian: ADREV_BOTH
+ *     CHOLMOD               ADREV_CSC, ADREV_LOWER or ADREV_UPPER
+ *     PARDISO               ADREV_CSR, ADREV_UPPER, base 1, diagonal
+ *     PETSc, Eigen, SciPy   ADREV_CSR or ADREV_CSC; Hessian: ADREV_BOTH
+ *
+ * Entries are sorted: of rows and triplets by row, then column; of columns by
+ * column, then row. No entry is there twice.                                 */
+
+typedef enum ad_form {
+    ADREV_TRIPLETS,             // a row and a column for each entry
+    ADREV_CSR,                  // row by row: start[rows + 1], column
+    ADREV_CSC                   // column by column: start[columns + 1], row
+} ad_form;
+
+// What a Hessian, which is symmetric, has entries for; the diagonal is always
+// there. Of a Jacobian this says nothing.
+typedef enum ad_triangle {
+    ADREV_LOWER, ADREV_UPPER, ADREV_BOTH
+} ad_triangle;
+
+// All-zero: the order of ad_fn_jacobian_pattern, indices of 32 bits from 0 on.
+typedef struct ad_layout {
+    ad_form form;
+    ad_triangle triangle;
+    unsigned base;              // the first index: 0 or 1
+    unsigned width;             // bits of an index, which is signed: 32 or 64;
+                                // 0: 32
+    bool transposed;            // rows are columns, of J' for instance; the
+                                // triangle is that of the result
+    bool diagonal;              // (i, i) has an entry for every i, 0 if the
+                                // matrix has none there
+    bool adds;                  // values are added to what the array has
+} ad_layout;
+
+typedef struct ad_export ad_export;
+
+// The form of the Jacobian, and of the Hessian, of fn.
+//
+//   layout       in    NULL: all-zero
+//   out          out   to be freed with ad_export_free, before or after fn;
+//                      NULL on failure
+//
+//   returns      as ad_fn_jacobian_pattern; ADREV_ESHAPE: the layout has an
+//                impossible member; ADREV_ELIMIT: an index exceeds the width
+//   cost         a few ns an entry, once the pattern is there
+ADX_TRY ad_status ad_fn_jacobian_export(ad_fn *fn, const ad_layout *layout,
+                                        ad_export **out);
+ADX_TRY ad_status ad_fn_hessian_export(ad_fn *fn, const ad_layout *layout,
+                                       ad_export **out);
+ADX_API void ad_export_free(ad_export *e);
+
+// How many entries the pattern has; rows and columns may be NULL. 0 of NULL.
+ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
+                                 size_t *columns);
+
+// The pattern: arrays of int32_t or int64_t, as the width says.
+//
+//   start        out   [rows + 1], of ADREV_CSC [columns + 1]: where each one
+//                      begins, counted from the base, and where the last one
+//                      ends; may be NULL. Triplets: as ADREV_CSR
+//   row, column [entries]  out  of each entry; may be NULL
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: e is NULL
+ADX_TRY ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
+                                    void *column);
+
+// The pattern of a matrix that a solver has already: that of a whole KKT
+// system, for instance, in which H and J are blocks. It has the form, base and
+// width of the export. Its entries need not be sorted.
+typedef struct ad_matrix {
+    size_t rows, columns, entries;
+    const void *start;          // [rows + 1] or [columns + 1]; triplets: NULL
+    const void *row;            // [entries] not of ADREV_CSR
+    const void *column;         // [entries] not of ADREV_CSC
+    size_t at_row, at_column;   // where, from 0 on, the export begins in it
+} ad_matrix;
+
+// From now on values go to the places that their entries have in this matrix,
+// in an array of all its entries; other places are left alone. Of an entry that
+// is there several times, the first one gets the value, and the others are left
+// alone.
+//
+//   missing [2]  out   row and column, in the export and from 0 on, of the
+//                      first entry that the matrix lacks; may be NULL
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: an entry is missing, or the pattern
+//                has an index out of range, or an array is NULL; then values go
+//                where they went before; ADREV_ENOMEM
+//   cost         a few ns for each entry of both
+//   threads      no other thread may use the export meanwhile
+ADX_TRY ad_status ad_export_into(ad_export *e, const ad_matrix *to,
+                                 size_t missing[]);
+
+// Values into the solver's array, each where its entry is, without a search.
+// Any number of threads may use one export at once.
+//
+//   e            in    of this matrix of fn, or of a function with the same
+//                      pattern
+//   value        out   [ad_export_entries], or as ad_export_into was told; not
+//                      touched on failure
+//
+//   returns      as ad_fn_jacobian_sparse; ADREV_ESHAPE: also if e is of a
+//                matrix with other rows, columns or number of entries
+//   cost         as ad_fn_jacobian_sparse; where the order or the places
+//                differ, 1 ns an entry more
+//   memory       once, a number for each entry, kept by the export
+ADX_TRY ad_status ad_fn_jacobian_values(ad_fn *fn, const ad_real x[],
+                                        ad_export *e, ad_real value[]);
+ADX_TRY ad_status ad_fn_hessian_values(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_export *e,
+                                       ad_real value[]);
+
 /* --- paths ------------------------------------------------------------------
  * A function with branches is kept as a collection of recorded functions, one
  * for each path taken so far.                                                */

@@ -91,6 +91,7 @@ struct ad_fn {
     atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
     adx_program program;
+    adx_repeated repeated;      // of a step of a loop
     adx_code_place *guard;
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
@@ -243,10 +244,12 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 /* --- machines ------------------------------------------------------------ */
 
 // H v: the tangent of the adjoint.
-static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
+static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
+                              const adx_repeated *step)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs);
+    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs,
+                                        step->carried > 0);
     adjoint.outputs = p->inputs;        // without the values
     if (status == ADREV_OK)
         status = adx_make_tangent(q, &adjoint, p->inputs);
@@ -257,32 +260,36 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
     return status;
 }
 
-static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
     switch (kind) {
     case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs);
-    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_vjp:
+        return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_primal: return adx_make_primal(q, p);
-    case ADX_KIND_pullback: return adx_make_pullback(q, p);
-    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p, step);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p, step);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p, step);
     default: return adx_make_copy(q, p);
     }
 }
 
-static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
+static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
+    const adx_program *p = &fn->program;
     adx_program made;
     bool itself = kind == ADX_KIND_value;
     ad_status status = ADREV_OK;
     *out = NULL;
     adx_begin_program(&made, p->memory, false);
     if (!itself)
-        status = adx_make_derived(&made, p, kind);
+        status = adx_make_derived(&made, fn, kind);
     if (status == ADREV_OK) {
         *out = adx_make_machine(itself ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -299,7 +306,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     adx_machine *m = atomic_load_explicit(&fn->machine[kind],
                                           memory_order_acquire);
     if (m == NULL) {
-        ad_status status = adx_make_kind(&m, &fn->program, kind);
+        ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
         adx_machine *other = NULL;

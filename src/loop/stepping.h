@@ -6,7 +6,7 @@
  * and the stage on which it runs.
  *
  *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
- *           loop/replay
+ *           loop/replay loop/lean
  *   offers  adx_do_step adx_advance_scan adx_end_stepping ADX_RUN ADX_SWEEP
  *           ADX_UNROLL adx_begin_stepping
  * ========================================================================== */

@@ -4,8 +4,9 @@
  * A bound text as machine code: each step of each part is a function of a
  * library, which tensor/queries calls in place of the step's loops.
  *
- *   needs   tape/memory code/api code/text code/compile tensor/api
- *           tensor/arena tensor/binding tensor/fusion tensor/written
+ *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
+ *           tensor/arena tensor/binding tensor/fusion tensor/file
+ *           tensor/written
  * ========================================================================== */
 
 #if !ADREV_COMPILE

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow
 // flags: -pthread
-// needs: xxhash.h
 /* impossible_sizes.c - every public function that takes a length, a number of rows,
  * columns, steps or parameters, or a stride, with such numbers at the ends of
  * size_t: each number alone, and each pair of them. A call must come back soon,
@@ -23,11 +22,10 @@
 #include <stdlib.h>
 
 static void *size_malloc(size_t bytes);
-static void *size_calloc(size_t n, size_t size);
 static void *size_realloc(void *old, size_t bytes);
 static void size_free(void *p);
 #define malloc  size_malloc
-#define calloc  size_calloc
+#define calloc  size_calloc     // there is none: an allocator has no calloc
 #define realloc size_realloc
 #define free    size_free
 
@@ -103,16 +101,6 @@ static void *size_malloc(size_t bytes)
     bytes_taken += bytes;
     void *p = malloc(bytes);
     blocks += p != NULL;
-    return p;
-}
-
-static void *size_calloc(size_t n, size_t size)
-{
-    if (size != 0 && n > SIZE_MAX / size)
-        return NULL;
-    void *p = size_malloc(n * size);
-    if (p != NULL)
-        memset(p, 0, n * size);
     return p;
 }
 
@@ -574,6 +562,32 @@ static ad_status do_map(int kind)
     return end_fn(f, kind == 0 ? ad_fn_map(f, at[0], x, y, left)
                    : kind == 1 ? ad_fn_map_jvp(f, at[0], x, v, y, left)
                                : ad_fn_map_vjp(f, at[0], x, v, y, z, left));
+}
+
+static ad_status do_export(bool hessian)
+{
+    const ad_layout l = { .base = (unsigned)at[0], .width = (unsigned)at[1] };
+    ad_export *e = NULL;
+    ad_fn *f = new_fn();
+    ad_status status = hessian ? ad_fn_hessian_export(f, &l, &e)
+                               : ad_fn_jacobian_export(f, &l, &e);
+    ad_export_free(e);
+    return end_fn(f, status);
+}
+
+static ad_status do_into(void)
+{
+    const ad_layout l = { .form = ADREV_CSR, .width = 64 };
+    const ad_matrix to = { at[0], at[1], at[2],
+                           plain(at[0] == SIZE_MAX ? SIZE_MAX : at[0] + 1, 8),
+                           NULL, plain(at[2], 8), at[3], at[4] };
+    ad_export *e = NULL;
+    ad_fn *f = new_fn();
+    ad_status status = ad_fn_hessian_export(f, &l, &e);
+    if (status == ADREV_OK)
+        status = ad_export_into(e, &to, NULL);
+    ad_export_free(e);
+    return end_fn(f, status);
 }
 
 static ad_status do_write_c(int what)
@@ -1054,6 +1068,9 @@ static ad_status do_parallelism(void)
     ROW(ad_fn_map, , 3, ONCE, do_map(0))                                      \
     ROW(ad_fn_map_jvp, , 4, ONCE, do_map(1))                                  \
     ROW(ad_fn_map_vjp, , 5, ONCE, do_map(2))                                  \
+    ROW(ad_fn_jacobian_export, , 2, ONCE, do_export(false))                   \
+    ROW(ad_fn_hessian_export, , 2, ONCE, do_export(true))                     \
+    ROW(ad_export_into, , 5, ONCE, do_into())                                 \
     ROW(ad_fn_write_c, , 2, ONCE, do_write_c(0))                              \
     ROW(ad_fn_c_size, , 2, ONCE, do_write_c(1))                               \
     ROW(ad_fn_write_h, , 2, ONCE, do_write_c(3))                              \

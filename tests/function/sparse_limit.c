@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
-// needs: xxhash.h
-/* sparse_limit.c - patterns with more entries than are counted: ADREV_ELIMIT.
- * The limit, 2^32, is made small, since no test has memory for so many.      */
+/* sparse_limit.c - patterns with more entries than are counted, and exports with
+ * more than an index of 32 bits can count: ADREV_ELIMIT. The limits, 2^32 and
+ * 2^31, are made small, since no test has memory for so many.               */
 
 #define ADREV_TRACE 1
 #define ADX_ENTRIES_MOST 24
+#define ADX_INDEX_MOST 16
 #define ADREV_IMPLEMENTATION
 #include "adrev_function.h"
 #include "check.h"
@@ -23,6 +24,19 @@ static void product(const ad_rev *x, ad_rev *y, void *ctx)
         y[i] = ad_rec(ad_mul(p, (ad_real)(i + 1)));
 }
 
+// n*n entries, and 1 more: where the last one ends, counted from 1.
+static void check_export(ad_fn *fn, size_t n)
+{
+    ad_export *e = NULL;
+    const ad_layout narrow = { .base = 1 }, wide = { .base = 1, .width = 64 };
+    ad_status s = ad_fn_jacobian_export(fn, &narrow, &e);
+    CHECK(s == (n * n < ADX_INDEX_MOST ? ADREV_OK : ADREV_ELIMIT),
+          "export of %zu: %s", n, ad_message(s));
+    ad_export_free(e);
+    CHECK(ad_fn_jacobian_export(fn, &wide, &e) == ADREV_OK, "64 bits");
+    ad_export_free(e);
+}
+
 int main(void)
 {
     const ad_real x[MOST] = { 1, 2, 3, 4, 5, 6 };
@@ -35,6 +49,8 @@ int main(void)
               "Jacobian of %zu: %s", n, ad_message(s));
         CHECK(about.nonzeros == (s == ADREV_OK ? n * n : 0),
               "%zu entries", about.nonzeros);
+        if (s == ADREV_OK)
+            check_export(fn, n);
         s = ad_fn_hessian_pattern(fn, NULL, NULL, NULL, NULL);
         CHECK(s == ADREV_OK || (n == MOST && s == ADREV_ELIMIT),
               "Hessian of %zu: %s", n, ad_message(s));

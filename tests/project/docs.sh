@@ -53,7 +53,7 @@ check "title of adrev.h" "$("$dir/title")" \
 # shellcheck disable=SC2086  # flags are a list
 "$cc" $flags -c "$dir/all.c" -o "$dir/all.o"
 
-# That of adrev_parallel.h, which needs xxHash.
+# That of adrev_parallel.h.
 sed -n '/^ \*     #define ADREV_IMPL/,/^ \* The gradient/s/^ \*     //p' \
     "$root/adrev_parallel.h" | grep -v '^success' > "$dir/fork.c"
 if build fork; then
@@ -116,6 +116,25 @@ for page in README.md docs/tensor-language.md; do
         build $name$i
         check "program $i of $page" "$("$dir/$name$i")" "$(block text $i)"
     done
+done
+
+# Of docs/adapters.md those whose library is there: the first line of a program
+# says what it is linked with.
+page=docs/adapters.md
+for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
+    block c $i > "$dir/adapter$i.c"
+    libraries=$(sed -n '1s/.*program.c //p' "$dir/adapter$i.c")
+    # shellcheck disable=SC2086  # flags are lists
+    if echo 'int main(void) { return 0; }' \
+        | "$cc" -x c - -o /dev/null $libraries 2> /dev/null; then
+        sed 's/^#define ADREV_IMPLEMENTATION.*//' "$dir/adapter$i.c" \
+            > "$dir/linked.c"
+        "$cc" $flags -I"$root/adapters" "$dir/linked.c" "$dir/all.o" \
+            -o "$dir/adapter" $libraries -pthread
+        check "program $i of $page" "$("$dir/adapter" 2>&1)" "$(block text $i)"
+    else
+        echo "docs.sh: skipped, program $i of $page needs $libraries"
+    fi
 done
 
 # The ways of porting.md: three programs of C, one of C++, and one file that is

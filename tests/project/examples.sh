@@ -10,7 +10,9 @@ strict="$strict -Wdouble-promotion -Werror"
 # shellcheck disable=SC2086  # flags are lists
 {
     sh "$build" "$3/implementation.o" $1 $strict $2     # for all of them
-    for source in "$root"/examples/[0-9]*.c "$root"/examples/[0-9]*.cpp; do
+    for source in "$root"/examples/[0-9]*.c "$root"/examples/[0-9]*.cpp \
+        "$root"/adapters/examples/*.c; do
+        [ -f "$source" ] || continue
         sh "$build" "$3/$(basename "${source%.c*}")" $1 $strict $2
     done > /dev/null
     mkdir -p "$3/plain"
