@@ -14,7 +14,7 @@ static ad_status adx_write_gradient(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(p, 0, n);
+    bool *moved = adx_find_moved(p, 0, n);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_nodes(&k);

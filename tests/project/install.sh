@@ -186,6 +186,32 @@ END
     check "meson, subproject: runs" says "$dir/meson/main"
 fi
 
+# The module finds the library that was installed with it, or says what it needs.
+python=
+for p in python3 /usr/bin/python3; do
+    [ -n "$python" ] || ! "$p" -c "import numpy" 2> /dev/null || python=$p
+done
+with_python() {
+    env CC="$cc" PYTHONPATH="$prefix/share/adrev/python" \
+        PYTHONDONTWRITEBYTECODE=1 "$@"
+}
+if [ -n "$python" ]; then
+    check "a function for Python" "$cc" -std=c11 -O1 -fPIC -shared \
+        -I"$prefix/include" "$root/tests/python/python_model.c" \
+        -o "$dir/model.so" "$prefix/lib/libadrev.so.${version%.*}" \
+        "-Wl,-rpath,$prefix/lib"
+    with_python "$python" "$root/tests/python/adrev_test.py" "$dir/model.so" \
+        "$dir" > "$dir/python"
+    grep -v '^python: ' "$dir/python"
+    check "Python" grep -q "^python: [0-9]* passed, 0 failed" "$dir/python"
+    check "Python without the library" sh -c '"$@" 2>&1 \
+        | grep -q "ImportError: adrev needs libadrev.so.*make install"' - \
+        env ADREV_LIBRARY=/nowhere.so PYTHONPATH="$root/python" \
+        PYTHONDONTWRITEBYTECODE=1 "$python" -c "import adrev"
+else
+    echo "install.sh: skipped, python3-numpy is not installed"
+fi
+
 check "make uninstall" make_it uninstall "$prefix" "" "$cc" lib
 check "nothing is left" [ -z "$(find "$prefix" ! -path "$prefix")" ]
 
