@@ -75,7 +75,8 @@ static void test_paths(void)
           && ad_model_eval(m, right, &y) == ADREV_OK && y == 8
           && runs == recorded, "known paths are not recorded again");
     CHECK(ad_model_clear(m) == ADREV_OK
-          && ad_model_eval(m, left, &y) == ADREV_OK && runs > recorded, "recorded again after clear");
+          && ad_model_eval(m, left, &y) == ADREV_OK && runs > recorded,
+          "recorded again after clear");
     ad_model_free(m);
 }
 
