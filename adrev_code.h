@@ -709,6 +709,7 @@ typedef struct adx_writing {
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
     bool tells;                 // notes in `fault` if a result is not finite
+    bool chosen;                // derivatives by some of the inputs only
     size_t unchecked;           // outputs at the end that may be not finite
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
@@ -2039,7 +2040,7 @@ static void adx_say_check(adx_writing *k)
 }
 
 // What an array is, for the header. Of a sparse matrix the entries are listed.
-static const char *adx_array_meaning(const char *array, bool sparse)
+static const char *adx_array_meaning(const adx_writing *k, const char *array)
 {
     static const char *const meaning[][2] = {
         { "x", "the point" },
@@ -2053,7 +2054,9 @@ static const char *adx_array_meaning(const char *array, bool sparse)
         { "J", "J[i*n + j] = dy[i]/dx[j], where n is the length of x" },
         { "H", "H[i*n + j] = d2(w y)/dx[i]dx[j], both triangles" },
     };
-    if (sparse && strchr("JH", *array) != NULL)
+    if (k->chosen && k->entries == NULL && strcmp(array, "J") == 0)
+        return "J[i*n + j] = dy[i]/dx[j], where n is the number of derivatives";
+    if (k->entries != NULL && strchr("JH", *array) != NULL)
         return *array == 'J' ? "J[k] = dy[row[k]]/dx[column[k]]"
                              : "H[k] = d2(w y)/dx[row[k]]dx[column[k]], the"
                                " lower triangle";
@@ -2067,7 +2070,7 @@ static void adx_say_meaning(adx_writing *k, const char *array, size_t length,
                             bool out)
 {
     adx_say(k->text, " *   %-2s [%lu]  %s  %s\n", array, (unsigned long)length,
-            out ? "out" : "in ", adx_array_meaning(array, k->entries != NULL));
+            out ? "out" : "in ", adx_array_meaning(k, array));
 }
 
 // Declares the pattern in a header, with a comment that says what `start` is.
@@ -2387,7 +2390,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     adx_begin_program(&adjoint, a, false);
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status == ADREV_OK && hessian)
-        status = adx_make_adjoint(&adjoint, p, fn->n);
+        status = adx_make_adjoint(&adjoint, p, fn->variables);
     if (status != ADREV_OK) {
         adx_free_program(&adjoint);
         return status;
@@ -2395,7 +2398,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     size_t entries = s->g.start[s->g.rows];
     uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
     if (hessian)
-        adjoint.outputs = fn->n;        // without the values
+        adjoint.outputs = fn->variables;        // without the values
     status = entry == NULL ? ADREV_ENOMEM
            : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
     if (status == ADREV_OK)
@@ -2474,12 +2477,13 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
 {
     bool matrix = array != NULL && (*array == 'J' || *array == 'H');
     const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
+    size_t n = fn->variables;
     return array == NULL ? 0
          : g != NULL ? g->start[g->rows]
          : *array == 'k' ? adx_handed_on(fn)
          : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
-         : *array == 'J' ? fn->m * fn->n
-         : *array == 'H' ? fn->n * fn->n : fn->n;
+         : *array == 'J' ? fn->m * n
+         : *array == 'H' ? n * n : strcmp(array, "x") == 0 ? fn->n : n;
 }
 
 // Everything that is to be written.
@@ -2547,6 +2551,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
                               { adx_c_length(fn, kind, kind->out[0]),
                                 adx_c_length(fn, kind, kind->out[1]) } };
     k->results = results;
+    k->chosen = fn->variables < fn->n;
     // Two kinds of results may be not finite without harm: of a step of a loop
     // the adjoint of its number, and what is handed on, since some of that may
     // not be needed.
@@ -3072,9 +3077,12 @@ static void adx_say_top(const adx_c_file *file)
 {
     adx_text *t = file->text;
     const char *includes = file->options->header;
-    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ".%s", (unsigned long)file->fn->n, (unsigned long)file->fn->m,
-            t->header ? "" : " */\n\n");
+    adx_say(t, "/* %lu inputs, ", (unsigned long)file->fn->n);
+    if (file->fn->variables < file->fn->n)
+        adx_say(t, "derivatives by the first %lu, ",
+                (unsigned long)file->fn->variables);
+    adx_say(t, "%lu results; written by adrev " ADREV_VERSION ".%s",
+            (unsigned long)file->fn->m, t->header ? "" : " */\n\n");
     if (!t->header && includes != NULL) {
         adx_say(t, "#include \"");
         adx_put_text(t, includes, strlen(includes));
@@ -3187,7 +3195,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
-        || (o->casadi && o->single) || (declared && !o->exported)
+        || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header))
         return ADREV_ESHAPE;
@@ -3257,6 +3265,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
+#define ADX_FILE_CHOSEN  2u     // the same, with a number of variables
 
 static void adx_put_string(adx_bytes *b, const char *text)
 {
@@ -3331,7 +3340,9 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
 static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
                          const ad_fn_report *report)
 {
-    const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
+    bool chosen = fn->variables < fn->n;
+    const uint64_t head[] = { ADX_FILE_MAGIC,
+                              chosen ? ADX_FILE_CHOSEN : ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
         fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
@@ -3342,6 +3353,8 @@ static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
         adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         adx_put_word(b, count[i], 8);
+    if (chosen)
+        adx_put_word(b, fn->variables, 8);
     adx_put_operations(b);
 }
 
@@ -3469,6 +3482,7 @@ typedef struct adx_loading {
 // The counts that a file begins with.
 typedef struct adx_file_counts {
     size_t n, m;                // inputs and results
+    size_t variables;           // of the inputs
     size_t numbers, nodes;
     ad_fn_report report;
 } adx_file_counts;
@@ -3759,7 +3773,7 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 
 // Reads the counts. What is counted must fit into the rest of the file, so that
 // no memory is asked for that the file could not fill.
-static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+static void adx_get_counts(adx_source_bytes *b, bool chosen, adx_file_counts *c)
 {
     c->n = adx_get_count(b, 1);
     c->m = adx_get_count(b, 4);
@@ -3773,6 +3787,8 @@ static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
     c->report.operations = (size_t)adx_get(b, 8);
     c->report.arrays = (size_t)adx_get(b, 8);
     c->report.guards = adx_get_count(b, 8);
+    c->variables = chosen ? adx_get_count(b, 1) : c->n;
+    b->bad = b->bad || c->variables > c->n;
 }
 
 // Reads the program. When all nodes have been read, all numbers must have been
@@ -3818,7 +3834,8 @@ static bool adx_is_file(const void *data, size_t bytes)
     adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
     adx_source_bytes head = { v, bytes, false };
     return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
-        && adx_get(&head, 4) == ADX_FILE_VERSION
+        && adx_get(&head, 4) - ADX_FILE_VERSION
+           <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
         && adx_get(&head, 4) == sizeof(ad_real)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
@@ -3837,7 +3854,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
     adx_file_counts c;
-    adx_get_counts(&k.b, &c);
+    adx_source_bytes head = { (const uint8_t *)data + 4, 4, false };
+    adx_get_counts(&k.b, adx_get(&head, 4) == ADX_FILE_CHOSEN, &c);
     if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
     ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
@@ -3845,6 +3863,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
+    k.p->fixed = c.n - c.variables;
+    fn->variables = c.variables;
     adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
@@ -4740,7 +4760,7 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
                           | ADREV_C_LINEARIZE;
     if (asked == 0)
         return ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-             | (fn->m == 1 || fn->n * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
+             | (fn->m == 1 || fn->variables * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 

@@ -479,7 +479,7 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
                           | ADREV_C_LINEARIZE;
     if (asked == 0)
         return ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-             | (fn->m == 1 || fn->n * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
+             | (fn->m == 1 || fn->variables * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 

@@ -70,7 +70,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     adx_begin_program(&adjoint, a, false);
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status == ADREV_OK && hessian)
-        status = adx_make_adjoint(&adjoint, p, fn->n);
+        status = adx_make_adjoint(&adjoint, p, fn->variables);
     if (status != ADREV_OK) {
         adx_free_program(&adjoint);
         return status;
@@ -78,7 +78,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     size_t entries = s->g.start[s->g.rows];
     uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
     if (hessian)
-        adjoint.outputs = fn->n;        // without the values
+        adjoint.outputs = fn->variables;        // without the values
     status = entry == NULL ? ADREV_ENOMEM
            : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
     if (status == ADREV_OK)
@@ -157,12 +157,13 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
 {
     bool matrix = array != NULL && (*array == 'J' || *array == 'H');
     const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
+    size_t n = fn->variables;
     return array == NULL ? 0
          : g != NULL ? g->start[g->rows]
          : *array == 'k' ? adx_handed_on(fn)
          : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
-         : *array == 'J' ? fn->m * fn->n
-         : *array == 'H' ? fn->n * fn->n : fn->n;
+         : *array == 'J' ? fn->m * n
+         : *array == 'H' ? n * n : strcmp(array, "x") == 0 ? fn->n : n;
 }
 
 // Everything that is to be written.
@@ -230,6 +231,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
                               { adx_c_length(fn, kind, kind->out[0]),
                                 adx_c_length(fn, kind, kind->out[1]) } };
     k->results = results;
+    k->chosen = fn->variables < fn->n;
     // Two kinds of results may be not finite without harm: of a step of a loop
     // the adjoint of its number, and what is handed on, since some of that may
     // not be needed.

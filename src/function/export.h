@@ -416,10 +416,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
         l->mark[j - l->at_across] = 0;
     }
     for (size_t k = e->start[line + 1]; k-- > e->start[line];)
-        if (l->mark[e->across[k]] != 0) {
-            l->mark[e->across[k]] = 0;
+        if (l->mark[e->across[k]] != 0)
             missing = k;
-        }
     return missing;
 }
 

@@ -90,8 +90,10 @@ struct ad_fn {
     ad_allocator memory;
     atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
+    size_t variables;           // the first of the n inputs: derivatives by these
     adx_program program;
-    adx_code_place *guard;
+    ad_fn *whole;               // which this was chosen from; NULL: none
+    adx_code_place *guard;      // of `whole`, if there is one
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
@@ -113,6 +115,10 @@ ADX_API size_t ad_fn_inputs(const ad_fn *fn) { return fn == NULL ? 0 : fn->n; }
 ADX_API size_t ad_fn_outputs(const ad_fn *fn)
 {
     return fn == NULL ? 0 : fn->m;
+}
+ADX_API size_t ad_fn_variables(const ad_fn *fn)
+{
+    return fn == NULL ? 0 : fn->variables;
 }
 
 // The report, with those figures that are counted only when they are asked for
@@ -236,6 +242,7 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     atomic_init(&fn->holders, 1);
     fn->n = n;
     fn->m = m;
+    fn->variables = n;
     adx_begin_program(&fn->program, &fn->memory, o->plain);
     return fn;
 }
@@ -246,13 +253,14 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs);
-    adjoint.outputs = p->inputs;        // without the values
+    size_t n = adx_variables_of(p);
+    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    adjoint.outputs = n;                // without the values
     if (status == ADREV_OK)
-        status = adx_make_tangent(q, &adjoint, p->inputs);
+        status = adx_make_tangent(q, &adjoint, n);
     else
         adx_begin_program(q, p->memory, false);
-    q->outputs = q->outputs < p->inputs ? q->outputs : p->inputs;
+    q->outputs = q->outputs < n ? q->outputs : n;
     adx_free_program(&adjoint);
     return status;
 }
@@ -261,8 +269,8 @@ static ad_status adx_make_derived(adx_program *q, const adx_program *p,
                                   adx_kind kind)
 {
     switch (kind) {
-    case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs);
+    case ADX_KIND_jvp: return adx_make_tangent(q, p, adx_variables_of(p));
+    case ADX_KIND_vjp: return adx_make_adjoint(q, p, adx_variables_of(p));
     case ADX_KIND_hvp: return adx_make_hvp(q, p);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);

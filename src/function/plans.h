@@ -234,6 +234,7 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     const ad_allocator *a = &fn->memory;
     adx_program p;
     ad_status status = adx_make_scalar(&p, &fn->program, true);
+    p.fixed = fn->program.fixed;
     adx_pattern *s = adx_new_pattern(a);
     bool ok = status == ADREV_OK && s != NULL;
     if (ok)
@@ -359,8 +360,8 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                      apart ? s->groups + s->aparts : s->groups };
     const adx_directions d = {
         fn, reverse ? ADX_KIND_vjp : ADX_KIND_jvp, 2,
-        { { x, fn->n }, { NULL, reverse ? fn->m : fn->n } },
-        apart ? s->aparts : s->groups, reverse ? fn->n : fn->m,
+        { { x, fn->n }, { NULL, reverse ? fn->m : fn->variables } },
+        apart ? s->aparts : s->groups, reverse ? fn->variables : fn->m,
         apart ? s->apart : s->group
     };
     return adx_all_directions(&d, adx_take_sparse, &k);
@@ -396,8 +397,9 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     size_t entries = s->g.start[s->g.rows];
     adx_sparse k = { s, value, 0, s->groups };
     const adx_directions d = {
-        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
-        s->groups, fn->n, s->group
+        fn, ADX_KIND_hvp, 3,
+        { { x, fn->n }, { w, fn->m }, { NULL, fn->variables } },
+        s->groups, fn->variables, s->group
     };
     if (!adx_fails_late(&d))
         return adx_all_directions(&d, adx_take_sparse, &k);

@@ -498,11 +498,11 @@ ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
                                 uint32_t left[])
 {
     if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
-        || adx_lacks_columns(fn->n, dx, false, points)
+        || adx_lacks_columns(fn->variables, dx, false, points)
         || adx_lacks_columns(fn->m, dy, dy != NULL, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, dx },
-                      .given_n = { fn->n, fn->n }, .wanted = { dy },
+                      .given_n = { fn->n, fn->variables }, .wanted = { dy },
                       .wanted_n = { fn->m }, .left = left };
     return adx_map_all(&k, ADX_KIND_jvp);
 }
@@ -513,12 +513,12 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 {
     if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
         || adx_lacks_columns(fn->m, w, false, points)
-        || adx_lacks_columns(fn->n, dx, dx != NULL, points)
+        || adx_lacks_columns(fn->variables, dx, dx != NULL, points)
         || adx_lacks_columns(fn->m, y, true, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, w },
                       .given_n = { fn->n, fn->m }, .wanted = { dx, y },
-                      .wanted_n = { fn->n, y == NULL ? 0 : fn->m },
+                      .wanted_n = { fn->variables, y == NULL ? 0 : fn->m },
                       .adds = true, .left = left };
     return adx_map_all(&k, ADX_KIND_vjp);
 }

@@ -565,6 +565,16 @@ static ad_status do_map(int kind)
                                : ad_fn_map_vjp(f, at[0], x, v, y, z, left));
 }
 
+static ad_status do_select(void)
+{
+    const size_t *variable = plain(at[0], sizeof *variable);
+    const size_t *output = plain(at[1], sizeof *output);
+    ad_fn *f = new_fn(), *chosen = NULL;
+    ad_status status = ad_fn_select(&chosen, f, at[0], variable, at[1], output);
+    ad_fn_free(chosen);
+    return end_fn(f, status);
+}
+
 static ad_status do_export(bool hessian)
 {
     const ad_layout l = { .base = (unsigned)at[0], .width = (unsigned)at[1] };
@@ -1069,6 +1079,7 @@ static ad_status do_parallelism(void)
     ROW(ad_fn_map, , 3, ONCE, do_map(0))                                      \
     ROW(ad_fn_map_jvp, , 4, ONCE, do_map(1))                                  \
     ROW(ad_fn_map_vjp, , 5, ONCE, do_map(2))                                  \
+    ROW(ad_fn_select, , 2, ONCE, do_select())                                 \
     ROW(ad_fn_jacobian_export, , 2, ONCE, do_export(false))                   \
     ROW(ad_fn_hessian_export, , 2, ONCE, do_export(true))                     \
     ROW(ad_export_into, , 5, ONCE, do_into())                                 \
