@@ -2328,8 +2328,9 @@ ADX_SELDOM_END
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
  *           code/functions
- *   offers  ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_ALL adx_c_kind adx_c_kinds
- *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_c_file adx_do_kinds
+ *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
+ *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
+ *           adx_c_file adx_do_kinds
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2412,7 +2413,8 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 // (function/matrices), and exist as machine code only.
 enum {
     ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
-    ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
+    ADX_C_BLOCKS = 4 << ADREV_C_COUNT,  // every kind also for blocks of points
+    ADX_C_ALL = (8 << ADREV_C_COUNT) - 1
 };
 
 // A kind of C function: what it computes, its name, inputs and results. For a
@@ -2568,9 +2570,11 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
 // Writes what ad_fn_compile needs besides a C function. q has more outputs than
 // that: values behind the derivatives, which only blocks of points want.
 static void adx_write_besides(adx_writing *k, const adx_program *q,
-                              const ad_fn *fn, const adx_c_kind *kind)
+                              const adx_c_file *file, const adx_c_kind *kind)
 {
-    if (k->text->loaded && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+    const ad_fn *fn = file->fn;
+    bool wanted = kind->bit <= ADREV_C_VJP || (file->asked & ADX_C_BLOCKS);
+    if (k->text->loaded && wanted && adx_has_block(k)) {
         adx_mark_used(q, k->used);
         adx_say_block(k);
     }
@@ -2600,7 +2604,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        adx_write_besides(&k, q, file->fn, kind);
+        adx_write_besides(&k, q, file, kind);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
@@ -3193,7 +3197,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
     bool declared = form == ADX_FORM_header || o->header != NULL;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
+    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 3)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
         || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
@@ -4776,7 +4780,7 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
                     .code = { .memory = &fn->memory } };
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
-        .exported = true,
+        .exported = true, .split = more & ADX_C_BLOCKS ? 20000 : 0,
         .functions = more | adx_to_compile(fn, o->functions)
     };
     ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,

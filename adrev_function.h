@@ -5014,7 +5014,8 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
  *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
- *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
+ *           adx_record adx_new_fn adx_make_derived adx_publish_machine
+ *           adx_machine_of adx_flip
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -5298,6 +5299,20 @@ static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
     return status;
 }
 
+// Publishes a machine. If another thread was first, its machine stays, and is
+// returned.
+static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
+                                        adx_machine *m)
+{
+    adx_machine *other = NULL;
+    if (atomic_compare_exchange_strong_explicit(
+            &fn->machine[kind], &other, m, memory_order_acq_rel,
+            memory_order_acquire))
+        return m;
+    adx_free_machine(m);
+    return other;
+}
+
 // The machine of a kind, which is made once. If two threads make it at the same
 // time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
@@ -5309,13 +5324,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
         ad_status status = adx_make_kind(&m, &fn->program, kind);
         if (status != ADREV_OK)
             return status;
-        adx_machine *other = NULL;
-        if (!atomic_compare_exchange_strong_explicit(
-                &fn->machine[kind], &other, m, memory_order_acq_rel,
-                memory_order_acquire)) {
-            adx_free_machine(m);
-            m = other;
-        }
+        m = adx_publish_machine(fn, kind, m);
     }
     *out = m;
     return ADREV_OK;
@@ -5938,6 +5947,7 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
  *
  *   needs   tape/memory tape/workspace parallel/api function/api
  *           function/places function/arrays function/run function/functions
+ *   offers  adx_mapping adx_map_all
  * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
@@ -5948,8 +5958,8 @@ typedef struct adx_mapping {
     adx_compiled *compiled;
     size_t points;
     size_t lanes;               // points of a block
-    const ad_column *given[2];
-    size_t given_n[2];
+    const ad_column *given[3];
+    size_t given_n[3];
     const ad_column *wanted[2]; // of the first and of the next results
     size_t wanted_n[2];
     bool adds;                  // to the first: they are adjoints
@@ -6009,7 +6019,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
     ad_real *w = own->work->w;
-    for (size_t g = 0; g < 2; g++)
+    for (size_t g = 0; g < 3; g++)
         for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
             if (k->given[g][i].step != 0 || !own->in_work)
                 adx_fill_column(&k->given[g][i], point, n, ADREV_LANES_MOST,
@@ -6192,7 +6202,7 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
 {
     const ad_real **at = own->at;
     ad_real *w = own->filled;
-    for (size_t g = 0; g < 2; g++)
+    for (size_t g = 0; g < 3; g++)
         for (size_t i = 0; i < k->given_n[g]; i++) {
             const ad_column *c = &k->given[g][i];
             if (c->step == 1) {
@@ -7902,7 +7912,7 @@ ADX_SELDOM_END
  *           function/colour
  *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
  *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
- *           adx_jacobian_entries adx_hessian_entries
+ *           adx_tell_entries adx_jacobian_entries adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -8173,6 +8183,20 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+static void adx_tell_entries(const adx_entries *g, size_t start[],
+                             size_t row[], size_t column[])
+{
+    for (size_t i = 0; start != NULL && i <= g->rows; i++)
+        start[i] = g->start[i];
+    for (size_t i = 0; i < g->rows; i++)
+        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            if (row != NULL)
+                row[k] = i;
+            if (column != NULL)
+                column[k] = g->col[k];
+        }
+}
+
 // Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
@@ -8188,15 +8212,7 @@ static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
     if (about != NULL)
         *about = (ad_sparsity){ g->start[g->rows],
                                 (size_t)s->groups + s->aparts, s->aparts };
-    for (size_t i = 0; start != NULL && i <= g->rows; i++)
-        start[i] = g->start[i];
-    for (size_t i = 0; i < g->rows; i++)
-        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
-            if (row != NULL)
-                row[k] = i;
-            if (column != NULL)
-                column[k] = g->col[k];
-        }
+    adx_tell_entries(g, start, row, column);
     return ADREV_OK;
 }
 
@@ -8588,6 +8604,9 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
  *
  *   needs   tape/memory tape/workspace function/api function/functions
  *           function/evaluate function/pattern function/plans
+ *   offers  adx_unsorted adx_sort_lines adx_end_unsorted adx_begin_unsorted
+ *           adx_new_export adx_export_fits adx_is_plain_export
+ *           adx_write_export
  * ========================================================================== */
 
 struct ad_export {
@@ -8713,12 +8732,19 @@ static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int fro
     }
 }
 
-static void adx_sort_export(ad_export *e, adx_unsorted *u)
+// Sorts by line, and within a line by the index across: order[0]. count[i]
+// becomes where line i ends.
+static void adx_sort_lines(adx_unsorted *u, size_t lines, size_t across)
 {
     for (uint32_t k = 0; k < u->n; k++)
         u->order[0][k] = k;
-    adx_sort_entries_by(u, 1, adx_across(e), 0);
-    adx_sort_entries_by(u, 0, adx_lines(e), 1);
+    adx_sort_entries_by(u, 1, across, 0);
+    adx_sort_entries_by(u, 0, lines, 1);
+}
+
+static void adx_sort_export(ad_export *e, adx_unsorted *u)
+{
+    adx_sort_lines(u, adx_lines(e), adx_across(e));
     e->entries = u->n;
     e->plain = u->n == e->of_entries;
     e->start[0] = 0;
@@ -8740,10 +8766,10 @@ static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
     adx_drop(a, u->count);
 }
 
-static bool adx_begin_unsorted(const ad_export *e, size_t most, adx_unsorted *u)
+// Room for `most` entries with indices below `indices`.
+static bool adx_begin_unsorted(const ad_allocator *a, size_t indices,
+                               size_t most, adx_unsorted *u)
 {
-    const ad_allocator *a = &e->memory;
-    size_t indices = e->rows > e->columns ? e->rows : e->columns;
     *u = (adx_unsorted){ .n = 0 };
     u->count = (uint32_t *)adx_take(a, indices + 1, sizeof *u->count);
     u->from = (uint32_t *)adx_take(a, most, sizeof *u->from);
@@ -8784,7 +8810,8 @@ static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
     e->start = (uint32_t *)adx_take(a, adx_lines(e) + 1, sizeof *e->start);
     e->across = (uint32_t *)adx_take(a, most, sizeof *e->across);
     e->from = (uint32_t *)adx_take(a, most, sizeof *e->from);
-    bool ok = adx_begin_unsorted(e, most, &u) && e->start != NULL
+    size_t indices = e->rows > e->columns ? e->rows : e->columns;
+    bool ok = adx_begin_unsorted(a, indices, most, &u) && e->start != NULL
            && e->across != NULL && e->from != NULL;
     if (ok) {
         adx_put_entries(e, g, &u);
@@ -9059,6 +9086,12 @@ static bool adx_export_fits(const ad_export *e, const adx_entries *g,
         && e->of_columns == g->cols && e->of_entries == g->start[g->rows];
 }
 
+// Whether the solver has the entries in the order of the matrix.
+static bool adx_is_plain_export(const ad_export *e)
+{
+    return e->plain && e->place == NULL && !e->layout.adds;
+}
+
 // Writes values that are in the order of the matrix to where they belong.
 static void adx_write_export(const ad_export *e, const ad_real from[],
                              ad_real value[])
@@ -9091,7 +9124,7 @@ static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
         return status;
     if (!adx_export_fits(e, &s->g, hessian))
         return ADREV_ESHAPE;
-    if (e->plain && e->place == NULL && !e->layout.adds)
+    if (adx_is_plain_export(e))
         return adx_values_of(fn, x, w, value);
     adx_workspace *work = adx_take_workspace(&e->spare, &e->memory,
                                              e->of_entries);
@@ -9217,6 +9250,7 @@ ADX_API void ad_fn_free(ad_fn *fn)
  *
  *   needs   tape/memory function/api function/program function/copy
  *           function/functions
+ *   offers  adx_select_all
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -9303,18 +9337,9 @@ static void adx_hold_whole(ad_fn *to, ad_fn *fn)
     to->guard = fn->guard;
 }
 
-ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
-                               const size_t variable[], size_t m,
-                               const size_t output[])
+static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
 {
-    if (out != NULL)
-        *out = NULL;
-    if (out == NULL || fn == NULL)
-        return ADREV_ESHAPE;
-    const adx_selection c = { variable == NULL ? fn->n : nv,
-                           output == NULL ? fn->m : m, variable, output };
-    if (c.n > fn->n || c.m == 0 || c.m >= ADX_FROM_INPUT - fn->n)
-        return ADREV_ESHAPE;
+    *out = NULL;
     const ad_fn_options o = { .allocator = &fn->memory };
     ad_fn *to = adx_new_fn(&o, fn->n, c.m);
     if (to == NULL)
@@ -9326,6 +9351,27 @@ ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
     else
         ad_fn_free(to);
     return status;
+}
+
+// A copy, with the variables and results that fn has.
+static ad_status adx_select_all(ad_fn **out, ad_fn *fn)
+{
+    return adx_select(out, fn, (adx_selection){ fn->variables, fn->m, NULL,
+                                                NULL });
+}
+
+ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
+                               const size_t variable[], size_t m,
+                               const size_t output[])
+{
+    if (out != NULL)
+        *out = NULL;
+    if (out == NULL || fn == NULL)
+        return ADREV_ESHAPE;
+    const adx_selection c = { variable == NULL ? fn->n : nv,
+                              output == NULL ? fn->m : m, variable, output };
+    return c.n > fn->n || c.m == 0 || c.m >= ADX_FROM_INPUT - fn->n
+         ? ADREV_ESHAPE : adx_select(out, fn, c);
 }
 
 ADX_SELDOM_END

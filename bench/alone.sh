@@ -11,7 +11,7 @@ cc=$2
 flags=$3
 shift 3
 . "$(dirname "$0")/common.sh"
-if [ "$name" = recording ] || [ "$name" = sparse ] && ! has_xxhash; then
+if [ "$name" = recording ] || [ "$name" = sparse ] || [ "$name" = assemble ] && ! has_xxhash; then
     echo "skipped: $name, xxhash.h is not installed"
     exit 0
 fi

@@ -8,8 +8,9 @@
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
  *           code/functions
- *   offers  ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_ALL adx_c_kind adx_c_kinds
- *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_c_file adx_do_kinds
+ *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
+ *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
+ *           adx_c_file adx_do_kinds
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -92,7 +93,8 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 // (function/matrices), and exist as machine code only.
 enum {
     ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
-    ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
+    ADX_C_BLOCKS = 4 << ADREV_C_COUNT,  // every kind also for blocks of points
+    ADX_C_ALL = (8 << ADREV_C_COUNT) - 1
 };
 
 // A kind of C function: what it computes, its name, inputs and results. For a
@@ -248,9 +250,11 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
 // Writes what ad_fn_compile needs besides a C function. q has more outputs than
 // that: values behind the derivatives, which only blocks of points want.
 static void adx_write_besides(adx_writing *k, const adx_program *q,
-                              const ad_fn *fn, const adx_c_kind *kind)
+                              const adx_c_file *file, const adx_c_kind *kind)
 {
-    if (k->text->loaded && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+    const ad_fn *fn = file->fn;
+    bool wanted = kind->bit <= ADREV_C_VJP || (file->asked & ADX_C_BLOCKS);
+    if (k->text->loaded && wanted && adx_has_block(k)) {
         adx_mark_used(q, k->used);
         adx_say_block(k);
     }
@@ -280,7 +284,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        adx_write_besides(&k, q, file->fn, kind);
+        adx_write_besides(&k, q, file, kind);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;

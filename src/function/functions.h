@@ -15,7 +15,8 @@
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
  *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
- *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
+ *           adx_record adx_new_fn adx_make_derived adx_publish_machine
+ *           adx_machine_of adx_flip
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -299,6 +300,20 @@ static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
     return status;
 }
 
+// Publishes a machine. If another thread was first, its machine stays, and is
+// returned.
+static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
+                                        adx_machine *m)
+{
+    adx_machine *other = NULL;
+    if (atomic_compare_exchange_strong_explicit(
+            &fn->machine[kind], &other, m, memory_order_acq_rel,
+            memory_order_acquire))
+        return m;
+    adx_free_machine(m);
+    return other;
+}
+
 // The machine of a kind, which is made once. If two threads make it at the same
 // time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
@@ -310,13 +325,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
         ad_status status = adx_make_kind(&m, &fn->program, kind);
         if (status != ADREV_OK)
             return status;
-        adx_machine *other = NULL;
-        if (!atomic_compare_exchange_strong_explicit(
-                &fn->machine[kind], &other, m, memory_order_acq_rel,
-                memory_order_acquire)) {
-            adx_free_machine(m);
-            m = other;
-        }
+        m = adx_publish_machine(fn, kind, m);
     }
     *out = m;
     return ADREV_OK;

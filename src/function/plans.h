@@ -14,7 +14,7 @@
  *           function/colour
  *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
  *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
- *           adx_jacobian_entries adx_hessian_entries
+ *           adx_tell_entries adx_jacobian_entries adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -285,6 +285,20 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+static void adx_tell_entries(const adx_entries *g, size_t start[],
+                             size_t row[], size_t column[])
+{
+    for (size_t i = 0; start != NULL && i <= g->rows; i++)
+        start[i] = g->start[i];
+    for (size_t i = 0; i < g->rows; i++)
+        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            if (row != NULL)
+                row[k] = i;
+            if (column != NULL)
+                column[k] = g->col[k];
+        }
+}
+
 // Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
@@ -300,15 +314,7 @@ static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
     if (about != NULL)
         *about = (ad_sparsity){ g->start[g->rows],
                                 (size_t)s->groups + s->aparts, s->aparts };
-    for (size_t i = 0; start != NULL && i <= g->rows; i++)
-        start[i] = g->start[i];
-    for (size_t i = 0; i < g->rows; i++)
-        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
-            if (row != NULL)
-                row[k] = i;
-            if (column != NULL)
-                column[k] = g->col[k];
-        }
+    adx_tell_entries(g, start, row, column);
     return ADREV_OK;
 }
 

@@ -8,6 +8,7 @@
  *
  *   needs   tape/memory function/api function/program function/copy
  *           function/functions
+ *   offers  adx_select_all
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -94,18 +95,9 @@ static void adx_hold_whole(ad_fn *to, ad_fn *fn)
     to->guard = fn->guard;
 }
 
-ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
-                               const size_t variable[], size_t m,
-                               const size_t output[])
+static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
 {
-    if (out != NULL)
-        *out = NULL;
-    if (out == NULL || fn == NULL)
-        return ADREV_ESHAPE;
-    const adx_selection c = { variable == NULL ? fn->n : nv,
-                           output == NULL ? fn->m : m, variable, output };
-    if (c.n > fn->n || c.m == 0 || c.m >= ADX_FROM_INPUT - fn->n)
-        return ADREV_ESHAPE;
+    *out = NULL;
     const ad_fn_options o = { .allocator = &fn->memory };
     ad_fn *to = adx_new_fn(&o, fn->n, c.m);
     if (to == NULL)
@@ -117,6 +109,27 @@ ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
     else
         ad_fn_free(to);
     return status;
+}
+
+// A copy, with the variables and results that fn has.
+static ad_status adx_select_all(ad_fn **out, ad_fn *fn)
+{
+    return adx_select(out, fn, (adx_selection){ fn->variables, fn->m, NULL,
+                                                NULL });
+}
+
+ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
+                               const size_t variable[], size_t m,
+                               const size_t output[])
+{
+    if (out != NULL)
+        *out = NULL;
+    if (out == NULL || fn == NULL)
+        return ADREV_ESHAPE;
+    const adx_selection c = { variable == NULL ? fn->n : nv,
+                              output == NULL ? fn->m : m, variable, output };
+    return c.n > fn->n || c.m == 0 || c.m >= ADX_FROM_INPUT - fn->n
+         ? ADREV_ESHAPE : adx_select(out, fn, c);
 }
 
 ADX_SELDOM_END
