@@ -118,7 +118,7 @@ coverage:           ## lines and branches of each header that the suite reaches
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
-	@for b in recording sparse tensor parallel; do for c in gcc clang; do \
+	@for b in assemble exported recording sparse tensor parallel; do for c in gcc clang; do \
 	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
 
 statements:         ## what it costs to compile them (ADEPT=DIR joins)
@@ -130,6 +130,10 @@ rooms:              ## what each of src/ says that it needs and offers
 
 headers:            ## adrev*.h from src/
 	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
+
+single:             ## all headers as one file, build/adrev_single.h
+	@mkdir -p $B
+	@awk -f tools/single.awk adrev_all.h > $B/adrev_single.h
 
 docs:               ## docs/operations.md and docs/tests.md
 	@mkdir -p $B
@@ -145,4 +149,4 @@ clean:
 
 .PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers docs lint clean
+        headers single docs lint clean

@@ -2,7 +2,7 @@
 /* adrev_assemble.h - functions that are sums of many small elements.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
- *     #include "adrev_assemble.h"       // before adrev.h; needs <xxhash.h>
+ *     #include "adrev_assemble.h"       // before adrev.h
  *
  * Meshes, collocation, stencils, networks, sums over data: the function is the
  * same small one again and again, each time of other variables. It is recorded
@@ -113,8 +113,10 @@ typedef struct ad_element {
  * the first call of each kind, evaluations in a row allocate nothing. If
  * adrev_parallel.h is included before this header where both are implemented,
  * elements and sums run on the pool. Results do not depend on the number of
- * threads, on lanes, or on whether elements are compiled (without contraction):
- * contributions are added kind by kind, element by element.
+ * threads, on lanes, or on whether elements are compiled (without contraction).
+ * Contributions to a number are added kind by kind; of a kind, result by result
+ * of the element function (adjoints: input by input; matrices: entry by entry);
+ * and then element by element.
  *
  * Results are written only if ADREV_OK is returned, after all arguments have
  * been read, so that a result may lie where an argument does. Otherwise:
@@ -361,8 +363,8 @@ static void adx_sum_all(const adx_sums *s, const ad_real from[], ad_real to[])
  * Contributions of all elements stand kind by kind, result by result of the
  * element, and element by element.
  *
- *   needs   tape/memory tape/workspace function/api function/operations
- *           function/pattern function/select assemble/api assemble/sums
+ *   needs   tape/memory tape/workspace function/api function/pattern
+ *           function/select assemble/api assemble/sums
  *   offers  adx_indices adx_element_kind adx_assembled adx_last_element
  *           adx_results_at adx_variables_at adx_free_assembled
  * ========================================================================== */

@@ -301,11 +301,7 @@ static const ad_allocator *adx_bulk_allocator(void)
     const ad_tape *t = adx_now.tape;
     if (t != NULL)
         return t->allocator.alloc == NULL ? NULL : &t->allocator;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
+    return adx_allocator_or(NULL);
 }
 
 // NULL: no memory, or no allocator.

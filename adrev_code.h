@@ -2391,7 +2391,8 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     adx_begin_program(&adjoint, a, false);
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status == ADREV_OK && hessian)
-        status = adx_make_adjoint(&adjoint, p, fn->variables);
+        status = adx_make_adjoint(&adjoint, p, fn->variables,
+                                  fn->repeated.carried > 0);
     if (status != ADREV_OK) {
         adx_free_program(&adjoint);
         return status;
@@ -2455,12 +2456,12 @@ static const adx_c_kind adx_c_kinds[] = {
 static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
                                  const adx_c_kind *kind)
 {
-    const adx_program *p = &fn->program;
-    adx_begin_program(q, p->memory, false);
+    adx_begin_program(q, &fn->memory, false);
     if (kind->bit & ADX_C_SPARSE)
         return adx_make_sparse(q, fn, kind->bit == ADREV_C_HESSIAN_SPARSE);
-    return kind->bit == ADREV_C_JACOBIAN ? adx_make_jacobian(q, p, false)
-                                         : adx_make_derived(q, p, kind->kind);
+    return kind->bit == ADREV_C_JACOBIAN
+         ? adx_make_jacobian(q, &fn->program, false)
+         : adx_make_derived(q, fn, kind->kind);
 }
 
 // The pattern of a sparse kind, which has been found when the program was made;
@@ -2538,7 +2539,7 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
 // steps with few numbers, where the call itself takes a part of the time.
 static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 {
-    return fn->program.carried > 0 && fn->program.carried == fn->m
+    return fn->repeated.carried > 0 && fn->repeated.carried == fn->m
         && fn->n <= ADX_CHECKED_MOST
         && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
             || kind == ADX_KIND_primal || kind == ADX_KIND_pullback)
@@ -2558,7 +2559,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
     // the adjoint of its number, and what is handed on, since some of that may
     // not be needed.
     k->unchecked = kind->kind == ADX_KIND_primal ? results->length[1]
-                 : fn->program.carried > 0
+                 : fn->repeated.carried > 0
                    && (kind->kind == ADX_KIND_vjp
                        || kind->kind == ADX_KIND_pullback);
     for (int i = 0; i < 3; i++) {
@@ -2579,7 +2580,7 @@ static void adx_write_besides(adx_writing *k, const adx_program *q,
         adx_say_block(k);
     }
     if (adx_is_looped(k, fn, kind->kind))
-        adx_say_loop(k, fn->program.carried, fn->program.parameters);
+        adx_say_loop(k, fn->repeated.carried, fn->repeated.parameters);
 }
 
 // Writes one C function and what belongs to it, or its declaration.
@@ -3258,7 +3259,7 @@ ADX_SELDOM_END
  * So a file is accepted only if a recording can make the function, and saving
  * the function again gives the same bytes.
  *
- *   needs   tape/memory core/derived core/cells function/api
+ *   needs   tape/memory core/derived core/cells core/hash function/api
  *           function/operations function/program function/adjoints
  *           function/record function/functions function/evaluate code/text
  * ========================================================================== */
@@ -3378,7 +3379,7 @@ static ad_status adx_put_file(const ad_fn *fn, const adx_program *p,
         adx_put_string(&b, fn->guard[i].file);
     }
     if (!b.failed)
-        adx_put_word(&b, XXH3_64bits(b.v, b.n), 8);
+        adx_put_word(&b, adx_xxh3(b.v, b.n, 0), 8);
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
@@ -3841,7 +3842,7 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&head, 4) - ADX_FILE_VERSION
            <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
         && adx_get(&head, 4) == sizeof(ad_real)
-        && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
+        && adx_get(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
 
 // Reads the counts, then the program.
@@ -3887,7 +3888,7 @@ ADX_SELDOM_END
  * cache. Every part of the cache's path must be one that nobody else can change.
  * Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
- *   needs   tape/memory function/operations code/api code/text
+ *   needs   tape/memory core/hash function/operations code/api code/text
  *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame
  *           adx_close_library adx_blame_system adx_open_file adx_read_file
  *           adx_write_file adx_hex adx_hash_file adx_open_cache adx_make_own
@@ -4080,10 +4081,10 @@ static bool adx_write_file(const char *path, const char *data, size_t n)
     return closed && at == n && chmod(path, S_IRUSR | S_IWUSR) == 0;
 }
 
-static void adx_hex(const XXH128_hash_t *h, char text[33])
+static void adx_hex(const adx_hash128 *h, char text[33])
 {
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high64,
-             (unsigned long long)h->low64);
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high,
+             (unsigned long long)h->low);
 }
 
 // The hash of a file's contents, as text.
@@ -4093,7 +4094,7 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
     char *data = adx_read_file(k, path, &n);
     if (data == NULL)
         return false;
-    XXH128_hash_t h = XXH3_128bits(data, n);
+    const adx_hash128 h = adx_xxh128(data, n);
     adx_hex(&h, text);
     adx_drop(k->memory, data);
     return true;
@@ -4293,8 +4294,8 @@ ADX_SELDOM_END
  * processes that compile the same function at the same time replace equal
  * files, and none of them finds an incomplete one.
  *
- *   needs   tape/memory core/cells function/api function/functions code/api
- *           code/text code/wanted code/write code/cache
+ *   needs   tape/memory core/cells core/hash function/api function/functions
+ *           code/api code/text code/wanted code/write code/cache
  *   offers  adx_compile ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
  *           adx_blame_hidden
  * ========================================================================== */
@@ -4537,7 +4538,7 @@ static bool adx_make_key(adx_cache *k)
     adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
-        XXH128_hash_t h = XXH3_128bits(all.v, all.n);
+        const adx_hash128 h = adx_xxh128(all.v, all.n);
         adx_hex(&h, k->key);
     }
     adx_drop(k->memory, all.v);

@@ -2,7 +2,7 @@
 /* adrev_function.h - functions recorded once, evaluated anywhere.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
- *     #include "adrev_function.h"       // before adrev.h; needs <xxhash.h>
+ *     #include "adrev_function.h"       // before adrev.h
  *
  * A function is run once and kept as a program of elementary operations. Its
  * value and its derivatives at any point are computed from the program:
@@ -44,6 +44,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   function/api          the interface
+ *   core/hash             XXH3, by xxHash or its specification
  *   function/operations   the operations of programs
  *   function/program      a program in memory
  *   function/unique       finds nodes that compute the same
@@ -633,13 +634,306 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #error order: adrev_function.h before adrev_bulk.h and adrev_loop.h, which use it
 #endif
 
+#include <stdatomic.h>
+
+/* === core/hash ==============================================================
+ * XXH3 of 64 and 128 bits: places in hash tables, checksums of saved functions,
+ * names of compiled ones. By xxHash where <xxhash.h> is installed. Elsewhere,
+ * and with ADREV_NO_XXHASH, by what stands here, which is written from xxHash's
+ * specification (doc/xxhash_spec.md) and gives the same bits, so that files can
+ * be exchanged. (Long data: 9 GB/s instead of 17, clang. Recording a function
+ * takes as long as with xxHash.)
+ *
+ * adrev_parallel.h and adrev_function.h have this room, each for itself.
+ *
+ *   needs   core/config
+ *   offers  adx_hash128 adx_xxh3 adx_xxh128
+ * ========================================================================== */
+
+#ifndef ADX_HASH
+#define ADX_HASH 1
+
+// ADREV_NO_XXHASH   do not look for <xxhash.h>.
+#if defined __has_include && !defined ADREV_NO_XXHASH
+#if __has_include(<xxhash.h>)
+#define ADX_XXHASH
+#endif
+#endif
+
+typedef struct adx_hash128 {
+    uint64_t low;
+    uint64_t high;
+} adx_hash128;
+
+#ifdef ADX_XXHASH
+
 #define XXH_INLINE_ALL
 #ifdef ADREV_NO_STDLIB
-#define XXH_NO_STDLIB           // xxHash 0.8.2; before, its malloc has no caller
+#define XXH_NO_STDLIB       // xxHash 0.8.2; before, its malloc has no caller
 #endif
 #include <xxhash.h>
 
-#include <stdatomic.h>
+ADX_INLINE uint64_t adx_xxh3(const void *data, size_t n, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(data, n, seed);
+}
+
+ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
+{
+    const XXH128_hash_t h = XXH3_128bits(data, n);
+    return (adx_hash128){ h.low64, h.high64 };
+}
+
+#else
+
+#define ADX_P32_1 UINT64_C(0x9E3779B1)
+#define ADX_P32_2 UINT64_C(0x85EBCA77)
+#define ADX_P32_3 UINT64_C(0xC2B2AE3D)
+#define ADX_P64_1 UINT64_C(0x9E3779B185EBCA87)
+#define ADX_P64_2 UINT64_C(0xC2B2AE3D27D4EB4F)
+#define ADX_P64_3 UINT64_C(0x165667B19E3779F9)
+#define ADX_P64_4 UINT64_C(0x85EBCA77C2B2AE63)
+#define ADX_P64_5 UINT64_C(0x27D4EB2F165667C5)
+#define ADX_PMX_1 UINT64_C(0x165667919E3779F9)
+#define ADX_PMX_2 UINT64_C(0x9FB21C651E98DF25)
+
+#define ADX_STRIPE 64           /* bytes */
+#define ADX_STRIPES 16          /* of a block */
+#define ADX_SECRET 192          /* bytes */
+
+static const uint8_t adx_secret[ADX_SECRET] = {
+    0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c,
+    0xf7, 0x21, 0xad, 0x1c, 0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb,
+    0x72, 0x40, 0xa4, 0xa4, 0xb7, 0xb3, 0x67, 0x1f, 0xcb, 0x79, 0xe6, 0x4e,
+    0xcc, 0xc0, 0xe5, 0x78, 0x82, 0x5a, 0xd0, 0x7d, 0xcc, 0xff, 0x72, 0x21,
+    0xb8, 0x08, 0x46, 0x74, 0xf7, 0x43, 0x24, 0x8e, 0xe0, 0x35, 0x90, 0xe6,
+    0x81, 0x3a, 0x26, 0x4c, 0x3c, 0x28, 0x52, 0xbb, 0x91, 0xc3, 0x00, 0xcb,
+    0x88, 0xd0, 0x65, 0x8b, 0x1b, 0x53, 0x2e, 0xa3, 0x71, 0x64, 0x48, 0x97,
+    0xa2, 0x0d, 0xf9, 0x4e, 0x38, 0x19, 0xef, 0x46, 0xa9, 0xde, 0xac, 0xd8,
+    0xa8, 0xfa, 0x76, 0x3f, 0xe3, 0x9c, 0x34, 0x3f, 0xf9, 0xdc, 0xbb, 0xc7,
+    0xc7, 0x0b, 0x4f, 0x1d, 0x8a, 0x51, 0xe0, 0x4b, 0xcd, 0xb4, 0x59, 0x31,
+    0xc8, 0x9f, 0x7e, 0xc9, 0xd9, 0x78, 0x73, 0x64, 0xea, 0xc5, 0xac, 0x83,
+    0x34, 0xd3, 0xeb, 0xc3, 0xc5, 0x81, 0xa0, 0xff, 0xfa, 0x13, 0x63, 0xeb,
+    0x17, 0x0d, 0xdd, 0x51, 0xb7, 0xf0, 0xda, 0x49, 0xd3, 0x16, 0x55, 0x26,
+    0x29, 0xd4, 0x68, 0x9e, 0x2b, 0x16, 0xbe, 0x58, 0x7d, 0x47, 0xa1, 0xfc,
+    0x8f, 0xf8, 0xb8, 0xd1, 0x7a, 0xd0, 0x31, 0xce, 0x45, 0xcb, 0x3a, 0x8f,
+    0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e
+};
+
+// A number of 4 or 8 bytes, the lowest first.
+ADX_INLINE uint64_t adx_read_little(const uint8_t *v, int bytes)
+{
+    uint64_t x = 0;
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(&x, v, (size_t)bytes);
+#else
+    for (int i = bytes; i-- > 0;)
+        x = x << 8 | v[i];
+#endif
+    return x;
+}
+
+ADX_INLINE uint64_t adx_read4(const uint8_t *v)
+{
+    return adx_read_little(v, 4);
+}
+
+ADX_INLINE uint64_t adx_read8(const uint8_t *v)
+{
+    return adx_read_little(v, 8);
+}
+
+ADX_INLINE uint64_t adx_secret8(size_t at)
+{
+    return adx_read8(adx_secret + at);
+}
+
+ADX_INLINE uint64_t adx_rotate_left(uint64_t x, int by)
+{
+    return x << by | x >> (64 - by);
+}
+
+// The lowest bytes of x, in the reverse order.
+ADX_INLINE uint64_t adx_swap_bytes(uint64_t x, int bytes)
+{
+    uint64_t y = 0;
+    for (int i = 0; i < bytes; i++)
+        y = y << 8 | (x >> 8 * i & 0xff);
+    return y;
+}
+
+// The two halves of a product of 128 bits, combined.
+ADX_INLINE uint64_t adx_fold_product(uint64_t x, uint64_t y)
+{
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef unsigned __int128 wide;
+    const wide product = (wide)x * y;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+    const uint64_t low = 0xffffffff;
+    const uint64_t ll = (x & low) * (y & low);
+    const uint64_t hl = (x >> 32) * (y & low);
+    const uint64_t lh = (x & low) * (y >> 32) + (hl & low) + (ll >> 32);
+    return (lh << 32 | (ll & low))
+         ^ ((x >> 32) * (y >> 32) + (hl >> 32) + (lh >> 32));
+#endif
+}
+
+ADX_INLINE uint64_t adx_avalanche(uint64_t x)
+{
+    x = (x ^ x >> 37) * ADX_PMX_1;
+    return x ^ x >> 32;
+}
+
+ADX_INLINE uint64_t adx_avalanche_short(uint64_t x)
+{
+    x = (x ^ x >> 33) * ADX_P64_2;
+    x = (x ^ x >> 29) * ADX_P64_3;
+    return x ^ x >> 32;
+}
+
+// Up to 16 bytes.
+ADX_INLINE uint64_t adx_hash_short(const uint8_t *v, size_t n, uint64_t seed)
+{
+    if (n > 8) {
+        const uint64_t low = adx_read8(v)
+                           ^ ((adx_secret8(24) ^ adx_secret8(32)) + seed);
+        const uint64_t high = adx_read8(v + n - 8)
+                            ^ ((adx_secret8(40) ^ adx_secret8(48)) - seed);
+        return adx_avalanche(n + adx_swap_bytes(low, 8) + high
+                             + adx_fold_product(low, high));
+    }
+    if (n > 3) {
+        const uint64_t mixed = seed ^ adx_swap_bytes(seed, 4) << 32;
+        uint64_t x = (adx_read4(v + n - 4) | adx_read4(v) << 32)
+                   ^ ((adx_secret8(8) ^ adx_secret8(16)) - mixed);
+        x ^= adx_rotate_left(x, 49) ^ adx_rotate_left(x, 24);
+        x *= ADX_PMX_2;
+        x = (x ^ ((x >> 35) + n)) * ADX_PMX_2;
+        return x ^ x >> 28;
+    }
+    if (n > 0) {
+        const uint64_t x = v[n - 1] | (uint64_t)n << 8 | (uint64_t)v[0] << 16
+                         | (uint64_t)v[n / 2] << 24;
+        return adx_avalanche_short(
+            x ^ ((adx_read4(adx_secret) ^ adx_read4(adx_secret + 4)) + seed));
+    }
+    return adx_avalanche_short(seed ^ adx_secret8(56) ^ adx_secret8(64));
+}
+
+ADX_INLINE uint64_t adx_mix_secret(const uint8_t *v, size_t at, uint64_t seed)
+{
+    return adx_fold_product(adx_read8(v) ^ (adx_secret8(at) + seed),
+                            adx_read8(v + 8) ^ (adx_secret8(at + 8) - seed));
+}
+
+// 17 to 240 bytes.
+static uint64_t adx_hash_medium(const uint8_t *v, size_t n, uint64_t seed)
+{
+    uint64_t sum = n * ADX_P64_1;
+    if (n <= 128) {
+        for (size_t i = (n - 1) / 32 + 1; i-- > 0;)
+            sum += adx_mix_secret(v + 16 * i, 32 * i, seed)
+                 + adx_mix_secret(v + n - 16 * i - 16, 32 * i + 16, seed);
+        return adx_avalanche(sum);
+    }
+    for (size_t i = 0; i < 8; i++)
+        sum += adx_mix_secret(v + 16 * i, 16 * i, seed);
+    sum = adx_avalanche(sum);
+    for (size_t i = 8; i < n / 16; i++)
+        sum += adx_mix_secret(v + 16 * i, 16 * (i - 8) + 3, seed);
+    return adx_avalanche(sum + adx_mix_secret(v + n - 16, 119, seed));
+}
+
+// Adds a stripe to the sums. `secret` is that for this stripe.
+ADX_INLINE void adx_add_stripe(uint64_t sum[8], const uint8_t *v,
+                               const uint8_t *secret)
+{
+    for (int i = 0; i < 8; i++) {
+        const uint64_t x = adx_read8(v + 8 * i);
+        const uint64_t mixed = x ^ adx_read8(secret + 8 * i);
+        sum[i ^ 1] += x;
+        sum[i] += (mixed & 0xffffffff) * (mixed >> 32);
+    }
+}
+
+// After each block.
+static void adx_scramble(uint64_t sum[8], const uint8_t *secret)
+{
+    for (int i = 0; i < 8; i++)
+        sum[i] = (sum[i] ^ sum[i] >> 47 ^ adx_read8(secret + 8 * i))
+               * ADX_P32_1;
+}
+
+// More than 240 bytes: the sums of all stripes. The last one ends with the
+// data, and may overlap the one before.
+static void adx_add_stripes(uint64_t sum[8], const uint8_t *v, size_t n,
+                            const uint8_t *secret)
+{
+    const uint64_t first[8] = { ADX_P32_3, ADX_P64_1, ADX_P64_2, ADX_P64_3,
+                                ADX_P64_4, ADX_P32_2, ADX_P64_5, ADX_P32_1 };
+    memcpy(sum, first, sizeof first);
+    for (size_t i = 0; i < (n - 1) / ADX_STRIPE; i++) {
+        adx_add_stripe(sum, v + ADX_STRIPE * i, secret + 8 * (i % ADX_STRIPES));
+        if (i % ADX_STRIPES == ADX_STRIPES - 1)
+            adx_scramble(sum, secret + ADX_SECRET - ADX_STRIPE);
+    }
+    adx_add_stripe(sum, v + n - ADX_STRIPE, secret + ADX_SECRET - 71);
+}
+
+static uint64_t adx_merge(const uint64_t sum[8], uint64_t h,
+                          const uint8_t *secret)
+{
+    for (int i = 0; i < 8; i += 2)
+        h += adx_fold_product(sum[i] ^ adx_read8(secret + 8 * i),
+                              sum[i + 1] ^ adx_read8(secret + 8 * i + 8));
+    return adx_avalanche(h);
+}
+
+// The secret of a seed.
+static void adx_make_secret(uint8_t secret[ADX_SECRET], uint64_t seed)
+{
+    for (size_t i = 0; i < ADX_SECRET; i += 8) {
+        const uint64_t x = adx_secret8(i) + (i % 16 == 0 ? seed : 0 - seed);
+        for (size_t k = 0; k < 8; k++)
+            secret[i + k] = (uint8_t)(x >> 8 * k);
+    }
+}
+
+ADX_NOINLINE static uint64_t adx_hash_long(const uint8_t *v, size_t n,
+                                           uint64_t seed)
+{
+    uint64_t sum[8];
+    uint8_t secret[ADX_SECRET];
+    adx_make_secret(secret, seed);
+    adx_add_stripes(sum, v, n, secret);
+    return adx_merge(sum, n * ADX_P64_1, secret + 11);
+}
+
+ADX_INLINE uint64_t adx_xxh3(const void *data, size_t n, uint64_t seed)
+{
+    const uint8_t *v = (const uint8_t *)data;
+    return n <= 16 ? adx_hash_short(v, n, seed)
+         : n <= 240 ? adx_hash_medium(v, n, seed) : adx_hash_long(v, n, seed);
+}
+
+// The names of compiled functions are made of more than 240 bytes. Of less, two
+// hashes of 64 bits, which are not those of XXH3.
+ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
+{
+    const uint8_t *v = (const uint8_t *)data;
+    uint64_t sum[8];
+    if (n <= 240)
+        return (adx_hash128){ adx_xxh3(data, n, 0), adx_xxh3(data, n, 1) };
+    adx_add_stripes(sum, v, n, adx_secret);
+    return (adx_hash128){
+        adx_merge(sum, n * ADX_P64_1, adx_secret + 11),
+        adx_merge(sum, ~(n * ADX_P64_2), adx_secret + ADX_SECRET - 75)
+    };
+}
+
+#endif // ADX_XXHASH
+#endif // ADX_HASH
 
 /* === function/operations ====================================================
  * A program is a list of nodes. Each node makes one number (an array node may
@@ -651,7 +945,7 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
  *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
  *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
- *           adx_allocator_or adx_make_room_for
+ *           adx_make_room_for
  * ========================================================================== */
 
 /* --- operations ----------------------------------------------------------- */
@@ -708,18 +1002,6 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 
 /* --- memory -------------------------------------------------------------- */
 
-// The allocator that is given, or that of the C library; NULL: there is none.
-static const ad_allocator *adx_allocator_or(const ad_allocator *a)
-{
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
-
 // Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
                                      size_t *room, size_t n, size_t size)
@@ -744,7 +1026,7 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_known_cell adx_cells adx_program
+ *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
  *           adx_begin_program adx_variables_of adx_drop_many adx_end_program
  *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
  *           adx_new_constant adx_new_inputs adx_new_output
@@ -933,12 +1215,16 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from primal to pullback
-    // Of a step of a loop (loop/replay): its first `carried` results are the
-    // first inputs of the next step; its last inputs are the parameters and
-    // the number of the step. 0, 0: this is no such step.
-    size_t carried, parameters;
 } adx_program;
+
+// What a loop says of its step, for the programs that are derived from it
+// (loop/replay): the first `carried` results of a step are the first inputs of
+// the next one; its last inputs are the parameters and the number of the step.
+// carried 0: any other function, or a step that carries on more than one row.
+typedef struct adx_repeated {
+    size_t carried, parameters;
+    size_t hands_on;            // numbers at most, from primal to pullback
+} adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
                               bool plain)
@@ -1214,7 +1500,7 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
  * second time, but it never gives a wrong one: a hash that agrees is not
  * believed until the key of that number, as its node has it, agrees, too.
  *
- *   needs   tape/memory function/operations function/program
+ *   needs   tape/memory core/hash function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
@@ -1258,7 +1544,7 @@ static adx_key adx_key_of(const adx_program *p, uint32_t x)
 
 static uint32_t adx_hash(const adx_key *key)
 {
-    return (uint32_t)XXH3_64bits(key, sizeof *key);
+    return (uint32_t)adx_xxh3(key, sizeof *key, 0);
 }
 
 static size_t adx_set_of(const adx_program *p, uint32_t hash)
@@ -2695,14 +2981,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// for that of the step after it. So if a step has a bottleneck, its adjoint is
 // also written by way of it: then what comes before the bottleneck need not
 // wait, but for one product for each input. This version is taken if it has no
 // more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
-                                  size_t moving)
+                                  size_t moving, bool is_step)
 {
-    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->nodes;
+    size_t neck = is_step ? adx_bottleneck_of(p) : p->nodes;
     ad_status status = adx_write_adjoint(q, p, moving, p->nodes);
     if (status != ADREV_OK || neck == p->nodes)
         return status;
@@ -3041,7 +3327,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
     size_t n = adx_variables_of(p);
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values
     uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
@@ -3154,11 +3440,13 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 }
 
 static ad_status adx_begin_primal_split(adx_primal_split *k,
-                                        const adx_program *p)
+                                        const adx_program *p,
+                                        const adx_repeated *step)
 {
     const ad_allocator *a = p->memory;
     *k = (adx_primal_split){ .weighted = NULL };
-    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
+    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs,
+                                        step->carried > 0);
     if (status != ADREV_OK)
         return status;
     k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
@@ -3166,20 +3454,21 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
         return ADREV_ENOMEM;
-    k->n = adx_choose_handed(k, p->inputs, p->hands_on);
+    k->n = adx_choose_handed(k, p->inputs, step->hands_on);
     return ADREV_OK;
 }
 
 // The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
 // Its nodes are those of the adjoint that do not depend on weights, guards with
 // them.
-static ad_status adx_make_primal(adx_program *q, const adx_program *p)
+static ad_status adx_make_primal(adx_program *q, const adx_program *p,
+                                 const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
     adx_new_inputs(q, p->inputs);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
@@ -3201,12 +3490,13 @@ static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 
 // The pullback. Inputs: those of p, weights, what is handed on. Outputs:
 // adjoints of p's inputs.
-static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
+static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, split.n);
     uint32_t at = (uint32_t)(p->inputs + p->outputs);
@@ -3230,7 +3520,7 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 /* --- several steps of a loop ------------------------------------------------
  * A replay of a small step costs more than the step does. So the pullbacks of
  * some steps in a row are also made as one program. The steps are those of a
- * loop (adx_program.carried) that reads its state, the parameters and the
+ * loop (adx_repeated) that reads its state, the parameters and the
  * number of the step, and nothing else. Forwards nothing would be gained: there
  * the calls of the math library wait for one another.                        */
 
@@ -3266,31 +3556,32 @@ static void adx_count_up(uint32_t to[], size_t n, size_t from)
 // at[]: numbers of q that are the inputs of `one`, then its outputs, then those
 // sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
-                            const adx_program *one, uint32_t at[])
+                               const adx_repeated *step, const adx_program *one,
+                               uint32_t at[])
 {
-    size_t handed = one->inputs - p->inputs - p->carried;
-    size_t each = p->carried + handed;
-    size_t number = ADX_UNROLLED * each + p->parameters;
+    size_t handed = one->inputs - p->inputs - step->carried;
+    size_t each = step->carried + handed;
+    size_t number = ADX_UNROLLED * each + step->parameters;
     size_t given = number + ADX_UNROLLED;
     uint32_t *weight = at + p->inputs;
     uint32_t *out = at + one->inputs;
     uint32_t *sum = out + one->outputs;
-    adx_new_inputs(q, given + p->carried + p->parameters);
-    adx_count_up(at + p->carried, p->parameters, ADX_UNROLLED * each);
-    adx_count_up(weight, p->carried, given);
-    adx_count_up(sum, p->parameters, given + p->carried);
+    adx_new_inputs(q, given + step->carried + step->parameters);
+    adx_count_up(at + step->carried, step->parameters, ADX_UNROLLED * each);
+    adx_count_up(weight, step->carried, given);
+    adx_count_up(sum, step->parameters, given + step->carried);
     for (size_t s = ADX_UNROLLED; s-- > 0 && q->status == ADREV_OK;) {
-        adx_count_up(at, p->carried, s * each);
+        adx_count_up(at, step->carried, s * each);
         at[p->inputs - 1] = (uint32_t)(number + s);
-        adx_count_up(weight + p->carried, handed, s * each + p->carried);
+        adx_count_up(weight + step->carried, handed, s * each + step->carried);
         adx_paste(q, one, at, out);
-        memcpy(weight, out, p->carried * sizeof *at);
-        for (size_t i = 0; i < p->parameters; i++)
-            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[p->carried + i]);
+        memcpy(weight, out, step->carried * sizeof *at);
+        for (size_t i = 0; i < step->parameters; i++)
+            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[step->carried + i]);
     }
-    for (size_t i = 0; i < p->carried; i++)
+    for (size_t i = 0; i < step->carried; i++)
         adx_new_output(q, weight[i]);
-    for (size_t i = 0; i < p->parameters; i++)
+    for (size_t i = 0; i < step->parameters; i++)
         adx_new_output(q, sum[i]);
 }
 
@@ -3300,17 +3591,18 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
 // Outputs: the adjoints of the state before the steps, and of the parameters.
 // These are summed in the order of single steps, so that the bits are the same
 // unless the compiler contracts.
-static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
+static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_program one;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_make_pullback(&one, p);
-    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
-                                                   + p->parameters, sizeof *at);
+    ad_status status = adx_make_pullback(&one, p, step);
+    uint32_t *at = (uint32_t *)adx_take(
+        p->memory, one.inputs + one.outputs + step->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
-        adx_write_unrolled(q, p, &one, at);
+        adx_write_unrolled(q, p, step, &one, at);
     adx_drop(p->memory, at);
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;
@@ -5093,6 +5385,7 @@ struct ad_fn {
     size_t variables;           // the first of the n inputs: derivatives by these
     adx_program program;
     ad_fn *whole;               // which this was chosen from; NULL: none
+    adx_repeated repeated;      // of a step of a loop
     adx_code_place *guard;      // of `whole`, if there is one
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
@@ -5250,11 +5543,12 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 /* --- machines ------------------------------------------------------------ */
 
 // H v: the tangent of the adjoint.
-static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
+static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
+                              const adx_repeated *step)
 {
     adx_program adjoint;
     size_t n = adx_variables_of(p);
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, step->carried > 0);
     adjoint.outputs = n;                // without the values
     if (status == ADREV_OK)
         status = adx_make_tangent(q, &adjoint, n);
@@ -5265,32 +5559,36 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
     return status;
 }
 
-static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
     switch (kind) {
     case ADX_KIND_jvp: return adx_make_tangent(q, p, adx_variables_of(p));
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, adx_variables_of(p));
-    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_vjp:
+        return adx_make_adjoint(q, p, adx_variables_of(p), step->carried > 0);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_primal: return adx_make_primal(q, p);
-    case ADX_KIND_pullback: return adx_make_pullback(q, p);
-    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p, step);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p, step);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p, step);
     default: return adx_make_copy(q, p);
     }
 }
 
-static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
+static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
+    const adx_program *p = &fn->program;
     adx_program made;
     bool itself = kind == ADX_KIND_value;
     ad_status status = ADREV_OK;
     *out = NULL;
     adx_begin_program(&made, p->memory, false);
     if (!itself)
-        status = adx_make_derived(&made, p, kind);
+        status = adx_make_derived(&made, fn, kind);
     if (status == ADREV_OK) {
         *out = adx_make_machine(itself ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -5321,7 +5619,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     adx_machine *m = atomic_load_explicit(&fn->machine[kind],
                                           memory_order_acquire);
     if (m == NULL) {
-        ad_status status = adx_make_kind(&m, &fn->program, kind);
+        ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
         m = adx_publish_machine(fn, kind, m);
@@ -6527,8 +6825,8 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
  * Each of them that is tried is left at a later guard, or at the same one if
  * that has more than two outcomes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/run function/functions
+ *   needs   tape/memory core/hash function/api function/operations
+ *           function/program function/run function/functions
  * ========================================================================== */
 
 // A guard of a path: paths with the same `before` and another outcome part
@@ -6630,7 +6928,7 @@ static uint64_t adx_hash_constant(const adx_program *p, uint32_t x, uint64_t h)
     if (!adx_is_fixed(p, x))
         return h;
     const ad_real *v = adx_constant_of(p, x);
-    return XXH3_64bits_withSeed(v, sizeof *v, h);
+    return adx_xxh3(v, sizeof *v, h);
 }
 
 typedef struct adx_hashing {
@@ -6650,17 +6948,17 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
     if (s->op == ADX_OP_guard)
-        return XXH3_64bits_withSeed(&s->a, sizeof s->a, h);
-    adx_hashing k = { p, XXH3_64bits_withSeed(s, sizeof *s, h) };
+        return adx_xxh3(&s->a, sizeof s->a, h);
+    adx_hashing k = { p, adx_xxh3(s, sizeof *s, h) };
     const adx_many *m = adx_many_of(p, s);
     if (m != NULL) {
         const uint32_t shape[] = { (uint32_t)m->kind, m->op, m->m, m->k, m->n };
-        k.h = XXH3_64bits_withSeed(shape, sizeof shape, k.h);
-        k.h = XXH3_64bits_withSeed(m->arg, sizeof m->arg, k.h);
-        k.h = XXH3_64bits_withSeed(m->list, adx_listed(m) * sizeof *m->list,
+        k.h = adx_xxh3(shape, sizeof shape, k.h);
+        k.h = adx_xxh3(m->arg, sizeof m->arg, k.h);
+        k.h = adx_xxh3(m->list, adx_listed(m) * sizeof *m->list,
                                    k.h);
         if (m->shared != NULL)
-            k.h = XXH3_64bits_withSeed(&m->shared->rule, sizeof m->shared->rule,
+            k.h = adx_xxh3(&m->shared->rule, sizeof m->shared->rule,
                                        k.h);
     }
     adx_visit_reads(p, s, adx_hash_read, &k);
@@ -6690,7 +6988,7 @@ static bool adx_find_branch_points(adx_path *path)
     }
     for (size_t i = 0; i < p->outputs; i++)
         h = adx_hash_constant(p, p->output[i], h);
-    path->fingerprint = XXH3_64bits_withSeed(
+    path->fingerprint = adx_xxh3(
         p->output, p->outputs * sizeof *p->output, h);
     return true;
 }

@@ -985,14 +985,9 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
     const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
+    if (t == NULL || adx_is_allocator(given))
+        return adx_allocator_or(given);
+    return t->allocator.alloc != NULL ? &t->allocator : &room;
 }
 
 // Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
@@ -1002,7 +997,7 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
     const ad_tape *t = adx_now.tape;
     if (t == NULL || adx_now.trace || t->status != ADREV_OK)
         return NULL;
-    return given != NULL && given->alloc != NULL && given->free != NULL ? given
+    return adx_is_allocator(given) ? given
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
@@ -2331,12 +2326,9 @@ static void adx_free_paths(ad_replays *r)
 
 ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
 {
-    const ad_allocator *a = allocator;
-#ifndef ADREV_NO_STDLIB
-    if (a == NULL)
-        a = &adx_libc;
-#endif
-    if (a == NULL || a->alloc == NULL || a->free == NULL)
+    const ad_allocator *a = allocator == NULL ? adx_allocator_or(NULL)
+                                              : allocator;
+    if (!adx_is_allocator(a))
         return NULL;
     ad_replays *r = (ad_replays *)adx_take(a, 1, sizeof *r);
     if (r != NULL)
@@ -2483,10 +2475,10 @@ static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
 // of them.
 static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 {
-    fn->program.hands_on = adx_hands_on(c);
+    fn->repeated.hands_on = adx_hands_on(c);
     if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
+        fn->repeated.carried = c->window;
+        fn->repeated.parameters = c->parameters;
     }
     if (c->compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
@@ -2796,7 +2788,7 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
  * one is begun for a while. (loop as a scan, bench/: compiled 2.2 instead of
  * 4.4 times the plain program, replayed 3.0 instead of 3.4.)
  *
- *   needs   array/linear function/operations function/program
+ *   needs   array/linear function/api function/operations function/program
  *           function/matrices function/run function/functions
  *           function/evaluation loop/schedule loop/scan loop/step loop/replay
  *   offers  adx_go_lean
@@ -3046,10 +3038,13 @@ enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 // Whether a step is short enough, and has the shape that an unrolled pullback
 // needs. That does not look at guards: either the steps are known to be on this
 // path (passed), or there must be none.
-static bool adx_may_unroll(const adx_program *p, bool passed)
+static bool adx_may_unroll(const ad_fn *fn, bool passed)
 {
-    bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
-             && p->inputs == p->carried + p->parameters + 1
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
+    bool fits = step->carried > 0 && p->outputs == step->carried
+             && p->manys == 0
+             && p->inputs == step->carried + step->parameters + 1
              && p->nodes <= ADX_UNROLLED_NODES;
     for (size_t i = 0; fits && !passed && i < p->nodes; i++)
         fits = p->node[i].op != ADX_OP_guard;
@@ -3063,7 +3058,7 @@ static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
         || c->told > 0
-        || !adx_may_unroll(&r->by->fn->program, r->mark > 0))
+        || !adx_may_unroll(r->by->fn, r->mark > 0))
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;

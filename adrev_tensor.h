@@ -5173,24 +5173,12 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     adx_drop(&memory, t);
 }
 
-// The allocator of the options; NULL: there is none.
-static const ad_allocator *adx_tensor_memory(const ad_tensor_options *options)
-{
-    const ad_allocator *a = options == NULL ? NULL : options->allocator;
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
-
 static ad_status adx_new_tensor(ad_tensor **out, const char *text,
                                 const ad_tensor_options *options,
                                 ad_tensor_error *error)
 {
-    const ad_allocator *a = adx_tensor_memory(options);
+    const ad_allocator *a =
+        adx_allocator_or(options == NULL ? NULL : options->allocator);
     size_t length = text == NULL ? 0 : strlen(text);
     ad_status status = text == NULL || length > ADX_TEXT_MOST ? ADREV_ESHAPE
                                                               : ADREV_ENOMEM;

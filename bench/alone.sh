@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds and runs a benchmark that is one program, parallel.c, sparse.c,
-# recording.c or tensor.c:
-#     sh bench/alone.sh parallel|sparse|recording|tensor CC FLAGS
+# Builds and runs a benchmark that is one program, assemble.c, parallel.c,
+# sparse.c, recording.c, exported.c or tensor.c:
+#     sh bench/alone.sh assemble|parallel|sparse|recording|exported|tensor CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
 # SPDX-License-Identifier: MIT-0
@@ -11,10 +11,6 @@ cc=$2
 flags=$3
 shift 3
 . "$(dirname "$0")/common.sh"
-if [ "$name" = recording ] || [ "$name" = sparse ] || [ "$name" = assemble ] && ! has_xxhash; then
-    echo "skipped: $name, xxhash.h is not installed"
-    exit 0
-fi
 more=
 libraries=
 pin=
@@ -37,7 +33,7 @@ peer() {
 # elsewhere, CPATH, LIBRARY_PATH and LD_LIBRARY_PATH say so. (What libtorch needs
 # is looked for when it is loaded.)
 if [ "$name" = tensor ]; then
-    has_xxhash && more=-DBENCH_TENSOR_COMPILED
+    more=-DBENCH_TENSOR_COMPILED
     cxx=$(echo "$cc" | sed 's/gcc/g++/; s/clang/clang++/')
     torch=/usr/include/torch/csrc/api/include
     loose=-Wl,--allow-shlib-undefined

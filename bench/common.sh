@@ -11,7 +11,3 @@ if ! command -v "$cc" > /dev/null 2>&1; then
     exit 0
 fi
 mkdir -p "$out"
-
-has_xxhash() {
-    echo '#include <xxhash.h>' | $cc -fsyntax-only -x c - 2> /dev/null
-}

@@ -16,7 +16,7 @@ cd "$root/bench" || exit 2
 # shellcheck disable=SC2086  # flags are a list
 objects=
 for unit in plain plain_real plain_skin hand hand_real hand_skin adrev \
-    adrev_real arrays loops main; do
+    adrev_real arrays loops functions functions_real main; do
     $cc -std=c11 $flags "-DBENCH_FLAGS=\"$flags\"" -c $unit.c \
         -o "$out/$unit.o" || exit 1
     objects="$objects $out/$unit.o"
@@ -24,20 +24,11 @@ done
 link=$cc
 libraries=
 
-# Recorded functions, where there is xxHash.
-if has_xxhash; then
-    # shellcheck disable=SC2086
-    for unit in functions functions_real; do
-        $cc -std=c11 $flags -c $unit.c -o "$out/$unit.o" || exit 1
-        objects="$objects $out/$unit.o"
-    done
-    # shellcheck disable=SC2086
-    $cc -std=c11 $flags -DLOOPS_REPLAYED -c loops.c \
-        -o "$out/loops_replayed.o" || exit 1
-    objects="$objects $out/loops_replayed.o"
-else
-    echo "skipped: replay and compiled, xxhash.h is not installed"
-fi
+# Loops whose steps are recorded functions.
+# shellcheck disable=SC2086
+$cc -std=c11 $flags -DLOOPS_REPLAYED -c loops.c -o "$out/loops_replayed.o" \
+    || exit 1
+objects="$objects $out/loops_replayed.o"
 
 # tool NAME LIBRARIES PROBE...: joins if the probe compiles
 tool() {

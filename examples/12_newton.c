@@ -7,7 +7,7 @@
  *
  * Shows    ad_fn_record once; at every step ad_fn_gradient, ad_fn_eval, and
  *          ad_fn_hessian_sparse; the pattern, for a Cholesky factorisation
- * Needs    03; xxHash (libxxhash-dev). Without it, it is not built
+ * Needs    03
  * Prints   1500 unknowns, 9723 entries of the Hessian in 16 directions
  *          off by 3.80 m; misfit
  *           57810.08  gradient 5.2e+02  shift 5    length 0.5

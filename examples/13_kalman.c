@@ -9,7 +9,7 @@
  * sh examples/13_kalman.sh
  *
  * Shows    ad_fn_record, ad_fn_write_c with float
- * Needs    05; xxHash (libxxhash-dev). Without it, it is not built
+ * Needs    05
  * Prints   predict: 9 operations, at most 2 kB of C with its Jacobian
  *          sight: 8 operations, at most 2 kB of C with its Jacobian
  *

@@ -6,10 +6,5 @@
  * SPDX-License-Identifier: MIT-0
  */
 
-#define ADREV_TRACE 1               // for functions that are recorded
 #define ADREV_IMPLEMENTATION
-#include "adrev_parallel.h"
-#include "adrev_function.h"
-#include "adrev_loop.h"
-#include "adrev_struct.h"
-#include "adrev_tensor.h"
+#include "adrev_all.h"

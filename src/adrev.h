@@ -58,6 +58,7 @@
  *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
  *   core/derived        what partials are made of, with partials of its own
+ *   core/exported       operators by an operation's code
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
  *   array/linear        statements that are sums of terms
@@ -132,6 +133,7 @@
 #include "core/table.h"
 #include "core/special.h"
 #include "core/derived.h"
+#include "core/exported.h"
 #include "core/cells.h"
 #include "array/operands.h"
 #include "array/linear.h"

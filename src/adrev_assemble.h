@@ -1,7 +1,7 @@
 /* adrev_assemble.h - functions that are sums of many small elements.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
- *     #include "adrev_assemble.h"       // before adrev.h; needs <xxhash.h>
+ *     #include "adrev_assemble.h"       // before adrev.h
  *
  * Meshes, collocation, stencils, networks, sums over data: the function is the
  * same small one again and again, each time of other variables. It is recorded

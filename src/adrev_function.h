@@ -1,7 +1,7 @@
 /* adrev_function.h - functions recorded once, evaluated anywhere.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
- *     #include "adrev_function.h"       // before adrev.h; needs <xxhash.h>
+ *     #include "adrev_function.h"       // before adrev.h
  *
  * A function is run once and kept as a program of elementary operations. Its
  * value and its derivatives at any point are computed from the program:
@@ -43,6 +43,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   function/api          the interface
+ *   core/hash             XXH3, by xxHash or its specification
  *   function/operations   the operations of programs
  *   function/program      a program in memory
  *   function/unique       finds nodes that compute the same
@@ -99,14 +100,9 @@
 #error order: adrev_function.h before adrev_bulk.h and adrev_loop.h, which use it
 #endif
 
-#define XXH_INLINE_ALL
-#ifdef ADREV_NO_STDLIB
-#define XXH_NO_STDLIB           // xxHash 0.8.2; before, its malloc has no caller
-#endif
-#include <xxhash.h>
-
 #include <stdatomic.h>
 
+#include "core/hash.h"
 #include "function/operations.h"
 #include "function/program.h"
 #include "function/unique.h"

@@ -1,7 +1,7 @@
 /* adrev_parallel.h - fork and join, and a parallel reverse pass.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
- *     #include "adrev_parallel.h"       // includes adrev.h; needs <xxhash.h>
+ *     #include "adrev_parallel.h"       // includes adrev.h
  *
  * Each branch records what it computes. The reverse pass forks where the
  * program joined, and joins where it forked:
@@ -43,6 +43,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   parallel/api       the interface
+ *   core/hash          XXH3, by xxHash or its specification
  *   parallel/threads   what is used of the system; deques
  *   parallel/pool      threads that steal work; how they sleep
  *   parallel/tasks     the tree of tasks of a recording
@@ -73,9 +74,6 @@
 #error order: adrev_parallel.h before the other headers, which run on its pool
 #endif
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -83,6 +81,7 @@
 #include <unistd.h>
 #endif
 
+#include "core/hash.h"
 #include "parallel/threads.h"
 #include "parallel/pool.h"
 #include "parallel/tasks.h"

@@ -20,7 +20,7 @@
 #     // tags: slow threads
 #     // flags: -DADREV_TRACE=1
 #     // with: errors_plain.c
-#     // needs: xxhash.h quadmath.h -llapack
+#     // needs: quadmath.h xxhash.h -llapack
 #     // libs: -lquadmath
 #
 # tests/tags.txt lists the tags. A test in C has two more, `all` and its folder;

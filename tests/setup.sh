@@ -6,22 +6,34 @@
 
 install() {
     [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null 2>&1 || return
-    { apt-get install -y "$1" \
-        || { apt-get update && apt-get install -y "$1"; }; } > /dev/null 2>&1
+    { apt-get install -y "$@" \
+        || { apt-get update && apt-get install -y "$@"; }; } > /dev/null 2>&1
 }
 
-# Libraries of the examples: whether an empty program links with them. And
-# xxHash, a header, which adrev_parallel.h and adrev_function.h need.
+# Libraries of the examples, and of adapters: whether an empty program links
+# with them. One call installs them; if one is not to be had, one by one.
 probe=$(mktemp -d)
+missing=
+libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
+[ "$1" = examples ] || libraries="$libraries nlopt:libnlopt-dev gsl:libgsl-dev
+    ipopt:coinor-libipopt-dev ceres:libceres-dev"
 echo 'int main(void) { return 0; }' > "$probe/main.c"
-for library in lapack lbfgs; do
-    gcc "$probe/main.c" -o "$probe/main" "-l$library" > /dev/null 2>&1 \
-        || install "lib$library-dev"
+for pair in $libraries; do
+    gcc "$probe/main.c" -o "$probe/main" "-l${pair%%:*}" > /dev/null 2>&1 \
+        || missing="$missing ${pair##*:}"
 done
 rm -rf "$probe"
+if [ -n "$missing" ]; then
+    # shellcheck disable=SC2086  # a list
+    install --no-install-recommends $missing || for package in $missing; do
+        install --no-install-recommends "$package"
+    done
+fi
+[ "$1" != examples ] || exit 0
+
+# What core/hash is compared with.
 echo '#include <xxhash.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
     || install libxxhash-dev
-[ "$1" != examples ] || exit 0
 
 for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"

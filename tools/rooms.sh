@@ -12,7 +12,7 @@ headers="adrev adrev_struct adrev_parallel adrev_function adrev_code adrev_assem
 rooms=$(for header in $headers; do
             sed -n 's|^#include "\([a-z]*/[a-z]*\.h\)"$|src/\1|p' \
                 "src/$header.h"
-        done)
+        done | awk '!seen[$0]++')    # core/hash is in two headers
 # shellcheck disable=SC2086  # a list
 awk -f tools/rooms.awk $rooms > build/rooms
 if grep '^UP' build/rooms; then

@@ -52,8 +52,10 @@ typedef struct ad_element {
  * the first call of each kind, evaluations in a row allocate nothing. If
  * adrev_parallel.h is included before this header where both are implemented,
  * elements and sums run on the pool. Results do not depend on the number of
- * threads, on lanes, or on whether elements are compiled (without contraction):
- * contributions are added kind by kind, element by element.
+ * threads, on lanes, or on whether elements are compiled (without contraction).
+ * Contributions to a number are added kind by kind; of a kind, result by result
+ * of the element function (adjoints: input by input; matrices: entry by entry);
+ * and then element by element.
  *
  * Results are written only if ADREV_OK is returned, after all arguments have
  * been read, so that a result may lie where an argument does. Otherwise:

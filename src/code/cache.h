@@ -5,7 +5,7 @@
  * cache. Every part of the cache's path must be one that nobody else can change.
  * Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
- *   needs   tape/memory function/operations code/api code/text
+ *   needs   tape/memory core/hash function/operations code/api code/text
  *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame
  *           adx_close_library adx_blame_system adx_open_file adx_read_file
  *           adx_write_file adx_hex adx_hash_file adx_open_cache adx_make_own
@@ -198,10 +198,10 @@ static bool adx_write_file(const char *path, const char *data, size_t n)
     return closed && at == n && chmod(path, S_IRUSR | S_IWUSR) == 0;
 }
 
-static void adx_hex(const XXH128_hash_t *h, char text[33])
+static void adx_hex(const adx_hash128 *h, char text[33])
 {
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high64,
-             (unsigned long long)h->low64);
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high,
+             (unsigned long long)h->low);
 }
 
 // The hash of a file's contents, as text.
@@ -211,7 +211,7 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
     char *data = adx_read_file(k, path, &n);
     if (data == NULL)
         return false;
-    XXH128_hash_t h = XXH3_128bits(data, n);
+    const adx_hash128 h = adx_xxh128(data, n);
     adx_hex(&h, text);
     adx_drop(k->memory, data);
     return true;

@@ -8,8 +8,8 @@
  * processes that compile the same function at the same time replace equal
  * files, and none of them finds an incomplete one.
  *
- *   needs   tape/memory core/cells function/api function/functions code/api
- *           code/text code/wanted code/write code/cache
+ *   needs   tape/memory core/cells core/hash function/api function/functions
+ *           code/api code/text code/wanted code/write code/cache
  *   offers  adx_compile ADX_C_NAME ADX_LOOP_FLAGS adx_library_of
  *           adx_blame_hidden
  * ========================================================================== */
@@ -252,7 +252,7 @@ static bool adx_make_key(adx_cache *k)
     adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
-        XXH128_hash_t h = XXH3_128bits(all.v, all.n);
+        const adx_hash128 h = adx_xxh128(all.v, all.n);
         adx_hex(&h, k->key);
     }
     adx_drop(k->memory, all.v);

@@ -7,7 +7,7 @@
  * So a file is accepted only if a recording can make the function, and saving
  * the function again gives the same bytes.
  *
- *   needs   tape/memory core/derived core/cells function/api
+ *   needs   tape/memory core/derived core/cells core/hash function/api
  *           function/operations function/program function/adjoints
  *           function/record function/functions function/evaluate code/text
  * ========================================================================== */
@@ -127,7 +127,7 @@ static ad_status adx_put_file(const ad_fn *fn, const adx_program *p,
         adx_put_string(&b, fn->guard[i].file);
     }
     if (!b.failed)
-        adx_put_word(&b, XXH3_64bits(b.v, b.n), 8);
+        adx_put_word(&b, adx_xxh3(b.v, b.n, 0), 8);
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
@@ -590,7 +590,7 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&head, 4) - ADX_FILE_VERSION
            <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
         && adx_get(&head, 4) == sizeof(ad_real)
-        && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
+        && adx_get(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
 
 // Reads the counts, then the program.

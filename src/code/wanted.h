@@ -71,7 +71,8 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     adx_begin_program(&adjoint, a, false);
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status == ADREV_OK && hessian)
-        status = adx_make_adjoint(&adjoint, p, fn->variables);
+        status = adx_make_adjoint(&adjoint, p, fn->variables,
+                                  fn->repeated.carried > 0);
     if (status != ADREV_OK) {
         adx_free_program(&adjoint);
         return status;
@@ -135,12 +136,12 @@ static const adx_c_kind adx_c_kinds[] = {
 static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
                                  const adx_c_kind *kind)
 {
-    const adx_program *p = &fn->program;
-    adx_begin_program(q, p->memory, false);
+    adx_begin_program(q, &fn->memory, false);
     if (kind->bit & ADX_C_SPARSE)
         return adx_make_sparse(q, fn, kind->bit == ADREV_C_HESSIAN_SPARSE);
-    return kind->bit == ADREV_C_JACOBIAN ? adx_make_jacobian(q, p, false)
-                                         : adx_make_derived(q, p, kind->kind);
+    return kind->bit == ADREV_C_JACOBIAN
+         ? adx_make_jacobian(q, &fn->program, false)
+         : adx_make_derived(q, fn, kind->kind);
 }
 
 // The pattern of a sparse kind, which has been found when the program was made;
@@ -218,7 +219,7 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
 // steps with few numbers, where the call itself takes a part of the time.
 static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 {
-    return fn->program.carried > 0 && fn->program.carried == fn->m
+    return fn->repeated.carried > 0 && fn->repeated.carried == fn->m
         && fn->n <= ADX_CHECKED_MOST
         && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
             || kind == ADX_KIND_primal || kind == ADX_KIND_pullback)
@@ -238,7 +239,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
     // the adjoint of its number, and what is handed on, since some of that may
     // not be needed.
     k->unchecked = kind->kind == ADX_KIND_primal ? results->length[1]
-                 : fn->program.carried > 0
+                 : fn->repeated.carried > 0
                    && (kind->kind == ADX_KIND_vjp
                        || kind->kind == ADX_KIND_pullback);
     for (int i = 0; i < 3; i++) {
@@ -259,7 +260,7 @@ static void adx_write_besides(adx_writing *k, const adx_program *q,
         adx_say_block(k);
     }
     if (adx_is_looped(k, fn, kind->kind))
-        adx_say_loop(k, fn->program.carried, fn->program.parameters);
+        adx_say_loop(k, fn->repeated.carried, fn->repeated.parameters);
 }
 
 // Writes one C function and what belongs to it, or its declaration.

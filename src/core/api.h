@@ -105,11 +105,17 @@ ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 // ADREV_DEBUG.
 //
 //   file, line   out   NULL and 0 if unknown
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line);
+
+// Its name until 0.1.0; later versions are without it.
+ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+{
+    ad_tape_failed_at(t, file, line);
+}
 
 // Makes the tape fail with ADREV_ENONFINITE at the first input or result that
 // is infinite or NaN; false takes that back, ad_tape_clear does not.
-// ad_tape_failure names the place; a debugger stops there with a breakpoint on
+// ad_tape_failed_at names the place; a debugger stops there with a breakpoint on
 // adx_fail_because (docs/debugging.md). Only statements compiled with
 // ADREV_DEBUG are looked at, and inputs and array statements if the
 // implementation is; others pass unnoticed, and cost nothing.
@@ -119,6 +125,18 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
 // status has several causes (ADREV_EHOOK), the one that it was. Never NULL, and
 // always valid.
 ADX_API const char *ad_tape_reason(const ad_tape *t);
+
+// Makes the current tape fail: for statements of your own (ad_external) that
+// cannot be computed. As after any failure, the first error stays, nothing more
+// is recorded, and every query says so until the tape is cleared or rewound.
+//
+//   status       in    not ADREV_OK, with which nothing happens
+//   why          in    a sentence for ad_tape_reason, which must live as long as
+//                      the tape; NULL: the text of ad_message
+//
+//   returns      the first error of the tape; `status` if no tape is current
+//   see          adapters/adrev_lapack.h
+ADX_API ad_status ad_fail(ad_status status, const char *why);
 
 // Bytes that fixed memory lacked, adjoints included, for the statement at which
 // the tape failed with ADREV_EFULL: that statement needs exactly so many more.
@@ -319,6 +337,46 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
 
 // The rows of core/operations, [ADREV_OP_COUNT].
 ADX_API const ad_op_info *ad_op_table(void);
+
+/* --- operators for other languages ------------------------------------------
+ * Functions that record an operation by its code, where macros and inlined
+ * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is passed
+ * by value, a struct of an ad_real and two uint32_t.                         */
+
+// One operation, recorded on the current tape as one statement; the result is
+// what ad_rec returns of the operator of that name. A constant among the
+// arguments (job 0) counts as a plain number.
+//
+//   op           in    ADREV_OP_..., of the arity of the function; see
+//                      ad_op_find
+//
+// Besides the rows of the table: step functions, whose result is a constant;
+// ADREV_OP_detach; comparisons, whose result is the constant 0 or 1. The
+// condition of ADREV_OP_select is its first argument: not 0 takes the second;
+// the result is the number that is taken, without a statement.
+// The exponent of powi and ldexp (second) and the order of polygamma, jn and yn
+// (first) are parameters, whole constants. A hook is told of each operation, so
+// functions can be recorded in this way, whatever ADREV_TRACE is.
+//
+//   returns      a constant if all arguments are, or without a tape. NaN, and
+//                the tape fails with ADREV_ESHAPE, if op is no operation of so
+//                many arguments, or a parameter is not a whole constant
+//   cost         that of the operation, and 3 ns; one statement
+//   see          docs/operations.md, tests/core/exported.c
+ADX_API ad_rev ad_op1(unsigned op, ad_rev x);
+ADX_API ad_rev ad_op2(unsigned op, ad_rev x, ad_rev y);
+ADX_API ad_rev ad_op3(unsigned op, ad_rev x, ad_rev y, ad_rev z);
+
+// Name and number of arguments of an operation: "mul", 2. NULL and 0: no
+// operation has this code. Codes are those of one version of the library
+// (ad_version); names stay.
+ADX_API const char *ad_op_name(unsigned op);
+ADX_API unsigned ad_op_arity(unsigned op);
+
+// The code of an operation's name, without prefix: "mul", "sin", "lt"; also
+// "fabs", "fmin" and "fmax". ADREV_OP_COUNT: there is none; every larger code
+// is refused, too. Cost: one pass over the table.
+ADX_API unsigned ad_op_find(const char *name);
 
 // The version of the implementation that was linked: "0.1.0".
 ADX_API const char *ad_version(void);

@@ -179,7 +179,7 @@ typedef struct ad_tape ad_tape;
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
-    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
+    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failed_at" )  \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
     ROW( EHOOK,    "something cannot be traced: see ad_tape_reason or ad_fn_reason" )  \
@@ -190,7 +190,8 @@ typedef struct ad_tape ad_tape;
     ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
-    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" )
+    ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" ) \
+    ROW( ESINGULAR,"a matrix is singular, not positive definite or not finite: see ad_tape_reason" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {

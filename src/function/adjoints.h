@@ -363,14 +363,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// for that of the step after it. So if a step has a bottleneck, its adjoint is
 // also written by way of it: then what comes before the bottleneck need not
 // wait, but for one product for each input. This version is taken if it has no
 // more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
-                                  size_t moving)
+                                  size_t moving, bool is_step)
 {
-    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->nodes;
+    size_t neck = is_step ? adx_bottleneck_of(p) : p->nodes;
     ad_status status = adx_write_adjoint(q, p, moving, p->nodes);
     if (status != ADREV_OK || neck == p->nodes)
         return status;

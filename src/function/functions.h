@@ -94,6 +94,7 @@ struct ad_fn {
     size_t variables;           // the first of the n inputs: derivatives by these
     adx_program program;
     ad_fn *whole;               // which this was chosen from; NULL: none
+    adx_repeated repeated;      // of a step of a loop
     adx_code_place *guard;      // of `whole`, if there is one
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
@@ -251,11 +252,12 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 /* --- machines ------------------------------------------------------------ */
 
 // H v: the tangent of the adjoint.
-static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
+static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
+                              const adx_repeated *step)
 {
     adx_program adjoint;
     size_t n = adx_variables_of(p);
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, step->carried > 0);
     adjoint.outputs = n;                // without the values
     if (status == ADREV_OK)
         status = adx_make_tangent(q, &adjoint, n);
@@ -266,32 +268,36 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
     return status;
 }
 
-static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
     switch (kind) {
     case ADX_KIND_jvp: return adx_make_tangent(q, p, adx_variables_of(p));
-    case ADX_KIND_vjp: return adx_make_adjoint(q, p, adx_variables_of(p));
-    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_vjp:
+        return adx_make_adjoint(q, p, adx_variables_of(p), step->carried > 0);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_primal: return adx_make_primal(q, p);
-    case ADX_KIND_pullback: return adx_make_pullback(q, p);
-    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p, step);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p, step);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p, step);
     default: return adx_make_copy(q, p);
     }
 }
 
-static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
+static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
+    const adx_program *p = &fn->program;
     adx_program made;
     bool itself = kind == ADX_KIND_value;
     ad_status status = ADREV_OK;
     *out = NULL;
     adx_begin_program(&made, p->memory, false);
     if (!itself)
-        status = adx_make_derived(&made, p, kind);
+        status = adx_make_derived(&made, fn, kind);
     if (status == ADREV_OK) {
         *out = adx_make_machine(itself ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -322,7 +328,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     adx_machine *m = atomic_load_explicit(&fn->machine[kind],
                                           memory_order_acquire);
     if (m == NULL) {
-        ad_status status = adx_make_kind(&m, &fn->program, kind);
+        ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
         m = adx_publish_machine(fn, kind, m);

@@ -127,7 +127,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
     size_t n = adx_variables_of(p);
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values
     uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
@@ -240,11 +240,13 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 }
 
 static ad_status adx_begin_primal_split(adx_primal_split *k,
-                                        const adx_program *p)
+                                        const adx_program *p,
+                                        const adx_repeated *step)
 {
     const ad_allocator *a = p->memory;
     *k = (adx_primal_split){ .weighted = NULL };
-    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
+    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs,
+                                        step->carried > 0);
     if (status != ADREV_OK)
         return status;
     k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
@@ -252,20 +254,21 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
         return ADREV_ENOMEM;
-    k->n = adx_choose_handed(k, p->inputs, p->hands_on);
+    k->n = adx_choose_handed(k, p->inputs, step->hands_on);
     return ADREV_OK;
 }
 
 // The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
 // Its nodes are those of the adjoint that do not depend on weights, guards with
 // them.
-static ad_status adx_make_primal(adx_program *q, const adx_program *p)
+static ad_status adx_make_primal(adx_program *q, const adx_program *p,
+                                 const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
     adx_new_inputs(q, p->inputs);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
@@ -287,12 +290,13 @@ static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 
 // The pullback. Inputs: those of p, weights, what is handed on. Outputs:
 // adjoints of p's inputs.
-static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
+static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_making k;
     adx_primal_split split;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_begin_primal_split(&split, p);
+    ad_status status = adx_begin_primal_split(&split, p, step);
     const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, split.n);
     uint32_t at = (uint32_t)(p->inputs + p->outputs);
@@ -316,7 +320,7 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 /* --- several steps of a loop ------------------------------------------------
  * A replay of a small step costs more than the step does. So the pullbacks of
  * some steps in a row are also made as one program. The steps are those of a
- * loop (adx_program.carried) that reads its state, the parameters and the
+ * loop (adx_repeated) that reads its state, the parameters and the
  * number of the step, and nothing else. Forwards nothing would be gained: there
  * the calls of the math library wait for one another.                        */
 
@@ -352,31 +356,32 @@ static void adx_count_up(uint32_t to[], size_t n, size_t from)
 // at[]: numbers of q that are the inputs of `one`, then its outputs, then those
 // sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
-                            const adx_program *one, uint32_t at[])
+                               const adx_repeated *step, const adx_program *one,
+                               uint32_t at[])
 {
-    size_t handed = one->inputs - p->inputs - p->carried;
-    size_t each = p->carried + handed;
-    size_t number = ADX_UNROLLED * each + p->parameters;
+    size_t handed = one->inputs - p->inputs - step->carried;
+    size_t each = step->carried + handed;
+    size_t number = ADX_UNROLLED * each + step->parameters;
     size_t given = number + ADX_UNROLLED;
     uint32_t *weight = at + p->inputs;
     uint32_t *out = at + one->inputs;
     uint32_t *sum = out + one->outputs;
-    adx_new_inputs(q, given + p->carried + p->parameters);
-    adx_count_up(at + p->carried, p->parameters, ADX_UNROLLED * each);
-    adx_count_up(weight, p->carried, given);
-    adx_count_up(sum, p->parameters, given + p->carried);
+    adx_new_inputs(q, given + step->carried + step->parameters);
+    adx_count_up(at + step->carried, step->parameters, ADX_UNROLLED * each);
+    adx_count_up(weight, step->carried, given);
+    adx_count_up(sum, step->parameters, given + step->carried);
     for (size_t s = ADX_UNROLLED; s-- > 0 && q->status == ADREV_OK;) {
-        adx_count_up(at, p->carried, s * each);
+        adx_count_up(at, step->carried, s * each);
         at[p->inputs - 1] = (uint32_t)(number + s);
-        adx_count_up(weight + p->carried, handed, s * each + p->carried);
+        adx_count_up(weight + step->carried, handed, s * each + step->carried);
         adx_paste(q, one, at, out);
-        memcpy(weight, out, p->carried * sizeof *at);
-        for (size_t i = 0; i < p->parameters; i++)
-            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[p->carried + i]);
+        memcpy(weight, out, step->carried * sizeof *at);
+        for (size_t i = 0; i < step->parameters; i++)
+            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[step->carried + i]);
     }
-    for (size_t i = 0; i < p->carried; i++)
+    for (size_t i = 0; i < step->carried; i++)
         adx_new_output(q, weight[i]);
-    for (size_t i = 0; i < p->parameters; i++)
+    for (size_t i = 0; i < step->parameters; i++)
         adx_new_output(q, sum[i]);
 }
 
@@ -386,17 +391,18 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
 // Outputs: the adjoints of the state before the steps, and of the parameters.
 // These are summed in the order of single steps, so that the bits are the same
 // unless the compiler contracts.
-static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
+static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
+                                   const adx_repeated *step)
 {
     adx_program one;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_make_pullback(&one, p);
-    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
-                                                   + p->parameters, sizeof *at);
+    ad_status status = adx_make_pullback(&one, p, step);
+    uint32_t *at = (uint32_t *)adx_take(
+        p->memory, one.inputs + one.outputs + step->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
-        adx_write_unrolled(q, p, &one, at);
+        adx_write_unrolled(q, p, step, &one, at);
     adx_drop(p->memory, at);
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;

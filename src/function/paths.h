@@ -10,8 +10,8 @@
  * Each of them that is tried is left at a later guard, or at the same one if
  * that has more than two outcomes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/run function/functions
+ *   needs   tape/memory core/hash function/api function/operations
+ *           function/program function/run function/functions
  * ========================================================================== */
 
 // A guard of a path: paths with the same `before` and another outcome part
@@ -113,7 +113,7 @@ static uint64_t adx_hash_constant(const adx_program *p, uint32_t x, uint64_t h)
     if (!adx_is_fixed(p, x))
         return h;
     const ad_real *v = adx_constant_of(p, x);
-    return XXH3_64bits_withSeed(v, sizeof *v, h);
+    return adx_xxh3(v, sizeof *v, h);
 }
 
 typedef struct adx_hashing {
@@ -133,17 +133,17 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
     if (s->op == ADX_OP_guard)
-        return XXH3_64bits_withSeed(&s->a, sizeof s->a, h);
-    adx_hashing k = { p, XXH3_64bits_withSeed(s, sizeof *s, h) };
+        return adx_xxh3(&s->a, sizeof s->a, h);
+    adx_hashing k = { p, adx_xxh3(s, sizeof *s, h) };
     const adx_many *m = adx_many_of(p, s);
     if (m != NULL) {
         const uint32_t shape[] = { (uint32_t)m->kind, m->op, m->m, m->k, m->n };
-        k.h = XXH3_64bits_withSeed(shape, sizeof shape, k.h);
-        k.h = XXH3_64bits_withSeed(m->arg, sizeof m->arg, k.h);
-        k.h = XXH3_64bits_withSeed(m->list, adx_listed(m) * sizeof *m->list,
+        k.h = adx_xxh3(shape, sizeof shape, k.h);
+        k.h = adx_xxh3(m->arg, sizeof m->arg, k.h);
+        k.h = adx_xxh3(m->list, adx_listed(m) * sizeof *m->list,
                                    k.h);
         if (m->shared != NULL)
-            k.h = XXH3_64bits_withSeed(&m->shared->rule, sizeof m->shared->rule,
+            k.h = adx_xxh3(&m->shared->rule, sizeof m->shared->rule,
                                        k.h);
     }
     adx_visit_reads(p, s, adx_hash_read, &k);
@@ -173,7 +173,7 @@ static bool adx_find_branch_points(adx_path *path)
     }
     for (size_t i = 0; i < p->outputs; i++)
         h = adx_hash_constant(p, p->output[i], h);
-    path->fingerprint = XXH3_64bits_withSeed(
+    path->fingerprint = adx_xxh3(
         p->output, p->outputs * sizeof *p->output, h);
     return true;
 }

@@ -17,7 +17,7 @@
  *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_known_cell adx_cells adx_program
+ *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
  *           adx_begin_program adx_variables_of adx_drop_many adx_end_program
  *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
  *           adx_new_constant adx_new_inputs adx_new_output
@@ -206,12 +206,16 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from primal to pullback
-    // Of a step of a loop (loop/replay): its first `carried` results are the
-    // first inputs of the next step; its last inputs are the parameters and
-    // the number of the step. 0, 0: this is no such step.
-    size_t carried, parameters;
 } adx_program;
+
+// What a loop says of its step, for the programs that are derived from it
+// (loop/replay): the first `carried` results of a step are the first inputs of
+// the next one; its last inputs are the parameters and the number of the step.
+// carried 0: any other function, or a step that carries on more than one row.
+typedef struct adx_repeated {
+    size_t carried, parameters;
+    size_t hands_on;            // numbers at most, from primal to pullback
+} adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
                               bool plain)

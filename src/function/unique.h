@@ -12,7 +12,7 @@
  * second time, but it never gives a wrong one: a hash that agrees is not
  * believed until the key of that number, as its node has it, agrees, too.
  *
- *   needs   tape/memory function/operations function/program
+ *   needs   tape/memory core/hash function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
@@ -56,7 +56,7 @@ static adx_key adx_key_of(const adx_program *p, uint32_t x)
 
 static uint32_t adx_hash(const adx_key *key)
 {
-    return (uint32_t)XXH3_64bits(key, sizeof *key);
+    return (uint32_t)adx_xxh3(key, sizeof *key, 0);
 }
 
 static size_t adx_set_of(const adx_program *p, uint32_t hash)

@@ -10,7 +10,7 @@
  * one is begun for a while. (loop as a scan, bench/: compiled 2.2 instead of
  * 4.4 times the plain program, replayed 3.0 instead of 3.4.)
  *
- *   needs   array/linear function/operations function/program
+ *   needs   array/linear function/api function/operations function/program
  *           function/matrices function/run function/functions
  *           function/evaluation loop/schedule loop/scan loop/step loop/replay
  *   offers  adx_go_lean
@@ -260,10 +260,13 @@ enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 // Whether a step is short enough, and has the shape that an unrolled pullback
 // needs. That does not look at guards: either the steps are known to be on this
 // path (passed), or there must be none.
-static bool adx_may_unroll(const adx_program *p, bool passed)
+static bool adx_may_unroll(const ad_fn *fn, bool passed)
 {
-    bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
-             && p->inputs == p->carried + p->parameters + 1
+    const adx_program *p = &fn->program;
+    const adx_repeated *step = &fn->repeated;
+    bool fits = step->carried > 0 && p->outputs == step->carried
+             && p->manys == 0
+             && p->inputs == step->carried + step->parameters + 1
              && p->nodes <= ADX_UNROLLED_NODES;
     for (size_t i = 0; fits && !passed && i < p->nodes; i++)
         fits = p->node[i].op != ADX_OP_guard;
@@ -277,7 +280,7 @@ static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
         || c->told > 0
-        || !adx_may_unroll(&r->by->fn->program, r->mark > 0))
+        || !adx_may_unroll(r->by->fn, r->mark > 0))
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;

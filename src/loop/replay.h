@@ -33,12 +33,9 @@ static void adx_free_paths(ad_replays *r)
 
 ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
 {
-    const ad_allocator *a = allocator;
-#ifndef ADREV_NO_STDLIB
-    if (a == NULL)
-        a = &adx_libc;
-#endif
-    if (a == NULL || a->alloc == NULL || a->free == NULL)
+    const ad_allocator *a = allocator == NULL ? adx_allocator_or(NULL)
+                                              : allocator;
+    if (!adx_is_allocator(a))
         return NULL;
     ad_replays *r = (ad_replays *)adx_take(a, 1, sizeof *r);
     if (r != NULL)
@@ -185,10 +182,10 @@ static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
 // of them.
 static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 {
-    fn->program.hands_on = adx_hands_on(c);
+    fn->repeated.hands_on = adx_hands_on(c);
     if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
+        fn->repeated.carried = c->window;
+        fn->repeated.parameters = c->parameters;
     }
     if (c->compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };

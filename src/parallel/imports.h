@@ -6,7 +6,7 @@
  * for its next task.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
- *           array/operands parallel/api parallel/tasks
+ *           array/operands parallel/api core/hash parallel/tasks
  *   offers  adx_drop_table adx_slot_of adx_enter_import adx_give_spare
  *           adx_import_value
  * ========================================================================== */
@@ -15,7 +15,7 @@
 // at most half full, so the search ends.
 static adx_import *adx_look(const adx_table *table, uint64_t id)
 {
-    size_t i = (size_t)XXH3_64bits(&id, sizeof id) & (table->room - 1);
+    size_t i = (size_t)adx_xxh3(&id, sizeof id, 0) & (table->room - 1);
     while (table->slot[i].id != id && table->slot[i].id != 0)
         i = (i + 1) & (table->room - 1);
     return &table->slot[i];

@@ -284,8 +284,7 @@ static void adx_pool_end(ad_pool *p)
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator)
 {
-    if (allocator == NULL || allocator->alloc == NULL
-        || allocator->free == NULL)
+    if (!adx_is_allocator(allocator))
         return NULL;
     ad_pool *p = (ad_pool *)allocator->alloc(sizeof *p, allocator->user);
     if (p == NULL)

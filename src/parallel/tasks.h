@@ -26,7 +26,7 @@
  * task that uses the value nor above it, both may run at the same time (as in
  * the bags of Feng & Leiserson's determinacy race detector).
  *
- *   needs   number/recording tape/layout tape/memory sweep/sweep
+ *   needs   number/recording tape/layout tape/memory sweep/sweep core/hash
  *           parallel/threads
  *   offers  adx_link adx_list adx_level adx_import adx_table adx_chunk
  *           adx_directory adx_here_on adx_ancestor adx_unjoined adx_task_of
@@ -205,7 +205,7 @@ static const adx_task *adx_unjoined(const adx_task *task)
 
 static size_t adx_place_of(const adx_directory *d, uint32_t number)
 {
-    size_t i = (size_t)XXH3_64bits(&number, sizeof number);
+    size_t i = (size_t)adx_xxh3(&number, sizeof number, 0);
     return i & (d->room - 1);
 }
 

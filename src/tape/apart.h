@@ -6,6 +6,7 @@
  * operators.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *   offers  adx_call_any
  * ========================================================================== */
 
 // Whether an expression is just one recorded value or a constant. All are that

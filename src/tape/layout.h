@@ -308,14 +308,16 @@ static void adx_fail(ad_tape *t, ad_status status)
     adx_fail_because(t, status, NULL);
 }
 
-// Fails the current tape, if there is one. Returns the first error.
-static ad_status adx_failed(ad_status status)
+ADX_API ad_status ad_fail(ad_status status, const char *why)
 {
     if (adx_now.tape == NULL || status == ADREV_OK)
         return status;
-    adx_fail(adx_now.tape, status);
+    adx_fail_because(adx_now.tape, status, why);
     return adx_now.tape->status;
 }
+
+// Fails the current tape, if there is one. Returns the first error.
+static ad_status adx_failed(ad_status status) { return ad_fail(status, NULL); }
 
 ADX_API ad_status ad_tape_status(const ad_tape *t)
 {
@@ -331,7 +333,7 @@ ADX_API const char *ad_message(ad_status status)
 }
 #undef ADX_TEXT
 
-ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line)
 {
     *file = t == NULL ? NULL : t->failure.file;
     *line = t == NULL ? 0 : t->failure.line;

@@ -61,8 +61,7 @@ ADX_API ad_tape *ad_tape_new(void)
 
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
 {
-    if (allocator == NULL || allocator->alloc == NULL
-        || allocator->free == NULL)
+    if (!adx_is_allocator(allocator))
         return NULL;
     void *memory = allocator->alloc(sizeof(ad_tape), allocator->user);
     if (memory == NULL)

@@ -7,8 +7,9 @@
  *   needs   number/recording tape/layout
  *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free
  *           adx_add_block adx_next_block adx_make_room adx_grow adx_libc
- *           adx_size_plus adx_size_times adx_magnitude ADX_MOST_ELEMENTS
- *           adx_no_array adx_spread_of adx_take adx_drop adx_extend
+ *           adx_is_allocator adx_allocator_or adx_size_plus adx_size_times
+ *           adx_magnitude ADX_MOST_ELEMENTS adx_no_array adx_spread_of
+ *           adx_take adx_drop adx_extend
  * ========================================================================== */
 
 // How many bytes of the gap may be written before this is asked again. Fixed
@@ -206,6 +207,23 @@ static void adx_libc_free(void *block, void *user)
 
 static const ad_allocator adx_libc = { adx_malloc, adx_libc_free, NULL };
 #endif
+
+static inline bool adx_is_allocator(const ad_allocator *a)
+{
+    return a != NULL && a->alloc != NULL && a->free != NULL;
+}
+
+// The allocator that is given, or that of the C library; NULL: there is none.
+static inline const ad_allocator *adx_allocator_or(const ad_allocator *a)
+{
+    if (adx_is_allocator(a))
+        return a;
+#ifdef ADREV_NO_STDLIB
+    return NULL;
+#else
+    return &adx_libc;
+#endif
+}
 
 // Lengths come from the caller, and their sums and products must not wrap.
 // These stop at SIZE_MAX, more than any memory or array has.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded code
-// needs: xxhash.h
 /* assemble.c - functions that are sums of elements: values and derivatives of
  * random problems (assemblies.h), their bits, machine code, exports, guards,
  * what is wrong, and memory that runs out.                                  */

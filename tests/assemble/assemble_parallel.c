@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded threads
 // flags: -DADREV_TRACE=1 -pthread
-// needs: xxhash.h
 /* assemble_parallel.c - sums of elements on pools of threads: the checks of
  * assemblies.h with pools of 1, 2 and 8 threads, and without one, and the same
  * bits. Large ones, which are cut into parts; and one assembly that several

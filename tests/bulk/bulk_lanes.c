@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* bulk_lanes.c - the array operators of adrev_bulk.h where adrev_function.h is
  * there: maps run in lanes; all is recorded as a function, too. See bulk.h. */
 

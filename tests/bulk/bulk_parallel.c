@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow threads
 // flags: -pthread
-// needs: xxhash.h
 /* bulk_parallel.c - the array operators of adrev_bulk.h on pools of threads.
  *
  * The checks of bulk.c on pools of 1, 2, 3 and 4 threads and without one, and

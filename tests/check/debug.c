@@ -35,7 +35,7 @@ static void check_failure(ad_tape *t, int line, const char *what)
 {
     const char *file = "untouched";
     int got = -1;
-    ad_tape_failure(t, &file, &got);
+    ad_tape_failed_at(t, &file, &got);
     CHECK(file != NULL && strcmp(file, __FILE__) == 0 && got == line,
           "%s: got %s:%d, want %s:%d", what, file == NULL ? "NULL" : file,
           got, __FILE__, line);
@@ -105,7 +105,7 @@ static void test_foreign(void)
     ad_tape_clear(t);
     ad_rev x = ad_input(2);
     DROP(ad_rec(ad_mul(x, x)));
-    ad_tape_failure(t, &file, &line);
+    ad_tape_failed_at(t, &file, &line);
     CHECK(file == NULL && line == 0, "a tape that did not fail: got line %d",
           line);
     DROP(ad_rec(ad_mul(x, old))); int here = __LINE__;
@@ -115,8 +115,12 @@ static void test_foreign(void)
           ad_message(ad_tape_status(t)));
     check_failure(t, here, "a foreign value");
     ad_tape_clear(t);
-    ad_tape_failure(t, &file, &line);
+    ad_tape_failed_at(t, &file, &line);
     CHECK(file == NULL && line == 0, "a cleared tape: got line %d", line);
+    DROP(ad_rec(ad_mul(old, old))); here = __LINE__;
+    ad_tape_failure(t, &file, &line);       // the old name
+    CHECK(file != NULL && line == here, "old name: got line %d, want %d", line,
+          here);
     ad_tape_free(t);
 }
 

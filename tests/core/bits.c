@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
-// needs: xxhash.h
 // flags: -ffp-contract=off
 /* bits.c - every operation gives the same bits in every way it is computed.
  *

@@ -1181,6 +1181,24 @@ static void test_external(ad_tape *t)
     REFUSED(t, y, x, ADREV_EEXTERNAL);
 }
 
+// What a statement of one's own cannot compute; the first reason stays.
+static void test_failed_on_purpose(ad_tape *t)
+{
+    static const char why[] = "the third pivot is 0";
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    EXPECT(ad_fail(ADREV_OK, why), ADREV_OK);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    EXPECT(ad_fail(ADREV_ESINGULAR, why), ADREV_ESINGULAR);
+    EXPECT(ad_fail(ADREV_ESHAPE, NULL), ADREV_ESINGULAR);
+    BECAUSE(t, why);
+    REFUSED(t, y, x, ADREV_ESINGULAR);
+    ad_use(NULL);
+    EXPECT(ad_fail(ADREV_ESHAPE, why), ADREV_ESHAPE);
+    ad_use(t);
+    works_after_clear(t, __LINE__);
+}
+
 int main(void)
 {
     static void (*const tests[])(ad_tape *) = {
@@ -1197,6 +1215,7 @@ int main(void)
         test_declined,
         test_job_fails, test_job_on_failed_tape, test_job_inside,
         test_job_captures, test_job_without_tape, test_external,
+        test_failed_on_purpose,
         test_values_only, test_beyond_inputs, test_results_of_a_function,
     };
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow
 // flags: -pthread
-// needs: xxhash.h
 /* impossible_sizes.c - every public function that takes a length, a number of rows,
  * columns, steps or parameters, or a stride, with such numbers at the ends of
  * size_t: each number alone, and each pair of them. A call must come back soon,
@@ -34,6 +33,7 @@ static void size_free(void *p);
 #define ADREV_IMPLEMENTATION
 #include "adrev_parallel.h"
 #include "adrev_function.h"
+#include "adrev_assemble.h"
 #include "adrev_loop.h"
 #include "adrev_struct.h"
 #include "adrev_tensor.h"
@@ -565,6 +565,42 @@ static ad_status do_map(int kind)
                                : ad_fn_map_vjp(f, at[0], x, v, y, z, left));
 }
 
+// Elements of two variables and two results, which are all 0 in x and y; of at
+// most one kind.
+static ad_status do_assemble(void)
+{
+    ad_fn *f = new_fn();
+    ad_assembly *a = NULL;
+    const int32_t *variable = plain(at[4], 2 * sizeof *variable);
+    const int32_t *result = plain(at[4], 2 * sizeof *result);
+    const ad_elements kind = { f, at[4], variable, NULL, result };
+    ad_status status = ad_fn_assemble(&a, NULL, at[0], at[1], at[2],
+                                      at[3] > 1 ? 1 : at[3], &kind);
+    ad_assembly_free(a);
+    return end_fn(f, status);
+}
+
+static ad_status do_assembled(int what)
+{
+    static const int32_t none[2];
+    const ad_layout l = { .base = (unsigned)at[0], .width = (unsigned)at[1] };
+    const ad_compile_options c = { .functions = (unsigned)at[0],
+                                   .limit = at[1], .compiler = "/nowhere/cc",
+                                   .cache = "/nowhere" };
+    ad_fn *f = new_fn();
+    ad_assembly *a = NULL;
+    ad_export *e = NULL;
+    const ad_elements kind = { f, 1, none, NULL, none };
+    ad_status status = ad_fn_assemble(&a, NULL, 1, 0, 1, 1, &kind);
+    if (status == ADREV_OK)
+        status = what == 0 ? ad_assembly_jacobian_export(a, &l, &e)
+               : what == 1 ? ad_assembly_hessian_export(a, &l, &e)
+                           : ad_assembly_compile(a, &c);
+    ad_export_free(e);
+    ad_assembly_free(a);
+    return end_fn(f, status);
+}
+
 static ad_status do_select(void)
 {
     const size_t *variable = plain(at[0], sizeof *variable);
@@ -1079,6 +1115,10 @@ static ad_status do_parallelism(void)
     ROW(ad_fn_map, , 3, ONCE, do_map(0))                                      \
     ROW(ad_fn_map_jvp, , 4, ONCE, do_map(1))                                  \
     ROW(ad_fn_map_vjp, , 5, ONCE, do_map(2))                                  \
+    ROW(ad_fn_assemble, , 5, ONCE, do_assemble())                             \
+    ROW(ad_assembly_jacobian_export, , 2, ONCE, do_assembled(0))              \
+    ROW(ad_assembly_hessian_export, , 2, ONCE, do_assembled(1))               \
+    ROW(ad_assembly_compile, , 2, ONCE, do_assembled(2))                      \
     ROW(ad_fn_select, , 2, ONCE, do_select())                                 \
     ROW(ad_fn_jacobian_export, , 2, ONCE, do_export(false))                   \
     ROW(ad_fn_hessian_export, , 2, ONCE, do_export(true))                     \

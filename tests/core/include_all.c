@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow
 // flags: -pthread
-// needs: xxhash.h
 /* include_all.c - all headers implemented in one file: no name of one is in the
  * way of another's, and they are included a second time without harm.        */
 
-#define ADREV_TRACE 1
 #define ADREV_IMPLEMENTATION
-#include "adrev_parallel.h"
-#include "adrev_function.h"
-#include "adrev_loop.h"
-#include "adrev_struct.h"
-#include "adrev_tensor.h"
+#include "adrev_all.h"
 
 #include "adrev_tensor.h"
 #include "adrev_struct.h"
 #include "adrev_loop.h"
+#include "adrev_assemble.h"
 #include "adrev_function.h"
 #include "adrev_parallel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
-// needs: xxhash.h quadmath.h
+// needs: quadmath.h
 // libs: -lquadmath
 /* second_partials.c - first and second partials of every row over all magnitudes.
  *

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded threads
 // flags: -DADREV_TRACE=1 -pthread
-// needs: xxhash.h
 /* calls_parallel.c - recorded functions called in the branches of forks, on
  * pools of threads and without one: values and gradient have closed forms, and
  * the same bits everywhere.                                                 */

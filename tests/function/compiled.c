@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded code
-// needs: xxhash.h
 /* compiled.c - ad_fn_compile: machine code gives the bits of the replay, is
  * found again in its cache, and is not believed where that was touched.      */
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded code
 // flags: -pthread
-// needs: xxhash.h
 /* compiler.c - ad_fn_compile where others share the machine, in programs that
  * treat their signals, files and umask in their own way, and what it says where
  * it compiles nothing. Each reason of ADREV_COMPILE_TABLE is met.            */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* dense.c - dense Jacobians and Hessians of large functions.
  *
  * With few entries they come by way of the colouring, with many they do not:

@@ -9,12 +9,6 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$3
 mkdir -p "$dir"
-if ! echo '#include <xxhash.h>' | $1 -fsyntax-only -x c - > /dev/null 2>&1
-then
-    echo "emitted: skipped, xxhash.h is not installed"
-    echo "emitted: 0 passed, 0 failed"
-    exit 0
-fi
 warnings="-Wall -Wextra -Wshadow -Wconversion -Wdouble-promotion"
 strict="$warnings -Wpedantic"
 case $2 in *-std=*) std= ;; *) std=-std=c11 ;; esac

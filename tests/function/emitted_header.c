@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded code
-// needs: xxhash.h
 /* emitted_header.c - ad_fn_write_h: the header is that of the code. Every kind
  * of function is declared and called through its header alone, from C and from
  * C++, with as much memory as the header says and numbers behind it that must

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h
 /* export.c - sparse matrices in the forms of solvers.
  *
  * Random functions, every layout. What an export says is spread over a dense

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
-// needs: xxhash.h
 /* frozen.c - what a recording does not see is noticed nonetheless: numbers that
  * were read as x.v, other functions than was recorded, inputs and results that
  * are not there. And no false alarm: kinks, guards, domains, noise, chaos.   */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* function.c - recorded functions: what a program may do while it is recorded,
  * and what its recording answers at other points.
  *

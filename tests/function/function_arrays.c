@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* function_arrays.c - array statements in recorded functions: what can be asked
  * of each is what the same program of single operations answers.            */
 

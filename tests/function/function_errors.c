@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
 // with: errors_plain.c function_debug.c
-// needs: xxhash.h
 /* function_errors.c - recorded functions: every error, and what f may do with
  * other recordings while it is recorded.                                    */
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow threads
 // flags: -DADREV_TRACE=1 -pthread
-// needs: xxhash.h
 /* function_external.c - external statements in recorded functions.
  *
  * Every question to functions with them, against the same functions made of
@@ -1353,7 +1352,7 @@ static void *work(void *user)
     for (int q = 0; q < QUESTIONS; q++) {
         fill(&k->a, 0.4);
         if (ask((enum question)q, k->fn, &k->a) == ADREV_OK)
-            k->sum = XXH3_64bits_withSeed(k->a.out, sizeof k->a.out, k->sum);
+            k->sum = adx_xxh3(k->a.out, sizeof k->a.out, k->sum);
     }
     return NULL;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow threads
 // flags: -pthread
-// needs: xxhash.h
 /* function_memory.c - recorded functions: memory that is counted, and runs out;
  * threads; a large program.                                                 */
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* function_ops.c - every operation, in every way a recorded function is asked.
  *
  * Each row of ADREV_OPS is recorded at one point of its box, with each choice

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* function_random.c - random programs, recorded at one point and evaluated at
  * others.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* function_real.c - real problems as recorded functions.
  *
  *     ba      one look of a camera at a point, recorded once and mapped over

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* function_simplified.c - recorded functions: zero factors, infinities and NaN,
  * and what simplifying may and may not remove.                              */
 

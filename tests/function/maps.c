@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded last-bits
-// needs: xxhash.h
 /* maps.c - recorded functions at many points, on one thread. See maps.h.    */
 
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow threads
 // flags: -DADREV_TRACE=1 -pthread
-// needs: xxhash.h
 /* maps_parallel.c - recorded functions at many points, on pools of threads.
  *
  * maps.h with pools of 1, 2, 3 and 8 threads, and without one: the checks of

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h
 /* places.c - memory of evaluations of recorded functions.
  *
  * Numbers beside array nodes share places, and ranges of array nodes remain

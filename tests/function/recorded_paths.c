@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h
 /* recorded_paths.c - functions of several paths, functions that are called in other
  * recordings, and Taylor coefficients.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded code
-// needs: xxhash.h
 /* selected.c - functions with a choice of inputs and results (ad_fn_select).
  *
  * Everything that can be asked of the choice is compared with the whole

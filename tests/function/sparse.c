@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 /* sparse.c - sparse Jacobians and Hessians of recorded functions.
  *
  * Programs are lists of steps, run with recorded numbers and, as the oracle,

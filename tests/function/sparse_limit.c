@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
-// needs: xxhash.h
 /* sparse_limit.c - patterns with more entries than are counted, and exports with
  * more than an index of 32 bits can count: ADREV_ELIMIT. The limits, 2^32 and
  * 2^31, are made small, since no test has memory for so many.               */

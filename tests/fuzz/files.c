@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_function.h"
@@ -93,7 +91,7 @@ static void save_all(void)
 
 static void repair(unsigned char *data, size_t bytes)
 {
-    XXH64_hash_t sum = XXH3_64bits(data, bytes - 8);
+    uint64_t sum = adx_xxh3(data, bytes - 8, 0);
     for (size_t i = 0; i < 8; i++)
         data[bytes - 8 + i] = (unsigned char)(sum >> (8 * i));
 }

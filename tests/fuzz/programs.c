@@ -297,7 +297,7 @@ static bool compile(ad_fn *fn)
 // Of the input: the same ones are compiled each time.
 static bool is_compiled(const uint8_t *data, size_t size)
 {
-    return (XXH3_64bits(data, size) & (COMPILE_EVERY - 1)) == 0;
+    return (adx_xxh3(data, size, 0) & (COMPILE_EVERY - 1)) == 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h
 // flags: -DADREV_REPLAY_FROM=4
 /* changed_functions.c - functions that sweeps run again, and that do something else by
  * then, since their context has changed: a mistake that may cost the derivative

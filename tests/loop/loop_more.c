@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded threads
 // flags: -pthread -DADREV_REPLAY_FROM=4
-// needs: xxhash.h
 /* loop_more.c - calls and loops where something else takes part: forks within
  * them, rows of a Jacobian on several threads, context that f changes, results
  * over arguments, fixed memory, steps that cannot be replayed.               */

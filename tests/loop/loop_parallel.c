@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded threads
 // flags: -pthread
-// needs: xxhash.h
 /* loop_parallel.c - calls and loops in the branches of forks, on pools of
  * threads and without one: the same bits everywhere, and the numbers of the
  * same program without calls, loops and forks.                               */

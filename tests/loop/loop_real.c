@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
 // flags: -pthread
-// needs: xxhash.h
 /* loop_real.c - real loops as one statement: a recurrent network over its text
  * (lstm), and an epidemic fitted to counts.
  *

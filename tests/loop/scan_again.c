@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded
-// needs: xxhash.h
 /* scan_again.c - scans made again and again with the same ad_replays: what the
  * first one recorded runs the steps of the next ones forwards, hands on what
  * going back needs, and in simple loops runs past the layers of others.

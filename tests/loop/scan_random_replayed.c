@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 // flags: -DADREV_REPLAY_FROM=1
 /* scan_random_replayed.c - scan_random.c with steps that are recorded as
  * functions and replayed.                                                    */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: recorded slow
-// needs: xxhash.h
 // flags: -DADREV_REPLAY_FROM=1
 /* scan_second.c - second derivatives of loops, and steps that are replayed.
  *

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: threads
 // flags: -pthread
-// needs: xxhash.h
 /* after_failed_forks.c - what goes on after a fork that went wrong, and what branches must
  * not do: the next recording is right, or the status says why not.          */
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow threads
 // flags: -pthread
-// needs: xxhash.h
 /* forks.c - programs that fork and join: the worked examples of the sheet with
  * their job graphs, its random graphs and particles, forks of every arity,
  * forks nested deep and many in a row; what job graphs allow and predict.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: threads
 // flags: -pthread
-// needs: xxhash.h
 /* in_branches.c - what branches may do: record and use any values, fork again, run
  * array and external statements, take derivatives, use tapes of their own;
  * every function that makes forks; queries about values of branches; clear,

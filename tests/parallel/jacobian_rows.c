@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: threads last-bits
 // flags: -DADREV_PTHREADS=1 -pthread
-// needs: xxhash.h
 /* jacobian_rows.c - Jacobians row by row on several threads, and pools whose threads
  * cannot be made: the same numbers, to the last bit.                        */
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
 // flags: -pthread
-// needs: xxhash.h
 /* joined_values.c - values of branches that joined before: as results of ad_grad,
  * ad_jac and ad_check, on the tape and in later branches, where they are
  * constant as all older values are; and as numbers of a struct, whose adjoints

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
 // flags: -pthread
-// needs: xxhash.h
 /* openmp.c - OpenMP in the place of the pool: loops under every schedule and
  * nested tasks that enter and leave the branches themselves, and OpenMP as the
  * executor of forks and sweeps. Value, gradient and job graph have the bits of

@@ -8,7 +8,6 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$3
 mkdir -p "$dir"
 cat > "$dir/probe.c" << 'END'
-#include <xxhash.h>
 #include <omp.h>
 #ifndef _OPENMP
 #error no OpenMP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: threads
 // flags: -DADREV_CHAOS=1 -pthread
-// needs: xxhash.h
 /* parallel_errors.c - what goes wrong with forks: values of branches that may
  * still run, whatever the order in which they do; values from before a clear;
  * queries and pools where they must not be; every allocation that may fail;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow threads
 // flags: -pthread
-// needs: xxhash.h
 /* parallel_real.c - real problems with forks: a mixture over its points (gmm),
  * a batch of texts (lstm), and bundle adjustment (ba).
  *

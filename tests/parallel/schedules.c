@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow threads
 // flags: -DADREV_CHAOS=1 -pthread
-// needs: xxhash.h
 /* schedules.c - the same bits under every schedule: random programs, particles
  * and recursions without a pool, on pools of 1 to 64 threads, and by runtimes
  * that take branches backwards, in random order, or on threads of their own.

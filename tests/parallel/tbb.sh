@@ -16,7 +16,6 @@ skip() {
 }
 command -v "$cxx" > /dev/null 2>&1 || skip "$cxx is not installed"
 cat > "$dir/probe.cpp" << 'END'
-#include <xxhash.h>
 #include <tbb/global_control.h>
 #include <tbb/task_group.h>
 int main() { tbb::task_group g; g.run([] {}); g.wait(); }

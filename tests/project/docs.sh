@@ -53,7 +53,7 @@ check "title of adrev.h" "$("$dir/title")" \
 # shellcheck disable=SC2086  # flags are a list
 "$cc" $flags -c "$dir/all.c" -o "$dir/all.o"
 
-# That of adrev_parallel.h, which needs xxHash.
+# That of adrev_parallel.h.
 sed -n '/^ \*     #define ADREV_IMPL/,/^ \* The gradient/s/^ \*     //p' \
     "$root/adrev_parallel.h" | grep -v '^success' > "$dir/fork.c"
 if build fork; then

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow formulas recorded
 // flags: -pthread -DADREV_TRACE=1
-// needs: xxhash.h
 /* call.c - texts as statements of a recording: ad_tensor_call, A25.
  *
  * Each program exists twice: with a text for its middle part, and with scalars

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas recorded code last-bits
 // flags: -pthread -DADX_PART_LEAST=1 -DADX_ENTRIES_LEAST=1 -DADX_STORED_LEAST=2
-// needs: xxhash.h
 /* machine_code.c - ad_tensor_compile: machine code gives the bits of the loops,
  * also where directions and seeds are missing; it is not used any more once
  * something is bound anew; texts that share a library do not disturb one

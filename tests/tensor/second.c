@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow formulas recorded
-// needs: xxhash.h
 /* second.c - second derivatives of formulas with each row of the table.
  *
  * Each row is an expression in sums, products, quotients, powers and the

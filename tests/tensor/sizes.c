@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas recorded code last-bits
-// needs: xxhash.h
 /* sizes.c - ad_tensor_write_c with sizes as arguments: one file of C code,
  * compiled once, gives at all sizes what the library gives that is bound to
  * them.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: formulas recorded code last-bits
 // flags: -DADX_PART_LEAST=1 -DADX_ENTRIES_LEAST=1 -DADX_STORED_LEAST=2
-// needs: xxhash.h
 /* written.c - ad_tensor_write_c: C code of many texts, in one file, compiled
  * without a warning and loaded, gives the bits of the library.
  *
