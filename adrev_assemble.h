@@ -369,13 +369,17 @@ static void adx_sum_all(const adx_sums *s, const ad_real from[], ad_real to[])
  *           adx_results_at adx_variables_at adx_free_assembled
  * ========================================================================== */
 
-// The indices of one input, or of one result, of all elements.
+// The indices of one input, or of one result, of all elements. A run is of
+// elements in a row whose indices are consecutive, or all below 0.
 typedef struct adx_indices {
     const int32_t *of;          // [count]
     bool even;                  // of[e] = base + e*step, none below 0
     bool holes;                 // some are below 0
     int32_t base;
     ptrdiff_t step;
+    uint32_t runs;
+    const uint32_t *run;        // [runs + 1] where they begin; NULL: they are
+                                // too short to be copied at once
 } adx_indices;
 
 typedef struct adx_element_kind {
@@ -383,6 +387,7 @@ typedef struct adx_element_kind {
     size_t count;
     size_t nv, n, m;            // variables, inputs and results of an element
     int32_t *index;             // [n + m + nv][count]
+    uint32_t *run;              // of all columns
     adx_indices *at;            // [n] inputs, [m] results, then the variables
                                 // again, below 0 where they are fixed
 } adx_element_kind;
@@ -450,16 +455,51 @@ static ad_status adx_copy_indices(size_t kind, const char *array, size_t count,
     return ADREV_OK;
 }
 
+// Whether element e is of the run that the one before it is of.
+static bool adx_follows(const int32_t of[], size_t e)
+{
+    return of[e] < 0 ? of[e - 1] < 0 : of[e - 1] >= 0 && of[e] == of[e - 1] + 1;
+}
+
+// Runs that are worth a call each (bratu, bench/: 0.8 of the time with them).
+static bool adx_has_long_runs(const adx_indices *at, size_t count)
+{
+    return !at->even && count > 0 && at->runs <= count / 8;
+}
+
 static void adx_describe_indices(adx_indices *at, size_t count,
                                  const int32_t of[])
 {
     ptrdiff_t step = count > 1 ? (ptrdiff_t)of[1] - of[0] : 0;
-    *at = (adx_indices){ of, count > 0, false, count > 0 ? of[0] : 0, step };
+    *at = (adx_indices){ of, count > 0, false, count > 0 ? of[0] : 0, step, 0,
+                         NULL };
     for (size_t e = 0; e < count; e++) {
         at->holes = at->holes || of[e] < 0;
         at->even = at->even && of[e] >= 0
                 && of[e] == at->base + (ptrdiff_t)e * step;
+        at->runs += e == 0 || !adx_follows(of, e);
     }
+}
+
+// Lists the runs of those columns in which they are long.
+static bool adx_list_runs(adx_element_kind *k, const ad_allocator *a)
+{
+    size_t columns = k->n + k->m + k->nv, all = 0;
+    for (size_t i = 0; i < columns; i++)
+        if (adx_has_long_runs(&k->at[i], k->count))
+            all += k->at[i].runs + 1;
+    uint32_t *to = k->run = (uint32_t *)adx_take(a, all, sizeof *to);
+    for (size_t i = 0; i < columns && to != NULL; i++) {
+        adx_indices *at = &k->at[i];
+        if (!adx_has_long_runs(at, k->count))
+            continue;
+        at->run = to;
+        for (uint32_t e = 0; e < k->count; e++)
+            if (e == 0 || !adx_follows(at->of, e))
+                *to++ = e;
+        *to++ = (uint32_t)k->count;
+    }
+    return to != NULL;
 }
 
 // Variables that are fixed have no derivatives: their indices are below 0.
@@ -491,7 +531,7 @@ static ad_status adx_fill_indices(ad_assembly *a, size_t kind,
     adx_leave_fixed(k, fixed, result + k->m * k->count);
     for (size_t i = 0; i < k->n + k->m + k->nv; i++)
         adx_describe_indices(&k->at[i], k->count, k->index + i * k->count);
-    return ADREV_OK;
+    return adx_list_runs(k, &a->memory) ? ADREV_OK : ADREV_ENOMEM;
 }
 
 /* --- making --------------------------------------------------------------- */
@@ -509,7 +549,8 @@ static ad_status adx_fill_kind(ad_assembly *a, size_t kind,
     size_t width = k->n + k->m + k->nv;
     if (k->count > UINT32_MAX / width / sizeof *k->index)
         return ADREV_ELIMIT;
-    ad_status status = adx_select_all(&k->fn, from->fn);
+    const adx_selection all = { k->nv, k->m, NULL, NULL };
+    ad_status status = adx_select(&k->fn, from->fn, all);
     if (status != ADREV_OK)
         return status;
     k->index = (int32_t *)adx_take(&a->memory, width * k->count,
@@ -621,6 +662,7 @@ ADX_API void ad_assembly_free(ad_assembly *a)
     for (size_t i = 0; i < a->kinds; i++) {
         ad_fn_free(a->kind[i].fn);
         adx_drop(&memory, a->kind[i].index);
+        adx_drop(&memory, a->kind[i].run);
         adx_drop(&memory, a->kind[i].at);
     }
     // relaxed: nobody else has the assembly any more
@@ -763,11 +805,33 @@ typedef struct adx_gathered {
     size_t groups;
 } adx_gathered;
 
+// Elements first ... end - 1 of a column with long runs.
+static void adx_gather_runs(const adx_indices *at, const ad_real from[],
+                            size_t first, size_t end, ad_real to[])
+{
+    size_t r = 0, behind = at->runs;    // run r begins at or before `first`
+    while (behind - r > 1) {
+        size_t middle = (r + behind) / 2;
+        *(at->run[middle] <= first ? &r : &behind) = middle;
+    }
+    for (size_t e = first; e < end; r++) {
+        size_t n = (at->run[r + 1] < end ? at->run[r + 1] : end) - e;
+        if (at->of[e] < 0)
+            memset(to, 0, n * sizeof *to);
+        else
+            memmove(to, from + at->of[e], n * sizeof *to);
+        e += n;
+        to += n;
+    }
+}
+
 static void adx_gather_column(const adx_indices *at, const ad_real from[],
                               size_t first, size_t n, ad_real to[])
 {
     const int32_t *of = at->of + first;
-    if (!at->holes)
+    if (at->run != NULL)
+        adx_gather_runs(at, from, first, first + n, to);
+    else if (!at->holes)
         for (size_t e = 0; e < n; e++)
             to[e] = from[of[e]];
     else

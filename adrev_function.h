@@ -9548,7 +9548,7 @@ ADX_API void ad_fn_free(ad_fn *fn)
  *
  *   needs   tape/memory function/api function/program function/copy
  *           function/functions
- *   offers  adx_select_all
+ *   offers  adx_selection adx_select
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -9649,13 +9649,6 @@ static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
     else
         ad_fn_free(to);
     return status;
-}
-
-// A copy, with the variables and results that fn has.
-static ad_status adx_select_all(ad_fn **out, ad_fn *fn)
-{
-    return adx_select(out, fn, (adx_selection){ fn->variables, fn->m, NULL,
-                                                NULL });
 }
 
 ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,

@@ -77,11 +77,33 @@ typedef struct adx_gathered {
     size_t groups;
 } adx_gathered;
 
+// Elements first ... end - 1 of a column with long runs.
+static void adx_gather_runs(const adx_indices *at, const ad_real from[],
+                            size_t first, size_t end, ad_real to[])
+{
+    size_t r = 0, behind = at->runs;    // run r begins at or before `first`
+    while (behind - r > 1) {
+        size_t middle = (r + behind) / 2;
+        *(at->run[middle] <= first ? &r : &behind) = middle;
+    }
+    for (size_t e = first; e < end; r++) {
+        size_t n = (at->run[r + 1] < end ? at->run[r + 1] : end) - e;
+        if (at->of[e] < 0)
+            memset(to, 0, n * sizeof *to);
+        else
+            memmove(to, from + at->of[e], n * sizeof *to);
+        e += n;
+        to += n;
+    }
+}
+
 static void adx_gather_column(const adx_indices *at, const ad_real from[],
                               size_t first, size_t n, ad_real to[])
 {
     const int32_t *of = at->of + first;
-    if (!at->holes)
+    if (at->run != NULL)
+        adx_gather_runs(at, from, first, first + n, to);
+    else if (!at->holes)
         for (size_t e = 0; e < n; e++)
             to[e] = from[of[e]];
     else

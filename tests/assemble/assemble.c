@@ -378,7 +378,7 @@ static void check_coinciding(void)
     CHECK(n == 1 && row == 1 && column == 1, "H has one entry");
     EXPECT(ad_assembly_jacobian(a, x, NULL, NULL, value), ADREV_OK);
     EXPECT(ad_assembly_hessian(a, x, NULL, &one, NULL, second), ADREV_OK);
-    long double t = x[1], e = expl(t / 4);
+    long double t = (long double)x[1], e = expl(t / 4);
     CHECK_CLOSE(value[0], (2 * t + t * t / 4) * e + 2 * t - 1, 8);
     CHECK_CLOSE(second[0], (2 + t + t * t / 16) * e + 2, 8);
     CHECK(value[1] == UNTOUCHED && second[1] == UNTOUCHED, "beyond");

@@ -571,9 +571,10 @@ static ad_status do_assemble(void)
 {
     ad_fn *f = new_fn();
     ad_assembly *a = NULL;
-    const int32_t *variable = plain(at[4], 2 * sizeof *variable);
-    const int32_t *result = plain(at[4], 2 * sizeof *result);
-    const ad_elements kind = { f, at[4], variable, NULL, result };
+    const size_t count = at[3] == 0 ? 0 : at[4];
+    const int32_t *variable = plain(count, 2 * sizeof *variable);
+    const int32_t *result = plain(count, 2 * sizeof *result);
+    const ad_elements kind = { f, count, variable, NULL, result };
     ad_status status = ad_fn_assemble(&a, NULL, at[0], at[1], at[2],
                                       at[3] > 1 ? 1 : at[3], &kind);
     ad_assembly_free(a);

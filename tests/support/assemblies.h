@@ -271,11 +271,11 @@ static void plain(const problem *p, const long double x[], long double y[])
 /* --- comparisons ---------------------------------------------------------- */
 
 // Sums of up to some hundred terms, in another order.
-static void check_sum(const char *what, ad_real got, long double want,
+static void check_sum(const char *what, long double got, long double want,
                       long double terms)
 {
     long double unit = sizeof(ad_real) == sizeof(float) ? 1e-7L : 2e-16L;
-    long double off = fabsl((long double)got - want);
+    long double off = fabsl(got - want);
     CHECK(off <= unit * 100 * (fabsl(want) + terms), "%s: got %.17Lg, want %.17Lg",
           what, (long double)got, want);
 }
@@ -284,14 +284,14 @@ static void check_sum(const char *what, ad_real got, long double want,
 static void check_differences(const problem *p, const ad_real y[],
                               const ad_real J[])
 {
-    long double x[MOST_N], up[MOST_M], down[MOST_M], h = 1e-6L, terms = 1;
+    long double x[MOST_N] = {0}, up[MOST_M], down[MOST_M], h = 1e-6L, terms = 1;
     for (size_t k = 0; k < p->kinds; k++)
         terms += (long double)p->kind[k].count;
     for (size_t i = 0; i < p->n; i++)
-        x[i] = p->x[i];
+        x[i] = (long double)p->x[i];
     plain(p, x, up);
     for (size_t i = 0; i < p->m; i++)
-        check_sum("y", y[i], up[i], terms);
+        check_sum("y", (long double)y[i], up[i], terms);
     for (size_t j = 0; j < p->n; j++) {
         long double at = x[j];
         x[j] = at + h;
@@ -434,17 +434,23 @@ static void compare(const char *what, const problem *p, const answers *got,
     for (size_t k = 0; k < p->kinds; k++)
         terms += (long double)p->kind[k].count;
     for (size_t i = 0; i < p->m; i++) {
-        check_sum(what, got->y[i], want->y[i], terms);
-        check_sum(what, got->dy[i], want->dy[i], 8 * terms);
+        check_sum(what, (long double)got->y[i], (long double)want->y[i],
+                  terms);
+        check_sum(what, (long double)got->dy[i], (long double)want->dy[i],
+                  8 * terms);
     }
     for (size_t i = 0; i < p->n; i++) {
-        check_sum(what, got->dx[i], want->dx[i], 8 * terms);
-        check_sum(what, got->hv[i], want->hv[i], 32 * terms);
+        check_sum(what, (long double)got->dx[i], (long double)want->dx[i],
+                  8 * terms);
+        check_sum(what, (long double)got->hv[i], (long double)want->hv[i],
+                  32 * terms);
     }
     for (size_t i = 0; i < p->m * p->n; i++)
-        check_sum(what, got->J[i], want->J[i], 8 * terms);
+        check_sum(what, (long double)got->J[i], (long double)want->J[i],
+                  8 * terms);
     for (size_t i = 0; i < p->n * p->n; i++)
-        check_sum(what, got->H[i], want->H[i], 32 * terms);
+        check_sum(what, (long double)got->H[i], (long double)want->H[i],
+                  32 * terms);
 }
 
 // Random problems of this many elements of each kind.
