@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: recorded threads
+// tags: recorded slow threads
 // flags: -DADREV_TRACE=1 -pthread
 /* assemble_parallel.c - sums of elements on pools of threads: the checks of
  * assemblies.h with pools of 1, 2 and 8 threads, and without one, and the same

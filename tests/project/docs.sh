@@ -89,9 +89,9 @@ if build code; then
            "$root/adrev_code.h")"
 fi
 
-# Those of adrev_bulk.h, adrev_loop.h, adrev_tensor.h: to the brace that closes
+# Those of adrev_assemble.h, adrev_bulk.h, adrev_loop.h, adrev_tensor.h: to the brace that closes
 # main, in two parts, and a line of output.
-for header in bulk loop tensor; do
+for header in assemble bulk loop tensor; do
     awk '/#define ADREV_IMPL/ { on = 1 }
          on && /^ \* [^ ]/ { next }
          on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }
