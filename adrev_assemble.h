@@ -887,7 +887,7 @@ static ad_status adx_blame_element(const adx_assembling *s, size_t kind,
         e++;
     adx_last_element = (ad_element){ kind, first + e, NULL, 0, 0 };
     return e == n || s->left[e] == ADX_FAILED ? ADREV_EEXTERNAL
-         : adx_flip(s->a->kind[kind].fn, s->left[e] - 1);
+         : adx_flip_guard(s->a->kind[kind].fn, s->left[e] - 1);
 }
 
 static ad_status adx_map_elements(adx_assembling *s, size_t kind, size_t first,

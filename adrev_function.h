@@ -1944,6 +1944,9 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
 
 // An operation on n numbers of each argument. The result is a single number if
 // all arguments are, or if n is 1.
+// Of the identities (adx_identity) only a factor of 1 and the square are looked
+// for. The others ask what an argument is, or what made it; of a range that
+// could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -2095,11 +2098,12 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/formulas
- *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
- *           adx_start_making adx_begin_making adx_take_range adx_own_range
- *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
- *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
- *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
+ *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
+ *           adx_end_making adx_start_making adx_begin_making adx_take_range
+ *           adx_own_range adx_set_range adx_copied_list adx_copy_node
+ *           adx_partial_in adx_argument adx_accumulate_each adx_accumulate
+ *           adx_or_zero adx_argument_range adx_partials_in adx_cosines_in
+ *           adx_copy_nodes
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2116,7 +2120,7 @@ typedef struct adx_making {
     uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
 
-static void adx_mark(void *user, uint32_t number)
+static void adx_mark_number(void *user, uint32_t number)
 {
     ((bool *)user)[number] = true;
 }
@@ -2144,7 +2148,7 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
         return false;
     if (s->op == ADX_OP_many)
         memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
-    adx_visit_reads(p, s, adx_mark, used);
+    adx_visit_reads(p, s, adx_mark_number, used);
     return true;
 }
 
@@ -2632,8 +2636,8 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy
- *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
- *           adx_make_scalar
+ *   offers  adx_find_moved adx_adjoint_part adx_adjoint_nodes adx_make_adjoint
+ *           adx_make_copy adx_make_scalar
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2651,7 +2655,7 @@ static void adx_see_movement(void *user, uint32_t number)
 
 // The numbers that depend on any of `moving` inputs, counted from `first`: only
 // their adjoints are needed. NULL: no memory.
-static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
+static bool *adx_find_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
     if (moved == NULL)
@@ -2958,7 +2962,7 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, p->outputs))
         return q->status;
-    bool *moved = adx_moved(p, 0, moving);
+    bool *moved = adx_find_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_nodes(&k);
@@ -3278,7 +3282,7 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(p, 0, moving);
+    bool *moved = adx_find_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_begin_matrix(&k, d);
@@ -3424,7 +3428,7 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
             k->handed[s->r] = true;
             n++;
         } else
-            adx_visit_reads(p, s, adx_mark, k->needed);
+            adx_visit_reads(p, s, adx_mark_number, k->needed);
     }
     return n;
 }
@@ -3449,7 +3453,7 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         step->carried > 0);
     if (status != ADREV_OK)
         return status;
-    k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
+    k->weighted = adx_find_moved(&k->whole, p->inputs, p->outputs);
     k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
@@ -3865,7 +3869,7 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
 }
 
 // The range without its first n numbers.
-static adx_numbers adx_after(adx_numbers r, size_t n)
+static adx_numbers adx_range_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
@@ -3887,8 +3891,8 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
         size_t below = n - 1 - i;
         adx_numbers xi = adx_single(adx_in_range(&x, 0, i));
         adx_numbers term = adx_emit_each2(p, below, ADREV_OP_mul, l, xi);
-        y = adx_emit_each2(p, below, ADREV_OP_add, adx_after(y, 1), term);
-        l = adx_after(l, below);
+        y = adx_emit_each2(p, below, ADREV_OP_add, adx_range_after(y, 1), term);
+        l = adx_range_after(l, below);
     }
 }
 
@@ -4387,7 +4391,7 @@ static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 }
 
 // Node i waits for `maker` (1 + its index; 0: it is not in the window).
-static void adx_raise(adx_window *w, size_t i, uint32_t maker)
+static void adx_raise_window(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
         w->height[maker - 1] = (uint16_t)(w->height[i] + 1);
@@ -4409,9 +4413,9 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         made[w->node[i].r] = (uint32_t)i + 1;
     }
     for (size_t i = n; i-- > 0;) {
-        adx_raise(w, i, made[w->node[i].a]);
-        adx_raise(w, i, made[w->node[i].b]);
-        adx_raise(w, i, made[w->node[i].c]);
+        adx_raise_window(w, i, made[w->node[i].a]);
+        adx_raise_window(w, i, made[w->node[i].b]);
+        adx_raise_window(w, i, made[w->node[i].c]);
     }
     adx_sort_by(w, n, w->height, levels, w->order[0], w->order[1]);
     for (size_t i = n; i-- > 0;)
@@ -4826,7 +4830,7 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
     ptrdiff_t bs = k->arg[1].rs;
     ad_real sum = 0;
     if (adx_has_eight_sums(k, careful))
-        return as == 1 && bs == 1 ? adx_inner(k->k, a, b)
+        return as == 1 && bs == 1 ? adx_inner_product(k->k, a, b)
                                   : adx_products(k->k, a, as, b, bs);
     for (size_t n = 0; n < k->k; n++, a += as, b += bs)
         sum += careful && k->op == ADX_OP_chain ? adx_absorb(*a, *b) : *a * *b;
@@ -4846,7 +4850,7 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
 }
 
 // The same at L points side by side, with the same bits: product n goes to sum
-// n mod 8, and the eight sums are added in the order of adx_inner.
+// n mod 8, and the eight sums are added in the order of adx_inner_product.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -5307,7 +5311,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
  *           adx_record adx_new_fn adx_make_derived adx_publish_machine
- *           adx_machine_of adx_flip
+ *           adx_machine_of adx_flip_guard
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -5629,7 +5633,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 }
 
 // A guard came out differently: notes it for ad_fn_guard.
-static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
+static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
     adx_last_guard = (ad_guard){ guard, at->file, at->line };
@@ -5806,7 +5810,7 @@ static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
     return stopped == NULL ? ADREV_OK
          : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
-         : adx_flip(e->fn, stopped->c);
+         : adx_flip_guard(e->fn, stopped->c);
 }
 
 /* --- one point ----------------------------------------------------------- */
@@ -5840,7 +5844,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     *again = left < 0
           || (left == 0 && !c->checks && !c->tells
               && !adx_all_wanted_finite(wants, wanted));
-    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+    return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
 // By machine code whose results are copied to their places when all is well.
@@ -5862,7 +5866,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     for (size_t i = 0; left == 0 && !*again && i < wants; i++)
         if (wanted[i].n > 0 && wanted[i].to != NULL)
             memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
-    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+    return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
 // As many results as this, or more, are written in place, since to copy them
@@ -5921,7 +5925,8 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
         int left = adx_call_compiled(c, parts, given, wanted[0].to,
                                      wants == 2 ? wanted[1].to : NULL, work);
         if (left >= 0)
-            return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
+            return left == 0 ? ADREV_OK
+                             : adx_flip_guard(fn, (uint32_t)left - 1);
     }
     return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
 }
@@ -6158,7 +6163,7 @@ static ad_status adx_sweep_directions(const adx_directions *d,
             adx_run_lanes(m, work->w, lanes, careful, flipped);
             failed = adx_any_failed(flipped, lanes);
             if (flipped[0] != 0 && !failed)
-                return adx_flip(d->fn, flipped[0] - 1);
+                return adx_flip_guard(d->fn, flipped[0] - 1);
             if (!failed && !adx_lanes_have_nan(m, work->w, lanes))
                 break;
         }
@@ -7280,7 +7285,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
         status = ADREV_ENOMEM;
     if (status == ADREV_OK) {
         stopped = adx_run_series(&t, x, v);
-        status = stopped == NULL ? ADREV_OK : adx_flip(fn, stopped->c);
+        status = stopped == NULL ? ADREV_OK : adx_flip_guard(fn, stopped->c);
     }
     for (size_t i = 0; status == ADREV_OK && i < fn->m; i++)
         for (size_t k = 0; k <= order; k++)
@@ -8208,9 +8213,10 @@ ADX_SELDOM_END
  *           function/places function/functions function/evaluation
  *           function/evaluate function/directions function/pattern
  *           function/colour
- *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
- *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
- *           adx_tell_entries adx_jacobian_entries adx_hessian_entries
+ *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan
+ *           adx_follow_plan adx_symmetric adx_published adx_publish_pattern
+ *           adx_pattern_of adx_tell_entries adx_jacobian_entries
+ *           adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -8326,8 +8332,8 @@ static void adx_place_entries(adx_pattern *s)
 }
 
 // Follows the plan that was chosen; major: the rows of what was coloured.
-static bool adx_follow(adx_pattern *s, const adx_plan *plan,
-                       const adx_entries *major)
+static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
+                            const adx_entries *major)
 {
     if (!adx_begin_plan(s, major->rows, major->cols))
         return false;
@@ -8355,8 +8361,8 @@ static bool adx_plan_jacobian(adx_pattern *s)
     if (ok) {
         s->by_rows = 2 * rows.colours + rows.aparts
                    < columns.colours + 2 * columns.aparts;
-        ok = s->by_rows ? adx_follow(s, &rows, &t)
-                        : adx_follow(s, &columns, &s->g);
+        ok = s->by_rows ? adx_follow_plan(s, &rows, &t)
+                        : adx_follow_plan(s, &columns, &s->g);
     }
     adx_drop(a, columns.colour);
     adx_drop(a, rows.colour);
@@ -8690,7 +8696,7 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
-           && adx_follow(s, &plan, major);
+           && adx_follow_plan(s, &plan, major);
     adx_drop(s->memory, plan.colour);
     return ok;
 }

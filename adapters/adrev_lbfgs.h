@@ -82,9 +82,9 @@ static inline int adx_lbfgs_progress(void *user, const lbfgsfloatval_t *x,
 //
 //   returns      as lbfgs(); LBFGSERR_CANCELED: the model has stopped, see
 //                ad_model_status; LBFGSERR_INVALID_N: the model has several
-//                outputs, no inputs, or too many; LBFGSERR_INVALIDPARAMETERS: no
-//                finite value at the first x; LBFGSERR_OUTOFMEMORY, also if m
-//                is NULL
+//                outputs, no inputs, or too many; LBFGSERR_INVALIDPARAMETERS:
+//                no finite value at the first x; LBFGSERR_OUTOFMEMORY, also if
+//                m is NULL
 //   memory       libLBFGS's own and three vectors, freed on return; none in an
 //                evaluation after the first
 static inline int ad_lbfgs(ad_model *m, double x[], double *value,

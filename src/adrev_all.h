@@ -26,6 +26,7 @@
 #include "adrev_function.h"         // before what records and compiles by it
 #include "adrev_assemble.h"
 #include "adrev_loop.h"
+#include "adrev_implicit.h"
 #include "adrev_struct.h"
 #include "adrev_tensor.h"
 

@@ -39,6 +39,9 @@ for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
 done
 
+# The module for Python, which is tried by the distribution's own.
+/usr/bin/python3 -c "import numpy" > /dev/null 2>&1 || install python3-numpy
+
 # Matrices of C++. (libboost-dev, which is large, is used if it is there.)
 [ -f /usr/include/eigen3/Eigen/Core ] || install libeigen3-dev
 

@@ -166,7 +166,7 @@ typedef struct adx_source_bytes {
 
 // The next bytes as an integer. Beyond the end of the file it is 0 and the file
 // is bad, so a caller need not ask after each number.
-static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
+static uint64_t adx_get_integer(adx_source_bytes *b, size_t bytes)
 {
     uint64_t v = 0;
     if (b->bad || b->left < bytes) {
@@ -182,13 +182,13 @@ static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
 
 static uint32_t adx_get_word(adx_source_bytes *b)
 {
-    return (uint32_t)adx_get(b, 4);
+    return (uint32_t)adx_get_integer(b, 4);
 }
 
 static ad_real adx_get_real(adx_source_bytes *b)
 {
     ad_real v = 0;
-    uint64_t wide = adx_get(b, sizeof v);
+    uint64_t wide = adx_get_integer(b, sizeof v);
     uint32_t narrow = (uint32_t)wide;
     if (sizeof v == sizeof narrow)
         memcpy(&v, &narrow, sizeof narrow);
@@ -201,7 +201,7 @@ static ad_real adx_get_real(adx_source_bytes *b)
 // in the rest of the file.
 static size_t adx_get_count(adx_source_bytes *b, size_t each)
 {
-    uint64_t n = adx_get(b, 8);
+    uint64_t n = adx_get_integer(b, 8);
     if (n > b->left / each || n >= ADX_FROM_INPUT)
         b->bad = true;
     return b->bad ? 0 : (size_t)n;
@@ -483,7 +483,7 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
 {
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
-        uint64_t kind = adx_get(&k->b, 1);
+        uint64_t kind = adx_get_integer(&k->b, 1);
         bool fixed = kind == 1;
         ad_real v = fixed ? adx_get_real(&k->b) : 0;
         if (fixed)
@@ -532,13 +532,13 @@ static void adx_get_counts(adx_source_bytes *b, bool chosen, adx_file_counts *c)
     c->m = adx_get_count(b, 4);
     c->numbers = adx_get_count(b, 1);
     c->nodes = adx_get_count(b, 20);
-    c->report.recorded = (size_t)adx_get(b, 8);
-    c->report.constant = (size_t)adx_get(b, 8);
-    c->report.common = (size_t)adx_get(b, 8);
-    c->report.identity = (size_t)adx_get(b, 8);
-    c->report.dead = (size_t)adx_get(b, 8);
-    c->report.operations = (size_t)adx_get(b, 8);
-    c->report.arrays = (size_t)adx_get(b, 8);
+    c->report.recorded = (size_t)adx_get_integer(b, 8);
+    c->report.constant = (size_t)adx_get_integer(b, 8);
+    c->report.common = (size_t)adx_get_integer(b, 8);
+    c->report.identity = (size_t)adx_get_integer(b, 8);
+    c->report.dead = (size_t)adx_get_integer(b, 8);
+    c->report.operations = (size_t)adx_get_integer(b, 8);
+    c->report.arrays = (size_t)adx_get_integer(b, 8);
     c->report.guards = adx_get_count(b, 8);
     c->variables = chosen ? adx_get_count(b, 1) : c->n;
     b->bad = b->bad || c->variables > c->n;
@@ -586,11 +586,11 @@ static bool adx_is_file(const void *data, size_t bytes)
     const uint8_t *v = (const uint8_t *)data;
     adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
     adx_source_bytes head = { v, bytes, false };
-    return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
-        && adx_get(&head, 4) - ADX_FILE_VERSION
+    return bytes > 20 && adx_get_integer(&head, 4) == ADX_FILE_MAGIC
+        && adx_get_integer(&head, 4) - ADX_FILE_VERSION
            <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
-        && adx_get(&head, 4) == sizeof(ad_real)
-        && adx_get(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
+        && adx_get_integer(&head, 4) == sizeof(ad_real)
+        && adx_get_integer(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
 
 // Reads the counts, then the program.
@@ -608,7 +608,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
     adx_file_counts c;
     adx_source_bytes head = { (const uint8_t *)data + 4, 4, false };
-    adx_get_counts(&k.b, adx_get(&head, 4) == ADX_FILE_CHOSEN, &c);
+    adx_get_counts(&k.b, adx_get_integer(&head, 4) == ADX_FILE_CHOSEN, &c);
     if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
     ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);

@@ -38,7 +38,7 @@ static ad_status adx_make_entries(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(p, 0, s->g.cols);
+    bool *moved = adx_find_moved(p, 0, s->g.cols);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_nodes(&k);

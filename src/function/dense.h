@@ -22,7 +22,7 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
-           && adx_follow(s, &plan, major);
+           && adx_follow_plan(s, &plan, major);
     adx_drop(s->memory, plan.colour);
     return ok;
 }

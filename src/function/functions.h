@@ -16,7 +16,7 @@
  *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
  *           adx_record adx_new_fn adx_make_derived adx_publish_machine
- *           adx_machine_of adx_flip
+ *           adx_machine_of adx_flip_guard
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -338,7 +338,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 }
 
 // A guard came out differently: notes it for ad_fn_guard.
-static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
+static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
     adx_last_guard = (ad_guard){ guard, at->file, at->line };

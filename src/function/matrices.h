@@ -78,7 +78,7 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(p, 0, moving);
+    bool *moved = adx_find_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_begin_matrix(&k, d);
@@ -224,7 +224,7 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
             k->handed[s->r] = true;
             n++;
         } else
-            adx_visit_reads(p, s, adx_mark, k->needed);
+            adx_visit_reads(p, s, adx_mark_number, k->needed);
     }
     return n;
 }
@@ -249,7 +249,7 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         step->carried > 0);
     if (status != ADREV_OK)
         return status;
-    k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
+    k->weighted = adx_find_moved(&k->whole, p->inputs, p->outputs);
     k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)

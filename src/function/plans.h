@@ -12,9 +12,10 @@
  *           function/places function/functions function/evaluation
  *           function/evaluate function/directions function/pattern
  *           function/colour
- *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
- *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
- *           adx_tell_entries adx_jacobian_entries adx_hessian_entries
+ *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan
+ *           adx_follow_plan adx_symmetric adx_published adx_publish_pattern
+ *           adx_pattern_of adx_tell_entries adx_jacobian_entries
+ *           adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -130,8 +131,8 @@ static void adx_place_entries(adx_pattern *s)
 }
 
 // Follows the plan that was chosen; major: the rows of what was coloured.
-static bool adx_follow(adx_pattern *s, const adx_plan *plan,
-                       const adx_entries *major)
+static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
+                            const adx_entries *major)
 {
     if (!adx_begin_plan(s, major->rows, major->cols))
         return false;
@@ -159,8 +160,8 @@ static bool adx_plan_jacobian(adx_pattern *s)
     if (ok) {
         s->by_rows = 2 * rows.colours + rows.aparts
                    < columns.colours + 2 * columns.aparts;
-        ok = s->by_rows ? adx_follow(s, &rows, &t)
-                        : adx_follow(s, &columns, &s->g);
+        ok = s->by_rows ? adx_follow_plan(s, &rows, &t)
+                        : adx_follow_plan(s, &columns, &s->g);
     }
     adx_drop(a, columns.colour);
     adx_drop(a, rows.colour);

@@ -255,7 +255,7 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
 }
 
 // The range without its first n numbers.
-static adx_numbers adx_after(adx_numbers r, size_t n)
+static adx_numbers adx_range_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
@@ -277,8 +277,8 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
         size_t below = n - 1 - i;
         adx_numbers xi = adx_single(adx_in_range(&x, 0, i));
         adx_numbers term = adx_emit_each2(p, below, ADREV_OP_mul, l, xi);
-        y = adx_emit_each2(p, below, ADREV_OP_add, adx_after(y, 1), term);
-        l = adx_after(l, below);
+        y = adx_emit_each2(p, below, ADREV_OP_add, adx_range_after(y, 1), term);
+        l = adx_range_after(l, below);
     }
 }
 

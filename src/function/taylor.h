@@ -172,7 +172,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
         status = ADREV_ENOMEM;
     if (status == ADREV_OK) {
         stopped = adx_run_series(&t, x, v);
-        status = stopped == NULL ? ADREV_OK : adx_flip(fn, stopped->c);
+        status = stopped == NULL ? ADREV_OK : adx_flip_guard(fn, stopped->c);
     }
     for (size_t i = 0; status == ADREV_OK && i < fn->m; i++)
         for (size_t k = 0; k <= order; k++)

@@ -79,8 +79,8 @@ static void test_paths(void)
     ad_model_free(m);
 }
 
-// A recorded function has its path only; that it has no value elsewhere does not
-// stop the model.
+// A recorded function has its path only; that it has no value elsewhere does
+// not stop the model.
 static void test_of_function(void)
 {
     const double left[2] = { -1, 3 }, right[2] = { 5, 2 };
