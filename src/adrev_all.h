@@ -24,6 +24,7 @@
 
 #include "adrev_parallel.h"         // first: the others run on its pool
 #include "adrev_function.h"         // before what records and compiles by it
+#include "adrev_assemble.h"
 #include "adrev_loop.h"
 #include "adrev_implicit.h"
 #include "adrev_struct.h"

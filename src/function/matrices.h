@@ -106,7 +106,7 @@ static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
-    size_t n = p->inputs;
+    size_t n = adx_variables_of(p);
     size_t m = p->outputs;
     uint32_t *entry = (uint32_t *)adx_take(p->memory, m * n, sizeof *entry);
     const adx_derivatives d = { m, n, entry, values };
@@ -126,7 +126,7 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
-    size_t n = p->inputs;
+    size_t n = adx_variables_of(p);
     ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values

@@ -375,7 +375,7 @@ static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
                                                      sizeof *g);
     (void)m;
     bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
-    for (size_t i = 0; ok && i < n; i++)
+    for (size_t i = 0; ok && i < adx_variables_of(call->program); i++)
         dx[i] += g[i];
     if (g != few)
         adx_drop(call->memory, g);
@@ -456,6 +456,8 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     k.guards = first;
     for (size_t i = 0; i < called->inputs; i++)
         k.same[i] = adx_number_of(r, o->arg[0].x[i]);
+    for (size_t i = adx_variables_of(called); i < called->inputs; i++)
+        k.same[i] = adx_emit2(r->p, ADREV_OP_detach, k.same[i], k.same[i]);
     for (size_t i = 0; i < called->nodes; i++)
         if (adx_is_used(called, &called->node[i], k.used))
             adx_copy_node(&k, &called->node[i]);
