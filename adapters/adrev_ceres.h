@@ -2,13 +2,13 @@
  *
  *     #include "adrev_ceres.h"
  *
- *     // y[0] = p[3] - exp(p[0] p[2] + p[1]): two parameters, then an observation
+ *     // p[3] - exp(p[0] p[2] + p[1]): two parameters, then an observation
  *     ad_model *m = ad_model_vector(residual, NULL, 2 + 2, 1);
  *     ceres_problem_t *problem = ceres_create_problem();
  *     double x[2] = { 0, 0 }, *parameters[1] = { x };
  *     int size[1] = { 2 };
  *     for (int i = 0; i < 67; i++)
- *         ad_ceres_add(problem, m, observed[i], NULL, NULL, 1, size, parameters);
+ *         ad_ceres_add(problem, m, seen[i], NULL, NULL, 1, size, parameters);
  *     ceres_solve(problem);
  *     ... x, ad_model_status(m) ...
  *     ceres_free_problem(problem);
@@ -112,8 +112,8 @@ ad_ceres_add(ceres_problem_t *problem, ad_model *m, const double *data,
     if (used < m->n)
         memcpy(b->x + used, data, (m->n - used) * sizeof *data);
     return ceres_problem_add_residual_block(
-        problem, adx_ceres_evaluate, b, loss, loss_data, (int)m->m, blocks, sizes,
-        parameters);
+        problem, adx_ceres_evaluate, b, loss, loss_data, (int)m->m, blocks,
+        sizes, parameters);
 }
 
 #endif

@@ -18,8 +18,9 @@
  *
  * Debian: libgsl-dev; link with -lgsl -lgslcblas -lm.
  *
- * A model serves one solver at a time, and must outlive it. Vectors may have any
- * stride. GSL's error handler, which aborts, is never called by what is here.
+ * A model serves one solver at a time, and must outlive it. Vectors may have
+ * any stride. GSL's error handler, which aborts, is never called by what is
+ * here.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -220,9 +221,9 @@ static inline int adx_gsl_fit_fvv(const gsl_vector *x, const gsl_vector *v,
 // direction (for gsl_multifit_nlinear_trs_lmaccel).
 //
 // A trial point without finite residuals is refused, and GSL tries a shorter
-// step. GSL returns GSL_EBADFUNC if the first point has none, if a derivative is
-// not finite, or if the model has stopped (GSL_ENOMEM: for want of memory): see
-// ad_model_status.
+// step. GSL returns GSL_EBADFUNC if the first point has none, if a derivative
+// is not finite, or if the model has stopped (GSL_ENOMEM: for want of memory):
+// see ad_model_status.
 //
 //   returns      f NULL: no model, or no memory
 //   cost         for each call one evaluation of residuals, a Jacobian, or

@@ -1,7 +1,8 @@
 /* adrev_ipopt.h - nonlinear programs for Ipopt, with sparse Jacobian and exact
  * sparse Hessian of the Lagrangian.
  *
- *     minimise f(x)   where   g_lower <= g(x) <= g_upper,  x_lower <= x <= x_upper
+ *     minimise f(x)   where   g_lower <= g(x) <= g_upper,  x_lower <= x <=
+ *     x_upper
  *
  * One function computes both: y[0] = f(x), and y[1] ... are g(x).
  *
@@ -78,23 +79,23 @@ typedef struct ad_ipopt {
 } ad_ipopt;
 
 /* --- patterns ---------------------------------------------------------------
- * Ipopt is told once where entries may stand. Another path of the model may have
- * others: if all of them were told, they are put in place; if not, they are
- * added, and Ipopt is started again where it was. Entries may then be told
+ * Ipopt is told once where entries may stand. Another path of the model may
+ * have others: if all of them were told, they are put in place; if not, they
+ * are added, and Ipopt is started again where it was. Entries may then be told
  * twice: all but one of them stay 0, and Ipopt adds them.                    */
 
-typedef struct adx_pattern {
+typedef struct adx_ipopt_pattern {
     size_t count;               // triplets of all paths so far
     int32_t *row;               // [count]
     int32_t *column;
     size_t dense;               // of these: the whole of row 0, at first
     ad_export *form;            // of the present path, into the triplets
-} adx_pattern;
+} adx_ipopt_pattern;
 
-typedef ad_status adx_export_of(ad_fn *fn, const ad_layout *layout,
+typedef ad_status adx_ipopt_export_of(ad_fn *fn, const ad_layout *layout,
                                 ad_export **out);
 
-static inline void adx_pattern_free(adx_pattern *p)
+static inline void adx_ipopt_pattern_free(adx_ipopt_pattern *p)
 {
     ad_export_free(p->form);
     free(p->row);
@@ -103,7 +104,7 @@ static inline void adx_pattern_free(adx_pattern *p)
 }
 
 // Room for so many more entries.
-static inline bool adx_pattern_reserve(adx_pattern *p, size_t more)
+static inline bool adx_ipopt_pattern_reserve(adx_ipopt_pattern *p, size_t more)
 {
     const size_t size = (p->count + more + 1) * sizeof *p->row;
     int32_t *row = (int32_t *)realloc(p->row, size);
@@ -116,9 +117,9 @@ static inline bool adx_pattern_reserve(adx_pattern *p, size_t more)
 }
 
 // The triplets of a whole row 0, and no others.
-static inline bool adx_pattern_begin(adx_pattern *p, size_t dense)
+static inline bool adx_ipopt_pattern_begin(adx_ipopt_pattern *p, size_t dense)
 {
-    if (!adx_pattern_reserve(p, dense))
+    if (!adx_ipopt_pattern_reserve(p, dense))
         return false;
     for (size_t j = 0; j < dense; j++) {
         p->row[j] = 0;
@@ -129,10 +130,10 @@ static inline bool adx_pattern_begin(adx_pattern *p, size_t dense)
 }
 
 // Adds the entries of the present path, behind the others.
-static inline ad_status adx_pattern_grow(adx_pattern *p)
+static inline ad_status adx_ipopt_pattern_grow(adx_ipopt_pattern *p)
 {
     const size_t own = ad_export_entries(p->form, NULL, NULL);
-    if (!adx_pattern_reserve(p, own))
+    if (!adx_ipopt_pattern_reserve(p, own))
         return ADREV_ENOMEM;
     int32_t *row = p->row + p->count;
     int32_t *column = p->column + p->count;
@@ -146,8 +147,9 @@ static inline ad_status adx_pattern_grow(adx_pattern *p)
 }
 
 // Has values of fn go to the triplets, which may grow for that.
-static inline ad_status adx_pattern_fit(adx_pattern *p, ad_fn *fn,
-                                        adx_export_of *export_of, bool *grown)
+static inline ad_status adx_ipopt_pattern_fit(adx_ipopt_pattern *p, ad_fn *fn,
+                                              adx_ipopt_export_of *export_of,
+                                              bool *grown)
 {
     ad_export_free(p->form);
     p->form = NULL;
@@ -163,7 +165,7 @@ static inline ad_status adx_pattern_fit(adx_pattern *p, ad_fn *fn,
         if (status != ADREV_ESHAPE || tries > 0)
             break;
         *grown = true;          // an entry is missing
-        status = adx_pattern_grow(p);
+        status = adx_ipopt_pattern_grow(p);
     }
     return status;
 }
@@ -175,8 +177,8 @@ typedef struct adx_ipopt {
     ad_model *model;
     size_t n;
     size_t m;                   // constraints
-    adx_pattern jacobian;       // dense: the gradient of the objective
-    adx_pattern hessian;
+    adx_ipopt_pattern jacobian;       // dense: the gradient of the objective
+    adx_ipopt_pattern hessian;
     size_t moves;               // of the model, when the patterns were its
     bool grown;                 // beyond what Ipopt was told
     bool values;                // y is of Ipopt's present x
@@ -207,11 +209,11 @@ static inline bool adx_ipopt_values(adx_ipopt *s, const double x[], bool fresh)
 static inline ad_status adx_ipopt_learn(adx_ipopt *s)
 {
     ad_fn *fn = s->model->fn;
-    ad_status status = adx_pattern_fit(&s->jacobian, fn, ad_fn_jacobian_export,
-                                       &s->grown);
+    ad_status status = adx_ipopt_pattern_fit(&s->jacobian, fn,
+                                             ad_fn_jacobian_export, &s->grown);
     if (status == ADREV_OK && !s->problem->first_order)
-        status = adx_pattern_fit(&s->hessian, fn, ad_fn_hessian_export,
-                                 &s->grown);
+        status = adx_ipopt_pattern_fit(&s->hessian, fn, ad_fn_hessian_export,
+                                       &s->grown);
     s->moves = s->model->moves;
     return adx_model_keep(s->model, status);
 }
@@ -311,7 +313,7 @@ static inline adx_ipopt_bool adx_ipopt_hessian(
     adx_ipopt_index *column, adx_ipopt_number *value, void *user)
 {
     adx_ipopt *s = (adx_ipopt *)user;
-    adx_pattern *p = &s->hessian;
+    adx_ipopt_pattern *p = &s->hessian;
     (void)n;
     (void)m;
     (void)fresh_lambda;
@@ -380,8 +382,8 @@ static inline bool adx_ipopt_options(IpoptProblem ipopt, const char *text)
 
 static inline void adx_ipopt_free(adx_ipopt *s)
 {
-    adx_pattern_free(&s->jacobian);
-    adx_pattern_free(&s->hessian);
+    adx_ipopt_pattern_free(&s->jacobian);
+    adx_ipopt_pattern_free(&s->hessian);
     free(s->y);
     free(s->J);
     free(s->w);
@@ -459,8 +461,8 @@ static inline enum ApplicationReturnStatus adx_ipopt_run(adx_ipopt *s,
 //                false, or the model has stopped. ad_model_status says why a
 //                model has stopped, or has no values
 //   cost         for each point that Ipopt tries an evaluation; where it asks
-//                for derivatives one sparse Jacobian, for the gradient, too, and
-//                one sparse Hessian of the Lagrangian
+//                for derivatives one sparse Jacobian, for the gradient, too,
+//                and one sparse Hessian of the Lagrangian
 //   memory       patterns and vectors, freed on return; none in an evaluation,
 //                except at a point of another path
 static inline enum ApplicationReturnStatus ad_ipopt_solve(ad_ipopt *p,
@@ -481,8 +483,8 @@ static inline enum ApplicationReturnStatus ad_ipopt_solve(ad_ipopt *p,
     if (s.n > INT_MAX || s.m > INT_MAX)
         s.found = Invalid_Problem_Definition;
     else if (s.y != NULL && s.w != NULL && s.x != NULL
-             && adx_pattern_begin(&s.jacobian, s.n)
-             && adx_pattern_begin(&s.hessian, 0)) {
+             && adx_ipopt_pattern_begin(&s.jacobian, s.n)
+             && adx_ipopt_pattern_begin(&s.hessian, 0)) {
         s.found = Invalid_Number_Detected;
         if (adx_ipopt_values(&s, x, true)
             && adx_ipopt_learn(&s) == ADREV_OK) {

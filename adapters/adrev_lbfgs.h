@@ -46,7 +46,7 @@ static inline lbfgsfloatval_t adx_lbfgs_evaluate(void *user,
     memset(g + m->n, 0, ((size_t)n - m->n) * sizeof *g);
     if (!adx_model_search(m, x, &value, g)
         && (m->stopped || !isfinite(value)))
-        return HUGE_VAL;        // NaN would pass its backtracking searches
+        return HUGE_VAL;        // every line search gives up
     return value;
 }
 
@@ -82,9 +82,9 @@ static inline int adx_lbfgs_progress(void *user, const lbfgsfloatval_t *x,
 //
 //   returns      as lbfgs(); LBFGSERR_CANCELED: the model has stopped, see
 //                ad_model_status; LBFGSERR_INVALID_N: the model has several
-//                outputs, no inputs, or too many; LBFGSERR_INVALIDPARAMETERS: no
-//                finite value at the first x; LBFGSERR_OUTOFMEMORY, also if m
-//                is NULL
+//                outputs, no inputs, or too many; LBFGSERR_INVALIDPARAMETERS:
+//                no finite value at the first x; LBFGSERR_OUTOFMEMORY, also if
+//                m is NULL
 //   memory       libLBFGS's own and three vectors, freed on return; none in an
 //                evaluation after the first
 static inline int ad_lbfgs(ad_model *m, double x[], double *value,

@@ -4,7 +4,8 @@
  * You write a function once, over recorded numbers. A model records it at the
  * first point that a solver asks for, evaluates the recording at all others,
  * and records again where the function takes another path (ad_traced). It
- * remembers why an evaluation failed, since most solvers have no place for that.
+ * remembers why an evaluation failed, since most solvers have no place for
+ * that.
  *
  *     ad_model *m = ad_model_scalar(f, ctx, n);           // R^n -> R
  *     ad_model *m = ad_model_vector(f, ctx, n, outputs);  // R^n -> R^outputs
@@ -148,7 +149,8 @@ static inline ad_model *ad_model_of(ad_fn *fn)
 
 /* --- how it went --------------------------------------------------------- */
 
-// Why the model has stopped, or why it has no value at the point evaluated last.
+// Why the model has stopped, or why it has no value at the point evaluated
+// last.
 //
 // ADREV_EPATH and ADREV_EEXTERNAL belong to a point: for a solver they are a
 // value that is not finite, and it may go on to other points. With any other
@@ -198,7 +200,7 @@ static inline size_t ad_model_outputs(const ad_model *m)
 
 /* --- evaluation --------------------------------------------------------------
  * As the functions ad_fn_... of the same names, on whatever path x takes. What
- * they return is also what ad_model_status returns until the next call.       */
+ * they return is also what ad_model_status returns, until the next call.     */
 
 static inline bool adx_model_finite(size_t n, const double x[])
 {
@@ -244,12 +246,12 @@ static inline ad_status adx_model_keep(ad_model *m, ad_status status)
 // Returns the status of `call`, a query of m->fn at x.
 #define ADX_MODEL_RETURN(m, x, call)                                        \
     do {                                                                    \
-        ad_status adx_status = adx_model_begin(m, x);                       \
-        if (adx_status == ADREV_OK)                                         \
-            adx_status = (call);                                            \
-        if (adx_model_elsewhere(m, x, &adx_status))                         \
-            adx_status = (call);                                            \
-        return adx_model_keep(m, adx_status);                               \
+        ad_status adx_answer = adx_model_begin(m, x);                       \
+        if (adx_answer == ADREV_OK)                                         \
+            adx_answer = (call);                                            \
+        if (adx_model_elsewhere(m, x, &adx_answer))                         \
+            adx_answer = (call);                                            \
+        return adx_model_keep(m, adx_answer);                               \
     } while (0)
 
 static inline ad_status ad_model_eval(ad_model *m, const double x[],
@@ -302,8 +304,8 @@ static inline ad_status ad_model_taylor(ad_model *m, const double x[],
     ADX_MODEL_RETURN(m, x, ad_fn_taylor(m->fn, x, v, order, y));
 }
 
-// Scratch memory of so many numbers, the same from call to call; NULL: none, and
-// the model has stopped. It is allocated when it must grow.
+// Scratch memory of so many numbers, the same from call to call; NULL: none,
+// and the model has stopped. It is allocated when it must grow.
 static inline double *adx_model_room(ad_model *m, size_t count)
 {
     if (count > m->room_size) {
@@ -323,12 +325,13 @@ static inline double *adx_model_room(ad_model *m, size_t count)
  * A line search interpolates values and slopes, and an infinity among them ends
  * it. So where a model with one output has no finite value, the search is told
  * of a parabola: from the last point with a value, x0, it falls as the model
- * does there and then rises, so that it is least at a twentieth of the way to x.
- * Value and slope at x fit that parabola, and the value is above that at x0. So
- * the search comes back, and never ends at x.                                */
+ * does there and then rises, so that it is least at a twentieth of the way to
+ * x. Value and slope at x fit that parabola, and the value is above that at x0.
+ * So the search comes back, and never ends at
+ * x.*/
 
-// The parabola, or NaN if no point with a value is known. last [2*n]: x0 and the
-// gradient there.
+// The parabola, or NaN if no point with a value is known. last [2*n]: x0 and
+// the gradient there.
 static inline void adx_model_rise(const ad_model *m, const double last[],
                                   const double x[], double *value, double g[])
 {
@@ -355,7 +358,8 @@ static inline void adx_model_rise(const ad_model *m, const double last[],
 // Value and gradient for a line search, at points one after the other. The
 // memory of adx_model_room begins with `last`.
 //
-//   returns      whether that is the model; otherwise its status may say why not
+//   returns      whether that is the model; otherwise its status may say why
+//   not
 static inline bool adx_model_search(ad_model *m, const double x[],
                                     double *value, double g[])
 {

@@ -89,8 +89,8 @@ static inline nlopt_result adx_nlopt_join(nlopt_opt opt, ad_model *m,
 // Makes the model, which has one output, the objective of opt.
 //
 //   returns      as nlopt_set_min_objective; NLOPT_OUT_OF_MEMORY if f is NULL;
-//                NLOPT_INVALID_ARGS if numbers of inputs differ, or if the model
-//                has several outputs
+//                NLOPT_INVALID_ARGS if numbers of inputs differ, or if the
+//                model has several outputs
 static inline nlopt_result ad_nlopt_minimise(nlopt_opt opt, ad_model *f)
 {
     nlopt_result result = adx_nlopt_join(opt, f, HUGE_VAL);
@@ -107,11 +107,13 @@ static inline nlopt_result ad_nlopt_maximise(nlopt_opt opt, ad_model *f)
     return nlopt_set_max_objective(opt, adx_nlopt_value, f);
 }
 
-// Adds the constraints c(x) <= 0, or c(x) = 0, one for each output of the model.
+// Adds the constraints c(x) <= 0, or c(x) = 0, one for each output of the
+// model.
 //
 //   tolerance [outputs]  in    of each; NULL: zero
 //
-//   returns      as nlopt_add_inequality_mconstraint (NLOPT_INVALID_ARGS also if
+//   returns      as nlopt_add_inequality_mconstraint (NLOPT_INVALID_ARGS also
+//   if
 //                the algorithm has no such constraints); as ad_nlopt_minimise
 static inline nlopt_result ad_nlopt_inequalities(nlopt_opt opt, ad_model *c,
                                                  const double *tolerance)

@@ -10,9 +10,9 @@
  * way must end at the same minimum.
  *
  * By hand is what users of these libraries do who care; differences are Ipopt's
- * own (jacobian_approximation), GSL's own (df = NULL), and for the others forward
- * ones. Not representative: functions of a few operations, which flatter
- * differences and derivatives by hand. */
+ * own (jacobian_approximation), GSL's own (df = NULL), and for the others
+ * forward ones. Not representative: functions of a few operations, which
+ * flatter differences and derivatives by hand. */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_gsl.h"
@@ -377,8 +377,8 @@ static void swing(const ad_rev *x, ad_rev *y, void *ctx)
     }
 }
 
-// Rates and, unless it is NULL, d[2][3]: those of SPEED and SPIN with respect to
-// angle, spin and force.
+// Rates and, unless it is NULL, d[2][3]: those of SPEED and SPIN with respect
+// to angle, spin and force.
 static void motion_plain(const double *x, double rate[4], double d[2][3])
 {
     const double s = sin(x[ANGLE]), c = cos(x[ANGLE]), w = x[SPIN];

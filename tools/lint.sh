@@ -148,6 +148,12 @@ for header in $(ls adapters/*.h 2> /dev/null); do
         || say "tests/adapters/${name#adrev_}.c is missing"
 done
 
+# Private names of adapters are theirs alone: a file may implement adrev, too.
+grep -ohE '\badx_[a-z0-9_]+' adapters/*.h | sort -u > build/lint
+for name in $(grep -owhFf build/lint adrev*.h | sort -u); do
+    say "$name is a name of an adapter and of adrev"
+done
+
 # Prefixes: nothing else reaches a file that includes the header.
 grep -nE '^#define [a-zA-Z]' adrev*.h $(ls adapters/*.h 2> /dev/null) \
     | grep -vE '#define (ADREV_|ADX_|ad_|adx_|XXH_INLINE_ALL|XXH_NO_STDLIB)' \

@@ -6,8 +6,8 @@
  *     gsl_thermistor [picture.svg]
  *
  * The data are MGH10 of NIST's Statistical Reference Datasets, of which it says
- * that they are hard to fit: the way to the minimum is a narrow valley with many
- * bends. Levenberg's and Marquardt's steps are straight. With the second
+ * that they are hard to fit: the way to the minimum is a narrow valley with
+ * many bends. Levenberg's and Marquardt's steps are straight. With the second
  * derivatives of the residuals along each step, they follow the bends (geodesic
  * acceleration); the picture shows how the sum of squares falls in both cases.
  * NIST certifies 0.0056096 6181.346 345.2236, and 87.9458552 for the sum.

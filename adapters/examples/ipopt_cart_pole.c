@@ -7,8 +7,8 @@
  *
  * Position, angle, their rates and the force at 201 moments are 1005 variables,
  * and the equations of motion from one moment to the next 800 constraints
- * (trapezoidal collocation). What is known, where it begins and ends, is said by
- * equal bounds. Model and numbers are those of M. Kelly, An introduction to
+ * (trapezoidal collocation). What is known, where it begins and ends, is said
+ * by equal bounds. Model and numbers are those of M. Kelly, An introduction to
  * trajectory optimization, SIAM Review 59 (2017). At the end the force is given
  * to a simulation with small steps, which knows nothing of the constraints.
  *

@@ -7,8 +7,9 @@
  *
  * The variables are the radius, which is maximised, and the centres. No two
  * circles overlap and none leaves the square: 45 + 40 inequalities in one
- * vector. SLSQP finds a packing nearby from each of many random starts; the best
- * one is the known one, whose radius is 0.148204 (E. Specht, packomania.com).
+ * vector. SLSQP finds a packing nearby from each of many random starts; the
+ * best one is the known one, whose radius is 0.148204 (E. Specht,
+ * packomania.com).
  *
  * Shows    adrev_nlopt.h: a vector of constraints with its Jacobian
  * Prints   largest radius 0.148204, success

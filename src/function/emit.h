@@ -260,6 +260,9 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
 
 // An operation on n numbers of each argument. The result is a single number if
 // all arguments are, or if n is 1.
+// Of the identities (adx_identity) only a factor of 1 and the square are looked
+// for. The others ask what an argument is, or what made it; of a range that
+// could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {

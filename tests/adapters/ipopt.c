@@ -182,8 +182,8 @@ static void test_patterns(void)
     s.y = malloc(3 * sizeof *s.y);
     s.w = malloc(3 * sizeof *s.w);
     s.x = malloc(3 * sizeof *s.x);
-    CHECK(adx_pattern_begin(&s.jacobian, 3) && adx_pattern_begin(&s.hessian, 0),
-          "begin");
+    CHECK(adx_ipopt_pattern_begin(&s.jacobian, 3)
+          && adx_ipopt_pattern_begin(&s.hessian, 0), "begin");
     for (int k = 0; k < 3; k++) {
         CHECK(adx_ipopt_values(&s, at[k], true)
               && adx_ipopt_learn(&s) == ADREV_OK && adx_ipopt_fit(&s), "learn");

@@ -74,13 +74,14 @@ static void test_paths(void)
     CHECK(ad_model_eval(m, left, &y) == ADREV_OK && y == 8
           && ad_model_eval(m, right, &y) == ADREV_OK && y == 8
           && runs == recorded, "known paths are not recorded again");
-    CHECK(ad_model_clear(m) == ADREV_OK && ad_model_eval(m, left, &y) == ADREV_OK
-          && runs > recorded, "recorded again after clear");
+    CHECK(ad_model_clear(m) == ADREV_OK
+          && ad_model_eval(m, left, &y) == ADREV_OK && runs > recorded,
+          "recorded again after clear");
     ad_model_free(m);
 }
 
-// A recorded function has its path only; that it has no value elsewhere does not
-// stop the model.
+// A recorded function has its path only; that it has no value elsewhere does
+// not stop the model.
 static void test_of_function(void)
 {
     const double left[2] = { -1, 3 }, right[2] = { 5, 2 };
@@ -123,7 +124,7 @@ static void test_failures(void)
     ad_model_free(m);
 
     m = ad_model_scalar(two_paths, NULL, 2);
-    CHECK(ad_model_eval(m, x, &y) == ADREV_OK, "a path");
+    CHECK(ad_model_eval(m, behind, &y) == ADREV_OK, "a path");
     size_t recordings = 0, after = 0;
     ad_traced_paths(m->traced, &recordings);
     (void)ad_model_eval(m, nowhere, &y);
