@@ -92,6 +92,8 @@ typedef struct ad_c_options {
                             // static, for a file that includes the code and
                             // calls them: compilers warn of uncalled ones
     size_t split;           // statements of one C function at most; 0: 2000
+    bool unrolled;          // every operation is written once, without loops:
+                            // see above
     bool casadi;            // also write CasADi's entry points: see below; not
                             // with single
     const char *header;     // a header that the code includes first: "f.h", as
