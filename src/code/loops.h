@@ -21,9 +21,9 @@
  * Everything is done twice: first without text, to learn which results have to
  * be in work.
  *
- *   needs   number/expression function/operations function/program code/text
+ *   needs   tape/memory function/operations function/program code/text
  *           code/layout code/statements code/repeats
- *   offers  adx_roll_read adx_begin_loops adx_say_roots
+ *   offers  adx_begin_loops adx_rolled_text adx_say_roots
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -851,6 +851,18 @@ static void adx_begin_loops(adx_writing *k, adx_program *q)
     adx_find_parts(k);
     adx_note_roots(k);
     adx_find_loop_places(k);
+}
+
+// How many operations the text of a program with loops has; where a loop is cut,
+// its body counts once.
+static size_t adx_rolled_text(const adx_writing *k)
+{
+    const adx_rolled *r = k->rolled;
+    size_t text = 0;
+    for (size_t i = 0; i < r->roots; i++)
+        if (r->item[r->root[i]].first < r->nodes)
+            text += r->item[r->root[i]].text;
+    return text;
 }
 
 static void adx_say_straight_output(adx_writing *k, uint32_t entry)

@@ -18,10 +18,10 @@
  * instances they are.
  *
  *   needs   tape/memory core/derived function/operations function/program
- *           function/copy code/layout
- *   offers  ADX_ROLL_DEPTH adx_item adx_rolled adx_free_rolled
- *           ADX_CLASS_RESULT ADX_CLASS_CONSTANT adx_class_of adx_varying
- *           adx_read_by adx_roll_hash adx_find_pieces adx_entry_at
+ *           function/unique function/copy code/layout
+ *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
+ *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
+ *           adx_class_of adx_varying adx_read_by adx_find_pieces adx_entry_at
  *           adx_next_instance adx_roll
  * ========================================================================== */
 
@@ -389,7 +389,7 @@ static uint32_t adx_new_loop(const ad_allocator *a, adx_folding *f,
     adx_rolled *r = f->r;
     adx_item loop = { .first = r->item[f->from[begin]].first,
                       .count = (uint32_t)f->count, .body = (uint32_t)r->listed,
-                      .items = (uint32_t)f->period, .text = 1 };
+                      .items = (uint32_t)f->period };
     for (size_t i = begin; i < begin + f->period; i++) {
         loop.entries += r->item[f->from[i]].entries * (uint32_t)f->count;
         loop.text += r->item[f->from[i]].text;

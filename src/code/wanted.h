@@ -203,7 +203,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                              ad_c_size *size)
 {
     const adx_program *p = k->p;
-    for (size_t i = 0; i < p->nodes; i++)
+    size->statements = k->rolled != NULL ? adx_rolled_text(k) : 0;
+    for (size_t i = 0; i < p->nodes && k->rolled == NULL; i++)
         size->statements += adx_is_used(p, &p->node[i], k->used);
     for (size_t i = 0; i < p->numbers; i++)
         size->constants += k->used[i]

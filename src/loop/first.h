@@ -8,9 +8,9 @@
  * recorded when the run is complete: only then is it known how many steps there
  * were and what they captured.
  *
- *   needs   tape/memory code/repeats bulk/captured loop/api loop/stage
- *           loop/schedule loop/scan loop/step loop/replay loop/stepping
- *           loop/sweep loop/recorded
+ *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 

@@ -12,8 +12,7 @@
  *
  *   needs   array/linear function/api function/operations function/program
  *           function/matrices function/run function/functions
- *           function/evaluation code/repeats loop/schedule loop/scan loop/step
- *           loop/replay
+ *           function/evaluation loop/schedule loop/scan loop/step loop/replay
  *   offers  adx_go_lean
  * ========================================================================== */
 

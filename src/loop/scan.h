@@ -10,9 +10,9 @@
  *
  *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
- *   offers  adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal ADX_CALL_vjp
- *           ADX_CALL_pullback ADX_CALL_unrolled adx_step_path adx_scan
- *           adx_results_list adx_frame adx_stepping adx_taps_of_state
+ *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
+ *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
+ *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
  * ========================================================================== */
 

@@ -7,7 +7,7 @@
  * and spread by the same pieces (loop/scan).
  *
  *   needs   number/recording tape/memory sweep/session array/linear
- *           code/repeats bulk/captured loop/api loop/stage loop/scan
+ *           bulk/captured loop/api loop/stage loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step

@@ -7,9 +7,9 @@
  * of a function that is recorded, a scan that says `whole` may still be one
  * statement.
  *
- *   needs   number/recording tape/layout tape/memory code/repeats bulk/api
- *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/stepping loop/sweep loop/first
+ *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
+ *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
+ *           loop/step loop/stepping loop/sweep loop/first
  * ========================================================================== */
 
 typedef struct adx_unrolled {

@@ -10,7 +10,7 @@
  * Where a pool is in use when the code is made, and tensor/parts cuts that step,
  * it is in no block, unless it reads much that would be thin.
  *
- *   needs   code/loops tensor/arena tensor/sets tensor/nests tensor/binding
+ *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/derive tensor/parts
  *           tensor/run tensor/pointwise tensor/fusion
  *   offers  adx_outer adx_outer_of adx_is_follower adx_find_blocks

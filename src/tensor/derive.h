@@ -6,8 +6,8 @@
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
- *   needs   core/cells code/loops tensor/api tensor/arena tensor/sets
- *           tensor/binding tensor/programs tensor/sharing
+ *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/binding
+ *           tensor/programs tensor/sharing
  *   offers  adx_same_rows adx_is_square adx_need_all adx_derive_program
  * ========================================================================== */
 

@@ -9,9 +9,9 @@
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number. n_ is the size n of the text, where it is open: an argument.
  *
- *   needs   code/text code/loops tensor/api tensor/tree tensor/arena
- *           tensor/sets tensor/nests tensor/binding tensor/open
- *           tensor/programs tensor/sharing tensor/pointwise tensor/fusion
+ *   needs   code/text tensor/api tensor/tree tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/pointwise tensor/fusion
  *   offers  adx_table_kind ADX_TABLE_INTS ADX_TABLE_COUNTS ADX_TABLE_WORDS
  *           adx_table_data adx_table_list adx_local_number ADX_CALLS_MOST
  *           ADX_CALLS_LEAST ADX_CALLS_FLOOR ADX_CALLS_ALL adx_emission

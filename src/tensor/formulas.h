@@ -4,9 +4,9 @@
  * From expressions to terms: reads, products, functions, and the values that
  * hold parts of an expression.
  *
- *   needs   code/loops tensor/tree tensor/arena tensor/sets tensor/binding
- *           tensor/open tensor/programs tensor/sharing tensor/lower
- *           tensor/splits tensor/paths tensor/values
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
+ *           tensor/programs tensor/sharing tensor/lower tensor/splits
+ *           tensor/paths tensor/values
  *   offers  adx_lower_formulas
  * ========================================================================== */
 

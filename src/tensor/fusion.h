@@ -7,8 +7,8 @@
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   core/derived core/cells code/text code/repeats code/loops
- *           tensor/api tensor/arena tensor/sets tensor/binding tensor/open
+ *   needs   core/derived core/cells code/text code/repeats tensor/api
+ *           tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/derive tensor/parts
  *           tensor/storage tensor/prepare tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED

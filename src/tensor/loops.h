@@ -3,9 +3,9 @@
 /* === tensor/loops ===========================================================
  * C text of a term's loops, as tensor/nests has them.
  *
- *   needs   code/text code/loops tensor/api tensor/arena tensor/sets
- *           tensor/nests tensor/programs tensor/sharing tensor/parts
- *           tensor/storage tensor/emission
+ *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/programs tensor/sharing tensor/parts tensor/storage
+ *           tensor/emission
  *   offers  adx_doing ADX_DOING_TERM ADX_DOING_ZEROS ADX_DOING_FORGET
  *           adx_looping adx_say_size_level adx_say_part_check adx_say_bounds
  *           adx_say_level_unread adx_say_level

@@ -5,10 +5,9 @@
  * loops of its terms, with the innermost one along numbers that are evenly
  * spaced; and how its values are cut into parts.
  *
- *   needs   code/loops tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/entries tensor/sharing
- *           tensor/derive tensor/parts tensor/matrices tensor/gathers
- *           tensor/storage
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/entries tensor/sharing tensor/derive
+ *           tensor/parts tensor/matrices tensor/gathers tensor/storage
  *   offers  adx_mark_results adx_prepare_program adx_clear_results
  * ========================================================================== */
 

@@ -14,7 +14,7 @@
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/open
- *   offers  adx_tensor_term adx_value_kind ADX_VALUE_INPUT
+ *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
  *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out

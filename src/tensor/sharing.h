@@ -7,8 +7,7 @@
  * one; a result of the caller's, which has an array of its own, becomes a copy
  * of it. Equal terms of one sum are counted: e + e is 2*e.
  *
- *   needs   code/loops tensor/api tensor/arena tensor/sets tensor/open
- *           tensor/programs
+ *   needs   tensor/api tensor/arena tensor/sets tensor/open tensor/programs
  *   offers  adx_value_like adx_tensor_value_at adx_all_indices adx_writes_once
  *           adx_complete_value adx_constant_value
  * ========================================================================== */

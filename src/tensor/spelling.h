@@ -5,9 +5,8 @@
  * conditions are called, and terms. A term is a sum over those variables of its
  * set that do not say which number is written; the others stand behind `for`.
  *
- *   needs   check/print code/loops tensor/api tensor/tree tensor/sets
- *           tensor/nests tensor/binding tensor/print tensor/programs
- *           tensor/derive
+ *   needs   check/print tensor/api tensor/tree tensor/sets tensor/nests
+ *           tensor/binding tensor/print tensor/programs tensor/derive
  *   offers  adx_explainer adx_value_spelt adx_spell adx_spell_whole
  *           adx_spell_count adx_spell_table adx_row_spelling adx_spell_var
  *           adx_spell_terms adx_spell_bit adx_spell_formula

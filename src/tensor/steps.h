@@ -4,8 +4,8 @@
  * C text of a step: what is done at the points of loops, sums of parts, and the
  * steps of a block together.
  *
- *   needs   code/text code/loops tensor/arena tensor/nests tensor/binding
- *           tensor/open tensor/programs tensor/sharing tensor/parts tensor/run
+ *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
+ *           tensor/programs tensor/sharing tensor/parts tensor/run
  *           tensor/pointwise tensor/blocks tensor/emission tensor/points
  *           tensor/loops
  *   offers  adx_say_step

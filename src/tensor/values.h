@@ -5,8 +5,8 @@
  * set in which it is computed, how it is read, and whether it is written at all
  * points of that set.
  *
- *   needs   code/loops tensor/tree tensor/arena tensor/sets tensor/nests
- *           tensor/open tensor/programs tensor/lower
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
+ *           tensor/programs tensor/lower
  *   offers  adx_target adx_mention adx_new_part adx_set_of_part adx_read_part
  *           adx_dims_of adx_covers adx_is_everywhere_in
  * ========================================================================== */

@@ -233,6 +233,7 @@ typedef struct program {
     void *ctx;
     size_t n, m;
     unsigned functions;
+    size_t split;
     ad_fn *fn;
     ad_real *x;
     size_t bytes, unrolled;
@@ -255,6 +256,7 @@ static void write_program(program *p)
     CHECK(s == ADREV_OK, "%s: %s", p->name, ad_message(s));
     ad_c_options o = { .name = p->name, .functions = p->functions,
                        .absorbing = true, .exported = true,
+                       .split = p->split,
                        .single = sizeof(ad_real) == 4 };
     s = ad_fn_write_c(p->fn, &o, put, NULL, &p->bytes);
     CHECK(s == ADREV_OK, "%s: %s", p->name, ad_message(s));
@@ -488,6 +490,8 @@ static void test_small(void)
         { .name = "bratu", .f = bratu, .ctx = &size[1], .n = 400, .m = 400 },
         { .name = "burgers", .f = burgers, .ctx = &size[2], .n = 300, .m = 1 },
         { .name = "data", .f = data, .ctx = &size[3], .n = 4, .m = 1 },
+        { .name = "parts", .f = bratu, .ctx = &size[1], .n = 400, .m = 400,
+          .split = 30 },
     };
     enum { N = sizeof p / sizeof *p };
     begin_file();
