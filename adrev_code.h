@@ -1759,6 +1759,12 @@ static void adx_rename_reads(adx_node *s, const uint32_t as[])
     s->b = as[s->b];
     if (s->op != ADX_OP_guard)
         s->c = as[s->c];
+    if (adx_commutes(s->op) && s->a > s->b) {       // as adx_emit has them
+        uint32_t a = s->a;
+        s->a = s->b;
+        s->b = a;
+        s->c = s->a;
+    }
 }
 
 // Makes one of all numbers that are the same. Returns the nodes and outputs as
