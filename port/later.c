@@ -107,6 +107,8 @@ static node *quotient(node *n)
 static bool quotient_known(node *q)
 {
     node *a = base_node(q->kid[0]), *b = base_node(q->kid[1]);
+    while (a->kind == BinaryOperator && is(a->opcode, "/"))
+        a = base_node(a->kid[0]);       // sizeof a / 5 / sizeof (double)
     if (a->kind != UnaryExprOrTypeTraitExpr
         || b->kind != UnaryExprOrTypeTraitExpr)
         return false;
