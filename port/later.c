@@ -95,12 +95,20 @@ static ty *size_type(node *n)
     return n->arg;
 }
 
+// The division by a size that n is in: of a size, a number of rows divided by
+// whole numbers before.
 static node *quotient(node *n)
 {
     node *p = n->parent;
-    while (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
-        p = p->parent;
-    return p->kind == BinaryOperator && is(p->opcode, "/") ? p : NULL;
+    for (;; n = p, p = p->parent) {
+        if (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
+            continue;
+        if (p->kind != BinaryOperator || !is(p->opcode, "/"))
+            return NULL;
+        if (n == p->kid[1]
+            || base_node(p->kid[1])->kind == UnaryExprOrTypeTraitExpr)
+            return p;
+    }
 }
 
 // The number of elements: sizeof a / sizeof (double).
