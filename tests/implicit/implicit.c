@@ -916,8 +916,40 @@ static void run_out(const ad_implicit_solver *solver)
     }
 }
 
+// The same in a recorded function, at another point, to second order.
+static void run_out_recorded(void)
+{
+    const ad_real at[3] = { 1, (ad_real)0.5, 1 };
+    const ad_real p[2] = { (ad_real)0.3, (ad_real)1.2 }, one = 1;
+    const ad_real q[2] = { (ad_real)0.4, 1 }, v[2] = { 1, 0 };
+    long double g_[2], H[4];
+    bool failed = true;
+    kepler_closed(q, g_, H);
+    for (size_t i = 1; failed; i++) {
+        heap h = { 0, i, 0 };
+        const ad_allocator memory = { heap_alloc, heap_free, &h };
+        const ad_fn_options o = { .allocator = &memory };
+        ad_real hv[2] = { 7, 7 };
+        ad_fn *g = NULL, *fn = NULL;
+        ad_status s = ad_fn_record_with(&g, &o, kepler, NULL, 3, at, 1);
+        if (s == ADREV_OK)
+            s = ad_fn_record(&fn, orbit, g, 2, p, 1);
+        if (s == ADREV_OK)
+            s = ad_fn_hvp(fn, q, &one, v, hv);
+        failed = h.allocations >= i;
+        CHECK(s == ADREV_OK || failed, "%s", ad_message(s));
+        CHECK(s == ADREV_OK ? fabsl((long double)hv[0] - H[0]) < 1e-3L
+                            : hv[0] == 7, "allocation %zu: %g", i,
+              (double)hv[0]);
+        ad_fn_free(g);
+        ad_fn_free(fn);
+        CHECK(h.live == 0, "allocation %zu: %zu blocks", i, h.live);
+    }
+}
+
 static void test_memory(void)
 {
+    run_out_recorded();
     run_out(NULL);
     run_out(&sparse);
     run_out(&products);
