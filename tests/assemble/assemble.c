@@ -459,6 +459,8 @@ int main(void)
     for (size_t i = 0; i < 12; i++)
         check_bits_of(3 * ADREV_LANES_MOST * i / 4, i == 5 || i == 6);
     check_many();
+    for (size_t side = 1; side < 24; side++)
+        assemblies_grid(side);
     check_exports();
     check_guards();
     check_infinities();
