@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-typedef struct body {
+typedef struct {
     double mass;
     double at[2];
     int kind;

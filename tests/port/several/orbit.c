@@ -10,7 +10,7 @@
 #define SCALE 2.0
 #define TWICE(x) (SCALE * (x))
 
-typedef struct total {
+typedef struct {
     double kinetic, potential;
 } total;
 
