@@ -1138,9 +1138,9 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     if (s >= n)
         return n - 1;
     if (s == 1) {
-        uint64_t pairs = (uint64_t)n / 2 * (n - 1 + n % 2);
-        return n >= (uint64_t)1 << 32 || pairs > SIZE_MAX ? SIZE_MAX
-                                                          : (size_t)pairs;
+        const uint64_t steps = n;
+        const uint64_t pairs = steps / 2 * (steps - 1 + steps % 2);
+        return steps >> 32 != 0 || pairs > SIZE_MAX ? SIZE_MAX : (size_t)pairs;
     }
     uint64_t r = adx_repetitions(n, s);
     uint64_t all = r * n - adx_binomial(s + r, s + 1);

@@ -40,6 +40,10 @@
  * shape_density the same of f. The limits at z = 0 serve also a shape that is
  *               smaller by 1, as the partial of f needs it
  *
+ * No long double waits for a call while an expression is computed: tcc would
+ * leave it on the stack of the floating unit, where the callee has no room. For
+ * the same reason no argument is cast to long double where it is passed.
+ *
  *   needs   core/config core/types core/operations
  *   offers  ADX_INCOMPLETE
  * ========================================================================== */
@@ -71,18 +75,24 @@
              - r * (1 / 1188. - r * (691 / 360360.)))))) / x; )             \
     PART( long double, gamma_factor, (long double a, long double x, int p), \
         const long double turn = 6.28318530717958647692528676655900577L;    \
-        long double rising = 1, far = a, h;                                 \
+        const long double place = logl(x);                                  \
+        long double rising = 1, far = a, h, root;                           \
         for (; far < 20; far += 1)                                          \
             rising *= far + 1;                                              \
+        h = logl(far);                                                      \
         if (far != a)                                                       \
-            h = (far - p) * logl(x) - (far - a) * logl(x) - x               \
-              - far * logl(far) + far;                                      \
-        else if (fabsl(x - far) < far / 2)                                  \
-            h = far * adx_log1p_less((x - far) / far) - p * logl(x);        \
-        else                                                                \
-            h = far * logl(x / far) - (x - far) - p * logl(x);              \
-        return rising * expl(h - (long double)adx_stirling((double)far))    \
-             / sqrtl(turn * far); )                                         \
+            h = (far - p) * place - (far - a) * place - x - far * h + far;  \
+        else if (x > far / 2 && x < far + far / 2) {                        \
+            h = adx_log1p_less((x - far) / far);                            \
+            h = far * h - p * place;                                        \
+        } else {                                                            \
+            h = logl(x / far);                                              \
+            h = far * h - (x - far) - p * place;                            \
+        }                                                                   \
+        root = (long double)adx_stirling((double)far);                      \
+        h = expl(h - root);                                                 \
+        root = sqrtl(turn * far);                                           \
+        return rising * h / root; )                                         \
     PART( double, gamma_slope, (long double a, long double x),              \
         static const double bernoulli[8] = {                                \
             1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., \
@@ -96,8 +106,11 @@
         for (i = 7; i >= 0; i--)                                            \
             sum = (sum + (long double)bernoulli[i]) * r;                    \
         rest += 1 / (2 * z) + sum;                                          \
-        return (double)(rest + (x > z / 2 && x < 2 * z                      \
-                                ? log1pl((x - z) / z) : logl(x) - logl(z))); ) \
+        if (x > z / 2 && x < 2 * z)                                         \
+            return (double)(log1pl((x - z) / z) + rest);                    \
+        r = logl(x);                                                        \
+        z = logl(z);                                                        \
+        return (double)(r - z + rest); )                                    \
     PART( double, gamma_bell, (int k, double a, double l, const double *part), \
         double b[9] = { 1 };                                                \
         int i, n;                                                           \
@@ -181,10 +194,11 @@
         if (!right && (a < 60 || x < a * 0.7))                              \
             value = adx_gamma_series(p, q);                                 \
         else if (right && x > 4 && (x > a * 1.4 || (a < 60 && x > a + 3)))  \
-            value = p * adx_gamma_fraction(p, q);                           \
+            value = adx_gamma_fraction(p, q) * p;                           \
         else                                                                \
             value = (long double)adx_gamma_tail(0, a, x, l, right ? 1 : -1); \
-        value *= adx_gamma_factor(p, q, 0);                                 \
+        p = adx_gamma_factor(p, q, 0);                                      \
+        value *= p;                                                         \
         return (double)(right == upper ? value : 1 - value); )              \
     ROW( gamma_p, (ad_real x, ad_real y),                                   \
         return (ad_real)adx_gamma_value((double)x, (double)y, 0); )         \
@@ -192,6 +206,7 @@
         return (ad_real)adx_gamma_value((double)x, (double)y, 1); )         \
     ROW( shape_slope, (ad_real x, ad_real y, ad_real z),                    \
         const double k = (double)x, a = (double)y, p = (double)z;           \
+        const long double wide_a = (long double)a, wide_p = (long double)p; \
         double l, value;                                                    \
         int right;                                                          \
         if (!(k >= 1 && k <= 8 && k == floor(k) && a >= 0 && p >= 0)        \
@@ -199,15 +214,18 @@
             return (ad_real)NAN;                                            \
         if (p == 0 || p - p != 0 || a - a != 0)                             \
             return 0;                                                       \
-        l = adx_gamma_slope((long double)a, (long double)p);                \
+        l = adx_gamma_slope(wide_a, wide_p);                                \
         right = a * l >= -1;                                                \
         value = adx_gamma_tail((int)k, a, p, l, right ? 1 : -1);            \
-        value *= (double)adx_gamma_factor((long double)a, (long double)p, 0); \
+        l = (double)adx_gamma_factor(wide_a, wide_p, 0);                    \
+        value *= l;                                                         \
         return (ad_real)(right ? -value : value); )                         \
     ROW( shape_density, (ad_real x, ad_real y, ad_real z),                  \
         const double k = (double)x, a = (double)y, p = (double)z;           \
+        const long double wide_a = (long double)a, wide_p = (long double)p; \
         const double odd = fmod(k, 2) == 0 ? 1 : -1;                        \
         double part[9] = { 0 }, l;                                          \
+        long double factor;                                                 \
         int i;                                                              \
         if (!(k >= 0 && k <= 8 && k == floor(k) && p >= 0)                  \
             || !(p == 0 ? a > -1 : a >= 0)                                  \
@@ -220,10 +238,10 @@
                  : (ad_real)(a > 0 ? odd * HUGE_VAL : -odd * HUGE_VAL);     \
         for (i = 1; i < k; i++)                                             \
             part[i] = (double)adx_polygamma((ad_real)i, (ad_real)(a + 1));  \
-        l = adx_gamma_slope((long double)a, (long double)p);                \
+        l = adx_gamma_slope(wide_a, wide_p);                                \
         l = adx_gamma_bell((int)k, a, l, part);                             \
-        return (ad_real)((long double)l * adx_gamma_factor((long double)a,  \
-            (long double)p, 1)); )
+        factor = adx_gamma_factor(wide_a, wide_p, 1);                       \
+        return (ad_real)((long double)l * factor); )
 
 // clang-format on
 
