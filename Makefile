@@ -10,6 +10,7 @@ JOBS   = 2
 SECONDS = 60
 B      = build
 PREFIX = /usr/local
+LIBDIR = lib
 
 EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
 SUITE    = sh tests/run.sh $(JOBS)
@@ -70,11 +71,14 @@ $B/adrev-port: $(wildcard port/*.c port/*.h)
 	@mkdir -p $B
 	$(CC) $(STRICT) -O2 port/*.c -o $@
 
-install:            ## headers, library, adrev.pc: PREFIX=/usr/local DESTDIR=
-	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
+install:            ## all of it: PREFIX=/usr/local DESTDIR= LIBDIR=lib
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
 
 uninstall:          ## takes that away again
-	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)"
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
+
+deb:                ## Debian packages in build/deb, which lintian accepts
+	@sh package/deb.sh "$B/deb"
 
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
@@ -118,7 +122,7 @@ coverage:           ## lines and branches of each header that the suite reaches
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
-	@for b in exported recording sparse tensor parallel; do for c in gcc clang; do \
+	@for b in assemble exported recording sparse tensor parallel adapters; do for c in gcc clang; do \
 	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
 
 statements:         ## what it costs to compile them (ADEPT=DIR joins)
@@ -131,15 +135,22 @@ rooms:              ## what each of src/ says that it needs and offers
 headers:            ## adrev*.h from src/
 	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
 
+wasm:               ## a part of the suite as WebAssembly, under node
+	@mkdir -p "$B/wasm"
+	@sh tests/project/wasm.sh clang "" "$$(cd "$B/wasm" && pwd)" numbers.c \
+	    arrays.c structs.c control_flow.c nested.c bulk.c recorded_paths.c \
+	    frozen.c scan.c
+
 single:             ## all headers as one file, build/adrev_single.h
 	@mkdir -p $B
 	@awk -f tools/single.awk adrev_all.h > $B/adrev_single.h
 
-docs:               ## docs/operations.md and docs/tests.md
+docs:               ## docs/operations.md, docs/tests.md, docs/names.txt
 	@mkdir -p $B
 	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
 	$B/reference > docs/operations.md
 	sh tools/index.sh > docs/tests.md
+	sh tools/names.sh > docs/names.txt
 
 lint:               ## contents, versions, references, limits
 	@sh tools/lint.sh
@@ -149,4 +160,4 @@ clean:
 
 .PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers single docs lint clean
+        headers wasm single deb docs lint clean

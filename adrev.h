@@ -58,6 +58,7 @@
  *   sweep/session       ad_grad and ad_jac
  *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
+ *   core/incomplete     the incomplete gamma functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/exported       operators by an operation's code
  *   core/cells          reads the operator table as formulas
@@ -716,7 +717,8 @@ typedef struct ad_tape ad_tape;
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
     ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" ) \
-    ROW( ESINGULAR,"a matrix is singular, not positive definite or not finite: see ad_tape_reason" )
+    ROW( ESINGULAR,"a matrix is singular, or not positive definite: see ad_tape_reason" ) \
+    ROW( EUNSOLVED,"what was given as a solution does not solve its equations" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -820,6 +822,13 @@ ADX_API ad_real adx_share_of_exp(ad_real x, ad_real y);
 ADX_API ad_real adx_jn(ad_real n, ad_real x);
 ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
+// In core/incomplete: gamma_p and gamma_q of shape x at y; the derivatives of
+// whole order x with respect to the shape y, at z, of P and of its density.
+ADX_API ad_real adx_gamma_p(ad_real x, ad_real y);
+ADX_API ad_real adx_gamma_q(ad_real x, ad_real y);
+ADX_API ad_real adx_shape_slope(ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
+
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
@@ -869,6 +878,9 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
  * frac         x without its whole part, as modf has it: with the sign of x,
  *              and 0 if x is infinite
  * exp_share    how much of exp(x) + exp(y) is exp(x)
+ * gamma_da     derivative of order x, with respect to its shape y, of the
+ *              incomplete gamma function P, at z
+ * gamma_dx     the same of its density. y - 1 - z would be NaN at 0
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -1018,7 +1030,16 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
              : x != x ? x : adm_copysign(0, x); )                           \
     PARTIAL( exp_share, 2,                                                  \
         v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
-        return adx_share_of_exp(x, y); )
+        return adx_share_of_exp(x, y); )                                    \
+    PARTIAL( gamma_da, 3,                                                   \
+        0, adx_gamma_da(x + 1, y, z), adx_gamma_dx(x, y, z),                \
+        return adx_shape_slope(x, y, z); )                                  \
+    PARTIAL( gamma_dx, 3,                                                   \
+        0, adx_gamma_dx(x + 1, y, z),                                       \
+        z == 0 ? (y == 1 ? 0 : adx_gamma_dx(x, y - 1, z)) - v               \
+            : adx_absorb(v, (y - 1 - z) / z)                                \
+            + adx_absorb(x / z, adx_gamma_dx(x - 1, y, z)),                 \
+        return adx_shape_density(x, y, z); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -1098,6 +1119,8 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
     ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
     ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( gamma_p,  2, adx_gamma_p(x, y),        adx_gamma_da(1, x, y),    adx_gamma_dx(0, x, y), 0,      .5,9, .5,9, 0,0 ) \
+    ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0 ) \
     ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
     ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
     ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
@@ -1203,6 +1226,18 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( polygamma, 2,      0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
     ROW( polygamma, 0,      1,     0,   0,                       1.6449340668482264,     0,   4, "order 0 is digamma" )                   \
     ROW( polygamma, 1,      ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( gamma_p,  2,       0,     0,   0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  1,       0,     0,   0,                       1,                      0,   0, "exp(-x)" )                              \
+    ROW( gamma_p,  0.5,     0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( gamma_p,  0,       1,     0,   -0.21938393439552028,    0,                      0,   3, "minus E1(x)" )                          \
+    ROW( gamma_q,  0,       1e-3,  0,   6.3315393641361493,      -0.0,                   0,   3, "E1(x)" )                                \
+    ROW( gamma_p,  1e-300,  1,     0,   -0.21938393439552028,    3.6787944117144232e-301, 0,  3, "digamma(a) is -1e300" )                 \
+    ROW( gamma_p,  0,       0,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no limit exists" )                      \
+    ROW( gamma_p,  3,       ADX_INF, 0, 0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  ADX_INF, 3,     0,   0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  -1,      2,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no probability" )                       \
+    ROW( gamma_p,  2,       1e-200, 0,  0,                       1e-200,                 0,   2, "D underflows, its density does not" )    \
+    ROW( gamma_q,  1e6,     1e6,   0,   0.00039894231364662522,-0.00039894224715624403, 0,  4, "log(x/a) would cancel" )                  \
     ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
     ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
     ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
@@ -1270,6 +1305,8 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( digamma,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( digamma,  1e-50,   0,          -2e150,                  0,                      0,      4, "-2/x^3" )                            \
     ROW( polygamma, 2,      ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( gamma_p,  2,       0,          0,                       0,                      1,      0, "x exp(-x)" )                         \
+    ROW( gamma_p,  3,       ADX_INF,    0,                       0,                      0,      0, "true limits" )                       \
     ROW( jn,       0,       0,          0,                       0,                      -0.5,   0, "its largest value" )                 \
     ROW( jn,       2,       0,          0,                       0,                      0.25,   0, "x^2/8" )                             \
     ROW( jn,       1,       ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
@@ -1426,7 +1463,7 @@ ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 //   file, line   out   NULL and 0 if unknown
 ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line);
 
-// Its name until 0.1.0; later versions are without it.
+// The old name of ad_tape_failed_at; the next version is without it.
 ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
 {
     ad_tape_failed_at(t, file, line);
@@ -1464,7 +1501,8 @@ ADX_API ad_status ad_fail(ad_status status, const char *why);
 // is not part of the tape.
 ADX_API size_t ad_tape_missing(const ad_tape *t);
 
-// Where a value was recorded, in the same way. Cost: one pass over the tape.
+// Where a value was recorded: file and line as in ad_tape_failed_at. Cost: one
+// pass over the tape.
 ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
                            int *line);
 
@@ -1517,7 +1555,7 @@ ADX_TRY ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
 //   y   [m]      in    outputs; constants among them contribute nothing, but if
 //                      all are constants, the status is ADREV_EPASSIVE
 //   dy  [m]      in    weights of the outputs
-//   dx  [n]      out   dx[j] = sum over i of dy[i] dy[i]/dx[j]
+//   dx  [n]      out   dx[j] = sum over i of dy[i] J[i*n + j]
 //
 //   returns, cost, memory: as ad_gradient
 ADX_TRY ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
@@ -2565,7 +2603,7 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 //
 // The products here do not obey the rule that a factor of zero gives zero
 // (adx_times). But where that rule and IEEE differ, the product is NaN. So the
-// one test that a statement makes (adx_fits) also looks for a NaN, and only in
+// one test that a statement makes (adx_fits_N) also looks for a NaN, and only in
 // the cold branch is it asked which slots have a factor of exactly zero, which
 // is why compilers compute the bits `zero` there only. (With a test in each
 // operator, a statement takes 13.0 instead of 12.3 ns.)
@@ -3723,6 +3761,11 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 #define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
 #define ad_digamma(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(digamma))
 
+// The incomplete gamma functions of shape a, regularised: P(a, x) is the
+// probability that a gamma variable is below x, and Q = 1 - P.
+#define ad_gamma_p(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_p))
+#define ad_gamma_q(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_q))
+
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
 #define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))
@@ -4205,6 +4248,8 @@ namespace adrev {
 #define ADX_ROW_frac     ~, ADX_OMIT
 #define ADX_ROW_exp10    ~, ADX_OMIT
 #define ADX_ROW_digamma  ~, ADX_OMIT
+#define ADX_ROW_gamma_p  ~, ADX_OMIT
+#define ADX_ROW_gamma_q  ~, ADX_OMIT
 #define ADX_ROW_jn       ~, ADX_OMIT
 #define ADX_ROW_yn       ~, ADX_OMIT
 #define ADX_ROW_polygamma   ~, ADX_OMIT
@@ -4293,6 +4338,8 @@ ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
 #undef ADX_ROW_frac
 #undef ADX_ROW_exp10
 #undef ADX_ROW_digamma
+#undef ADX_ROW_gamma_p
+#undef ADX_ROW_gamma_q
 #undef ADX_ROW_jn
 #undef ADX_ROW_yn
 #undef ADX_ROW_polygamma
@@ -4356,7 +4403,7 @@ template <> class numeric_limits<adrev::ad_fwd>
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
- *           adx_bottom adx_top adx_open_bottom adx_gap adx_round_up
+ *           adx_bottom adx_top_of_block adx_open_bottom adx_gap adx_round_up
  *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
  *           adx_new_job adx_fail_because adx_fail adx_failed
  * ========================================================================== */
@@ -4563,7 +4610,7 @@ static const adx_operand *adx_bottom(const adx_block *b)
     return (const adx_operand *)(b + 1);
 }
 
-static const uint16_t *adx_top(const adx_block *b)
+static const uint16_t *adx_top_of_block(const adx_block *b)
 {
     return (const uint16_t *)((const char *)(b + 1) + b->bytes);
 }
@@ -4695,10 +4742,11 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
  * fixed memory.
  *
  *   needs   number/recording tape/layout
- *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free
- *           adx_add_block adx_next_block adx_make_room adx_grow adx_libc
- *           adx_size_plus adx_size_times adx_magnitude ADX_MOST_ELEMENTS
- *           adx_no_array adx_spread_of adx_take adx_drop adx_extend
+ *   offers  adx_fits_exactly adx_fail_full adx_settle_room adx_enter_block
+ *           adx_alloc adx_free adx_add_block adx_next_block adx_make_room
+ *           adx_grow adx_libc adx_is_allocator adx_allocator_or adx_size_plus
+ *           adx_size_times adx_magnitude ADX_MOST_ELEMENTS adx_no_array
+ *           adx_spread_of adx_take adx_drop adx_extend
  * ========================================================================== */
 
 // How many bytes of the gap may be written before this is asked again. Fixed
@@ -4707,7 +4755,7 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
 // of the gap, one that suffices whatever is recorded there; when this part is
 // used up, the next one is computed. At the very end that happens for every
 // statement, so nothing is wasted.
-static size_t adx_usable(const ad_tape *t, const adx_context *c)
+static size_t adx_usable_bytes(const ad_tape *t, const adx_context *c)
 {
     size_t usable = adx_gap(c);
     size_t left = ADREV_VALUES - c->seq;
@@ -4734,8 +4782,8 @@ static size_t adx_need_of(const ad_tape *t, const adx_context *c,
 }
 
 // Whether such an entry fits exactly.
-static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
-                     size_t values)
+static bool adx_fits_exactly(const ad_tape *t, const adx_context *c,
+                             size_t operands, size_t values)
 {
     size_t gap = adx_gap(c);
     if (t->allocator.alloc == NULL)
@@ -4760,11 +4808,11 @@ static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
 // it does not fit.
 static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
 {
-    size_t usable = adx_usable(t, c);
+    size_t usable = adx_usable_bytes(t, c);
     bool enough = usable >= need;
 
     if (!enough) {
-        enough = adx_fits(t, c, need / sizeof(adx_operand), 1);
+        enough = adx_fits_exactly(t, c, need / sizeof(adx_operand), 1);
         usable = enough ? need : usable;
     }
     if (c->trace || t->status != ADREV_OK)
@@ -4773,7 +4821,7 @@ static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
     return enough;
 }
 
-static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
+static inline bool adx_settle_room(ad_tape *t, adx_context *c, size_t need)
 {
     if (t->allocator.alloc == NULL || t->status != ADREV_OK || c->trace
         || adx_gap(c) > ADX_BLOCK_MOST
@@ -4784,7 +4832,7 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 }
 
 // Makes b the block that is written.
-static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
+static void adx_enter_block(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
     c->op = adx_open_bottom(b);
@@ -4847,7 +4895,7 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
         adx_fail(t, ADREV_ELIMIT);
         return false;
     }
-    if (t->block != NULL && adx_settle(t, c, need))
+    if (t->block != NULL && adx_settle_room(t, c, need))
         return true;
     if (t->allocator.alloc == NULL) {
         adx_fail_full(t, c, need / sizeof(adx_operand), values + (values == 0));
@@ -4863,8 +4911,8 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
         t->block->op = c->op;
         t->block->head = c->head;
     }
-    adx_enter(t, c, b);
-    return adx_settle(t, c, need);
+    adx_enter_block(t, c, b);
+    return adx_settle_room(t, c, need);
 }
 
 // The same for a statement on the current tape; false: no tape, or it failed.
@@ -4896,6 +4944,23 @@ static void adx_libc_free(void *block, void *user)
 
 static const ad_allocator adx_libc = { adx_malloc, adx_libc_free, NULL };
 #endif
+
+static inline bool adx_is_allocator(const ad_allocator *a)
+{
+    return a != NULL && a->alloc != NULL && a->free != NULL;
+}
+
+// The allocator that is given, or that of the C library; NULL: there is none.
+static inline const ad_allocator *adx_allocator_or(const ad_allocator *a)
+{
+    if (adx_is_allocator(a))
+        return a;
+#ifdef ADREV_NO_STDLIB
+    return NULL;
+#else
+    return &adx_libc;
+#endif
+}
 
 // Lengths come from the caller, and their sums and products must not wrap.
 // These stop at SIZE_MAX, more than any memory or array has.
@@ -5089,8 +5154,8 @@ static ADX_UNUSED void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
  *
  *   needs   number/recording tape/layout tape/memory
  *   offers  adx_entry adx_payload adx_ahead adx_look_ahead adx_drop_next
- *           adx_add_bytes adx_destroy adx_stop_at adx_note_site adx_lead
- *           adx_add_inputs adx_name_run
+ *           adx_add_bytes adx_destroy adx_stop_at adx_note_site
+ *           adx_add_leading_inputs adx_add_inputs adx_name_run
  * ========================================================================== */
 
 // Appends an entry that makes `values` values. Returns its operands, which the
@@ -5107,14 +5172,14 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
         adx_fail(t, ADREV_ELIMIT);
         return NULL;
     }
-    if (!adx_fits(t, c, operands, values)) {
+    if (!adx_fits_exactly(t, c, operands, values)) {
         adx_fail_full(t, c, operands, values);
         return NULL;
     }
     c->op += operands;
     *--c->head = (uint16_t)header;
     c->seq += values;
-    adx_settle(t, c, 0);
+    adx_settle_room(t, c, 0);
     return c->op - operands;
 }
 
@@ -5153,7 +5218,7 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 
     if (t->block == NULL)
         return ahead;
-    if (adx_settle(t, &adx_now, need)) {
+    if (adx_settle_room(t, &adx_now, need)) {
         first = adx_room(all) ? adx_now.op : NULL;
     } else if (t->allocator.alloc != NULL) {
         adx_block *next = t->block->next;
@@ -5241,7 +5306,7 @@ ADX_COLD static void adx_note_site(ad_real v)
 // Adds n inputs at the start of a recording, where they need no entry. False,
 // and nothing done: there is an entry already, or something might go wrong
 // (fixed memory, a limit).
-ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
+ADX_INLINE bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
 {
     if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
         || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
@@ -5257,12 +5322,12 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
 {
     bool first = c->head == t->start;
 
-    if (!first && (c->head == adx_top(t->block) || *c->head != ADX_INPUTS
-                   || c->head == t->sealed))
+    if (!first && (c->head == adx_top_of_block(t->block)
+                   || *c->head != ADX_INPUTS || c->head == t->sealed))
         return false;
     if (n > ADREV_VALUES - c->seq)
         return false;
-    if (!adx_fits(t, c, 0, n)) {
+    if (!adx_fits_exactly(t, c, 0, n)) {
         adx_fail_full(t, c, 0, n);
         return false;
     }
@@ -5272,7 +5337,7 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
         c->op[-1].id += (uint32_t)n;
     c->seq += n;
     if (t->block != NULL)
-        adx_settle(t, c, 0);
+        adx_settle_room(t, c, 0);
     return true;
 }
 
@@ -5297,7 +5362,8 @@ ADX_INLINE size_t adx_add_inputs(adx_context *c, size_t n)
 {
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
         return 0;
-    return adx_lead(c->tape, c, n) ? c->seq - n + 1 : adx_enter_inputs(c, n);
+    return adx_add_leading_inputs(c->tape, c, n) ? c->seq - n + 1
+                                                 : adx_enter_inputs(c, n);
 }
 
 #if defined __AVX2__ && defined __has_builtin
@@ -5458,7 +5524,7 @@ static uint64_t adx_known_id(uint64_t id)
     return adx_compound(x.job, x.seq);
 }
 
-static void adx_tell(ad_operation *told, ad_rev result)
+static void adx_tell_hook(ad_operation *told, ad_rev result)
 {
     const ad_hooks *hooks = &adx_now.tape->hooks;
     told->result = result;
@@ -5495,7 +5561,7 @@ ADX_INLINE uint32_t adx_begin_telling(ad_operation *told, ad_opcode code,
 ADX_INLINE ad_rev adx_end_telling(ad_operation *told, ad_real v, size_t seq)
 {
     ad_rev y = { v, (uint32_t)seq, (uint32_t)adx_now.job };
-    adx_tell(told, y);
+    adx_tell_hook(told, y);
     return y;
 }
 
@@ -5548,7 +5614,7 @@ ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
     c = n > 2 ? c : a;
     if (a.job != adx_now.job || (n > 1 && b.job != adx_now.job)
         || (n > 2 && c.job != adx_now.job) || t->status != ADREV_OK
-        || !adx_lead(t, &adx_now, 1))
+        || !adx_add_leading_inputs(t, &adx_now, 1))
         return adx_observe_any(code, v, a, b, c);
     return t->observer(t->hooks.user, code, a, b, c, v, (uint32_t)adx_now.seq);
 }
@@ -5592,7 +5658,7 @@ ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
     ad_operation told = { .code = code, .arg = {
         adx_known_here(a), one ? none : adx_known_here(b), none } };
     if ((told.arg[0].seq | told.arg[1].seq) != 0)
-        adx_tell(&told, adx_passive(v));
+        adx_tell_hook(&told, adx_passive(v));
 }
 
 // Tells the hook of comparisons that say that k is the exponent of x.
@@ -5623,7 +5689,7 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     t->hooks = hooks == NULL ? none : *hooks;
     c->trace = t->hooks.trace != NULL;
     if (t->block != NULL)
-        adx_settle(t, c, 0);
+        adx_settle_room(t, c, 0);
 }
 
 /* === tape/apart ========================================================
@@ -5895,12 +5961,12 @@ ADX_SELDOM_END
  * How a tape is made, cleared, rewound to a mark and freed.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *   offers  adx_reset adx_begin_segment adx_return_to
+ *   offers  adx_reset_tape adx_begin_segment adx_return_to
  * ========================================================================== */
 
 /* --- the life of a tape -------------------------------------------------- */
 
-static void adx_reset(ad_tape *t, adx_context *c)
+static void adx_reset_tape(ad_tape *t, adx_context *c)
 {
     if (t->last != NULL)
         adx_destroy(t, 0);
@@ -5919,8 +5985,8 @@ static void adx_reset(ad_tape *t, adx_context *c)
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
-        adx_enter(t, c, t->first);
-        adx_settle(t, c, 0);
+        adx_enter_block(t, c, t->first);
+        adx_settle_room(t, c, 0);
     }
 }
 
@@ -5931,7 +5997,7 @@ ADX_API void ad_tape_clear(ad_tape *t)
     if (t->open > 0)
         adx_fail(t, ADREV_EBUSY);
     else
-        adx_reset(t, adx_live(t));
+        adx_reset_tape(t, adx_live(t));
 }
 
 static ad_tape *adx_init(void *memory)
@@ -5952,8 +6018,7 @@ ADX_API ad_tape *ad_tape_new(void)
 
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
 {
-    if (allocator == NULL || allocator->alloc == NULL
-        || allocator->free == NULL)
+    if (!adx_is_allocator(allocator))
         return NULL;
     void *memory = allocator->alloc(sizeof(ad_tape), allocator->user);
     if (memory == NULL)
@@ -5962,7 +6027,7 @@ ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
     ad_tape *t = adx_init(memory);
     t->allocator = *allocator;
     t->bytes = sizeof *t;
-    adx_reset(t, &t->rest);
+    adx_reset_tape(t, &t->rest);
     return t;
 }
 
@@ -5982,7 +6047,7 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
     t->first = (adx_block *)(t + 1);
     memset(t->first, 0, sizeof *t->first);
     t->first->bytes = t->bytes - sizeof *t - sizeof(adx_block);
-    adx_reset(t, &t->rest);
+    adx_reset_tape(t, &t->rest);
     return t;
 }
 
@@ -6036,7 +6101,7 @@ static uint32_t adx_entry_count(const ad_tape *t)
     const uint16_t *head = adx_live(t)->head;
     size_t entries = 0;
     for (const adx_block *b = t->block; b != NULL; b = b->prev) {
-        entries += (size_t)(adx_top(b) - head);
+        entries += (size_t)(adx_top_of_block(b) - head);
         head = b->prev == NULL ? NULL : b->prev->head;
     }
     return entries & ADX_ENTRIES;
@@ -6134,9 +6199,9 @@ static void adx_return_to(ad_tape *t, const ad_mark *mark)
     c->seq = mark->adx_seq;
     t->lead = t->lead < c->seq ? t->lead : c->seq;
     if (t->block == NULL && t->first != NULL)
-        adx_enter(t, c, t->first);
+        adx_enter_block(t, c, t->first);
     if (t->block != NULL)
-        adx_settle(t, c, 0);
+        adx_settle_room(t, c, 0);
     if (t->annex != NULL)
         t->annex->rewound(t);
 }
@@ -6165,8 +6230,8 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
  * Walking from entry to entry, forwards and backwards; sizes and statistics.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
- *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next
- *           adx_from adx_further adx_adjoints
+ *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next_entry
+ *           adx_from adx_annexed_tape adx_adjoints
  * ========================================================================== */
 
 typedef struct adx_cursor {
@@ -6214,14 +6279,14 @@ static void adx_put_cursor(const ad_tape *t, adx_cursor *at,
 
 // Goes to the next entry; a new cursor goes to the first. Returns its header,
 // or 0 at the end.
-static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
+static inline unsigned adx_next_entry(const ad_tape *t, adx_cursor *at)
 {
     const adx_block *last = at->until == NULL ? t->block : at->until->block;
     while (at->head == at->end) {
         const adx_block *b = at->block == NULL ? t->first : at->block->next;
         if (b == NULL || at->block == last)
             return 0;
-        adx_place bottom = { b, adx_bottom(b), adx_top(b), at->seq };
+        adx_place bottom = { b, adx_bottom(b), adx_top_of_block(b), at->seq };
         adx_put_cursor(t, at, &bottom);
     }
     unsigned header = *--at->head;
@@ -6246,7 +6311,7 @@ static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 }
 
 // The i-th further tape of the same recording; NULL: there are not so many.
-static ad_tape *adx_further(const ad_tape *t, size_t i)
+static ad_tape *adx_annexed_tape(const ad_tape *t, size_t i)
 {
     return t->annex == NULL ? NULL : t->annex->further(t, i);
 }
@@ -6259,7 +6324,8 @@ static void adx_count(const ad_tape *t, const adx_block *b, size_t *operands,
     const adx_operand *op = b == t->block ? c->op : b->op;
     const uint16_t *head = b == t->block ? c->head : b->head;
     *operands += (size_t)((const char *)op - (const char *)adx_bottom(b));
-    *headers += (size_t)((const char *)adx_top(b) - (const char *)head);
+    *headers += (size_t)((const char *)adx_top_of_block(b)
+                         - (const char *)head);
 }
 
 ADX_API size_t ad_tape_bytes(const ad_tape *t)
@@ -6274,9 +6340,9 @@ ADX_API size_t ad_tape_bytes(const ad_tape *t)
     size_t adjoints = (adx_live(t)->seq + 1 + t->scratch) * sizeof(ad_real);
     size_t bytes = sizeof(ad_tape) + sizeof(adx_block)
         + adx_round_up(adx_round_up(operands) + adjoints + headers);
-    for (size_t i = 0; adx_further(t, i) != NULL; i++)
-        if (adx_live(adx_further(t, i))->seq > 0)
-            bytes += ad_tape_bytes(adx_further(t, i));
+    for (size_t i = 0; adx_annexed_tape(t, i) != NULL; i++)
+        if (adx_live(adx_annexed_tape(t, i))->seq > 0)
+            bytes += ad_tape_bytes(adx_annexed_tape(t, i));
     return bytes;
 }
 
@@ -6287,7 +6353,7 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
         return stats;
 
     adx_cursor at = { .seq = t->lead };
-    for (unsigned header; (header = adx_next(t, &at)) != 0;)
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;)
         if (!(header & ADX_OTHER)) {
             stats.statements++;
             stats.operands += at.operands;
@@ -6298,8 +6364,8 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
         }
     stats.values = adx_live(t)->seq;
     stats.bytes_held = t->bytes;
-    for (size_t i = 0; adx_further(t, i) != NULL; i++) {
-        ad_stats others = ad_tape_stats(adx_further(t, i));
+    for (size_t i = 0; adx_annexed_tape(t, i) != NULL; i++) {
+        ad_stats others = ad_tape_stats(adx_annexed_tape(t, i));
         stats.values += others.values;
         stats.statements += others.statements;
         stats.operands += others.operands;
@@ -6318,7 +6384,7 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
     if (t != NULL && adx_member(t, x)) {
         adx_cursor at = { .seq = t->lead };
         for (unsigned header; at.seq < x.seq
-             && (header = adx_next(t, &at)) != 0;) {
+             && (header = adx_next_entry(t, &at)) != 0;) {
             if (header == ADX_SITE)
                 memcpy(&site, at.op, sizeof site);
             else if (at.seq < x.seq || header == ADX_INPUTS)
@@ -6379,8 +6445,8 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
         && adx_next_block(t, need) == NULL)
         return ADREV_ENOMEM;
     if (t->block == NULL) {
-        adx_enter(t, c, t->first);
-        adx_settle(t, c, 0);
+        adx_enter_block(t, c, t->first);
+        adx_settle_room(t, c, 0);
     }
     return adx_adjoints(t, c->seq + statements, 1) == NULL ? ADREV_ENOMEM
                                                            : ADREV_OK;
@@ -6569,7 +6635,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
     const adx_block *b = s == NULL ? t->block : s->to.block;
 
     while (b != NULL) {
-        const uint16_t *end = b != floor ? adx_top(b) : s == NULL
+        const uint16_t *end = b != floor ? adx_top_of_block(b) : s == NULL
                             ? (const uint16_t *)t->floor.adx_head
                             : s->from.head;
         bool leapt = false;
@@ -6732,7 +6798,7 @@ static bool adx_forward_extended(const ad_tape *t, const adx_stretch *s,
     return e->rule->forward(e, tan, adx_scratch(t, s, tan, W), W);
 }
 
-static adx_cursor adx_begin(const ad_tape *t, const adx_stretch *s)
+static adx_cursor adx_begin_stretch(const ad_tape *t, const adx_stretch *s)
 {
     adx_cursor at = { .until = s == NULL ? NULL : &s->to };
     if (s == NULL)
@@ -6744,9 +6810,9 @@ static adx_cursor adx_begin(const ad_tape *t, const adx_stretch *s)
 ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
                             ad_real tan[], const size_t W)
 {
-    adx_cursor at = adx_begin(t, s);
+    adx_cursor at = adx_begin_stretch(t, s);
 
-    for (unsigned header; (header = adx_next(t, &at)) != 0;) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;) {
         if (header == ADX_EXTENDED) {
             if (!adx_forward_extended(t, s, at.op, tan, W))
                 return false;
@@ -6785,8 +6851,8 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_derivative adx_check_values adx_check adx_cleared
- *           adx_pullback adx_rows adx_columns adx_prefers_forward
+ *   offers  adx_in_steps adx_derivative adx_check_values adx_check_query
+ *           adx_cleared adx_pullback adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
 /* --- queries ------------------------------------------------------------- */
@@ -6887,9 +6953,9 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 
 // What all queries check, for outputs y and inputs x. `missing`: another array
 // is NULL or impossible. Lengths are checked before anything is read.
-ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
-                               size_t n, const ad_rev x[], bool missing,
-                               bool *run)
+ADX_INLINE ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
+                                     size_t n, const ad_rev x[], bool missing,
+                                     bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;
@@ -6959,7 +7025,7 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 {
     bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     ad_real *adj = adx_cleared(t, 1, t->floor.adx_seq);
@@ -7053,7 +7119,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 {
     bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     ad_real *tan = adx_cleared(t, 1, 0);
@@ -7129,7 +7195,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 {
     bool missing = m > ADX_MOST_ELEMENTS || adx_no_array(adx_size_times(m, n), J);
     bool run;
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
 
@@ -7158,9 +7224,9 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
  *           sweep/queries
- *   offers  adx_session adx_array adx_open adx_alive adx_close adx_on_tape
- *           ADX_BEYOND adx_close_off adx_is_closed_off adx_array_closed_off
- *           adx_unset adx_all_set
+ *   offers  adx_session adx_array adx_open_session adx_alive adx_close_session
+ *           adx_on_tape ADX_BEYOND adx_close_off adx_is_closed_off
+ *           adx_array_closed_off adx_unset adx_all_set
  * ========================================================================== */
 
 // A part of a recording: behind what is on the current tape, or, if none is
@@ -7188,7 +7254,7 @@ static ad_rev *adx_array(adx_session *s, size_t n)
     return (ad_rev *)p;
 }
 
-static ad_status adx_open(adx_session *s)
+static ad_status adx_open_session(adx_session *s)
 {
     s->own = NULL;
     s->tape = adx_now.tape;
@@ -7221,7 +7287,7 @@ static bool adx_alive(const adx_session *s)
     return s->segment < t->segments && t->segment[s->segment].job == s->job;
 }
 
-static ad_status adx_close(adx_session *s, ad_status status)
+static ad_status adx_close_session(adx_session *s, ad_status status)
 {
     if (status == ADREV_OK)
         status = s->tape->status;
@@ -7332,7 +7398,7 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
 {
     static const ad_mark whole = {0};
     adx_session s;
-    ad_status status = adx_open(&s);
+    ad_status status = adx_open_session(&s);
     if (status != ADREV_OK)
         return status;
 
@@ -7354,7 +7420,7 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
         if (status == ADREV_OK && y != NULL)
             *y = out.v;
     }
-    return adx_close(&s, status);
+    return adx_close_session(&s, status);
 }
 
 ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
@@ -7363,7 +7429,7 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
 {
     static const ad_mark whole = {0};
     adx_session s;
-    ad_status status = adx_open(&s);
+    ad_status status = adx_open_session(&s);
     if (status != ADREV_OK)
         return status;
 
@@ -7391,7 +7457,7 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
         for (size_t i = 0; status == ADREV_OK && y != NULL && i < m; i++)
             y[i] = out[i].v;
     }
-    return adx_close(&s, status);
+    return adx_close_session(&s, status);
 }
 
 /* === core/table =============================================================
@@ -7626,6 +7692,261 @@ static double adx_libm_yn(int n, double x) { ADX_BESSEL(yn) }
     ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
 ADX_BESSELS(ADX_DEFINE)
 #undef ADX_DEFINE
+
+/* === core/incomplete ========================================================
+ * The incomplete gamma functions, and their derivatives with respect to the
+ * shape a, as text and as functions (see core/special; a PART has its type
+ * first). They are compiled here only.
+ *
+ *     P(a, x) is the integral of f(t) from 0 to x, Q(a, x) = 1 - P(a, x)
+ *     f(t) = t^(a-1) exp(-t) / Gamma(a)
+ *
+ * With D = x^a exp(-x) / Gamma(a+1), L = log x - digamma(a+1), t = x exp(u)
+ *
+ *     f(t) dt = a D exp(a u - x (exp(u) - 1)) du
+ *
+ * and each derivative with respect to a multiplies it by a polynomial in L + u:
+ * Bell's, of the cumulants L + u, -digamma'(a+1), -digamma''(a+1) and so on.
+ * The first one has one sign on either side of t = exp(digamma(a)), so it is
+ * integrated from x away from there, and nothing cancels. Sixteen points of
+ * Gauss and Legendre see all of a panel that is short where the integrand is
+ * steep or bent.
+ *
+ * The value is that integral, too, where a is large and x near it; elsewhere it
+ * is the series or the continued fraction (A. Gil, J. Segura, N. Temme:
+ * Efficient and accurate algorithms for the computation and inversion of the
+ * incomplete gamma function ratios, 2012). D takes a long double, as its
+ * exponent may be -700: where that has 53 bits, tails lose as many ulps.
+ *
+ * log1p_less    log(1 + x) - x for |x| <= 1/2
+ * bend          exp(u) - 1 - u
+ * stirling      log Gamma(x+1) less Stirling's formula, for x >= 20
+ * gamma_factor  D / x^p. An a below 20 is raised to at least 20
+ * gamma_slope   L
+ * gamma_bell    a B(k) + k B(k-1): the polynomial of order k, times a. `part`
+ *               has the polygammas
+ * gamma_tail    the integral, to the right of x or (side -1) to the left of it,
+ *               of the derivative of order k, over D
+ * gamma_value   P, or Q
+ * shape_slope   the derivative of P of order x with respect to its shape y, at
+ *               z. From the order 9 on NaN
+ * shape_density the same of f. The limits at z = 0 serve also a shape that is
+ *               smaller by 1, as the partial of f needs it
+ *
+ * No long double waits for a call while an expression is computed: tcc would
+ * leave it on the stack of the floating unit, where the callee has no room. For
+ * the same reason no argument is cast to long double where it is passed.
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  ADX_INCOMPLETE
+ * ========================================================================== */
+
+// clang-format off
+#define ADX_INCOMPLETE(ROW, PART)                                           \
+    PART( long double, log1p_less, (long double x),                         \
+        const long double r = x / (2 + x);                                  \
+        const long double s = r * r;                                        \
+        long double sum = 0, power = 1, before = -1;                        \
+        int j;                                                              \
+        for (j = 3; sum != before; j += 2) {                                \
+            before = sum;                                                   \
+            sum += power / j;                                               \
+            power *= s;                                                     \
+        }                                                                   \
+        return r * (2 * s * sum - x); )                                     \
+    PART( double, bend, (double u),                                         \
+        double s = 1;                                                       \
+        int j;                                                              \
+        if (!(fabs(u) < 0.5))                                               \
+            return expm1(u) - u;                                            \
+        for (j = 15; j >= 3; j--)                                           \
+            s = 1 + s * u / j;                                              \
+        return u * u / 2 * s; )                                             \
+    PART( double, stirling, (double x),                                     \
+        const double r = 1 / (x * x);                                       \
+        return (1 / 12. - r * (1 / 360. - r * (1 / 1260. - r * (1 / 1680.   \
+             - r * (1 / 1188. - r * (691 / 360360.)))))) / x; )             \
+    PART( long double, gamma_factor, (long double a, long double x, int p), \
+        const long double turn = 6.28318530717958647692528676655900577L;    \
+        const long double place = logl(x);                                  \
+        long double rising = 1, far = a, h, root;                           \
+        for (; far < 20; far += 1)                                          \
+            rising *= far + 1;                                              \
+        h = logl(far);                                                      \
+        if (far != a)                                                       \
+            h = (far - p) * place - (far - a) * place - x - far * h + far;  \
+        else if (x > far / 2 && x < far + far / 2) {                        \
+            h = adx_log1p_less((x - far) / far);                            \
+            h = far * h - p * place;                                        \
+        } else {                                                            \
+            h = logl(x / far);                                              \
+            h = far * h - (x - far) - p * place;                            \
+        }                                                                   \
+        root = (long double)adx_stirling((double)far);                      \
+        h = expl(h - root);                                                 \
+        root = sqrtl(turn * far);                                           \
+        return rising * h / root; )                                         \
+    PART( double, gamma_slope, (long double a, long double x),              \
+        static const double bernoulli[8] = {                                \
+            1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., \
+            1 / 12., -3617 / 8160.                                          \
+        };                                                                  \
+        long double z = 1 + a, rest = 0, sum = 0, r;                        \
+        int i;                                                              \
+        for (; z < 20; z += 1)                                              \
+            rest += 1 / z;                                                  \
+        r = 1 / z / z;                                                      \
+        for (i = 7; i >= 0; i--)                                            \
+            sum = (sum + (long double)bernoulli[i]) * r;                    \
+        rest += 1 / (2 * z) + sum;                                          \
+        if (x > z / 2 && x < 2 * z)                                         \
+            return (double)(log1pl((x - z) / z) + rest);                    \
+        r = logl(x);                                                        \
+        z = logl(z);                                                        \
+        return (double)(r - z + rest); )                                    \
+    PART( double, gamma_bell, (int k, double a, double l, const double *part), \
+        double b[9] = { 1 };                                                \
+        int i, n;                                                           \
+        for (n = 0; n < k; n++) {                                           \
+            double choose = 1;                                              \
+            b[n + 1] = l * b[n];                                            \
+            for (i = 1; i <= n; i++) {                                      \
+                choose = choose * (n - i + 1) / i;                          \
+                b[n + 1] -= choose * part[i] * b[n - i];                    \
+            }                                                               \
+        }                                                                   \
+        return k == 0 ? a : a * b[k] + k * b[k - 1]; )                      \
+    PART( double, gamma_tail, (int k, double a, double x, double l, int side), \
+        static const double node[8] = {                                     \
+            0.9894009349916499326, 0.9445750230732325760,                   \
+            0.8656312023878317438, 0.7554044083550030339,                   \
+            0.6178762444026437484, 0.4580167776572273863,                   \
+            0.2816035507792589132, 0.0950125098376374401                    \
+        };                                                                  \
+        static const double weight[8] = {                                   \
+            0.0271524594117540948, 0.0622535239386478928,                   \
+            0.0951585116824927848, 0.1246289712555338720,                   \
+            0.1495959888165767320, 0.1691565193950025381,                   \
+            0.1826034150449235888, 0.1894506104550684962                    \
+        };                                                                  \
+        double part[9] = { 0 };                                             \
+        double u = 0, sum = 0, fall = 0;                                    \
+        int i, panel;                                                       \
+        for (i = 1; i < k; i++)                                             \
+            part[i] = (double)adx_polygamma((ad_real)i, (ad_real)(a + 1));  \
+        for (panel = 0; panel < 500 && fall < 50; panel++) {                \
+            const double steep = x * exp(side * u);                         \
+            const double even = (8 + fall / 2) / fabs(a - steep);           \
+            const double bent = log1p(4 / sqrt(steep));                     \
+            const double h = (even < bent ? even : bent) / 2;               \
+            double inner = 0;                                               \
+            for (i = 0; i < 16; i++) {                                      \
+                const double at = i < 8 ? -node[i] : node[i - 8];           \
+                const double s = u + h * (1 + at);                          \
+                const double e = side * (a - x) * s - x * adx_bend(side * s); \
+                inner += weight[i % 8] * exp(e)                             \
+                       * adx_gamma_bell(k, a, l + side * s, part);          \
+            }                                                               \
+            sum += h * inner;                                               \
+            u += 2 * h;                                                     \
+            fall = x * adx_bend(side * u) - side * (a - x) * u;             \
+        }                                                                   \
+        return sum; )                                                       \
+    PART( long double, gamma_series, (long double a, long double x),        \
+        long double sum = 0, term = 1;                                      \
+        int i;                                                              \
+        for (i = 1; term > sum / 1e19L; i++) {                              \
+            sum += term;                                                    \
+            term *= x / (a + i);                                            \
+        }                                                                   \
+        return sum; )                                                       \
+    PART( long double, gamma_fraction, (long double a, long double x),      \
+        long double b = x + 1 - a;                                          \
+        long double d = 1 / b;                                              \
+        long double product = d, c = b, factor = 0, q;                      \
+        int i;                                                              \
+        for (i = 1; i < 500 && fabsl(factor - 1) > 1e-18L; i++) {           \
+            q = i * (a - i);                                                \
+            b += 2;                                                         \
+            c = i == 1 ? b : b + q / c;                                     \
+            d = 1 / (q * d + b);                                            \
+            factor = c * d;                                                 \
+            product *= factor;                                              \
+        }                                                                   \
+        return product; )                                                   \
+    PART( double, gamma_value, (double a, double x, int upper),             \
+        long double p = (long double)a, q = (long double)x, value;          \
+        double l;                                                           \
+        int right;                                                          \
+        if (!(a >= 0 && x >= 0) || (a == x && (a == 0 || a - a != 0)))      \
+            return (double)NAN;                                             \
+        if (a == 0 || x == 0 || a - a != 0 || x - x != 0)                   \
+            return (a == 0 || x - x != 0) != upper;                         \
+        l = adx_gamma_slope(p, q);                                          \
+        right = a * l >= -1;                                                \
+        if (!right && (a < 60 || x < a * 0.7))                              \
+            value = adx_gamma_series(p, q);                                 \
+        else if (right && x > 4 && (x > a * 1.4 || (a < 60 && x > a + 3)))  \
+            value = adx_gamma_fraction(p, q) * p;                           \
+        else                                                                \
+            value = (long double)adx_gamma_tail(0, a, x, l, right ? 1 : -1); \
+        p = adx_gamma_factor(p, q, 0);                                      \
+        value *= p;                                                         \
+        return (double)(right == upper ? value : 1 - value); )              \
+    ROW( gamma_p, (ad_real x, ad_real y),                                   \
+        return (ad_real)adx_gamma_value((double)x, (double)y, 0); )         \
+    ROW( gamma_q, (ad_real x, ad_real y),                                   \
+        return (ad_real)adx_gamma_value((double)x, (double)y, 1); )         \
+    ROW( shape_slope, (ad_real x, ad_real y, ad_real z),                    \
+        const double k = (double)x, a = (double)y, p = (double)z;           \
+        const long double wide_a = (long double)a, wide_p = (long double)p; \
+        double l, value;                                                    \
+        int right;                                                          \
+        if (!(k >= 1 && k <= 8 && k == floor(k) && a >= 0 && p >= 0)        \
+            || (a == p && (a == 0 || a - a != 0)))                          \
+            return (ad_real)NAN;                                            \
+        if (p == 0 || p - p != 0 || a - a != 0)                             \
+            return 0;                                                       \
+        l = adx_gamma_slope(wide_a, wide_p);                                \
+        right = a * l >= -1;                                                \
+        value = adx_gamma_tail((int)k, a, p, l, right ? 1 : -1);            \
+        l = (double)adx_gamma_factor(wide_a, wide_p, 0);                    \
+        value *= l;                                                         \
+        return (ad_real)(right ? -value : value); )                         \
+    ROW( shape_density, (ad_real x, ad_real y, ad_real z),                  \
+        const double k = (double)x, a = (double)y, p = (double)z;           \
+        const long double wide_a = (long double)a, wide_p = (long double)p; \
+        const double odd = fmod(k, 2) == 0 ? 1 : -1;                        \
+        double part[9] = { 0 }, l;                                          \
+        long double factor;                                                 \
+        int i;                                                              \
+        if (!(k >= 0 && k <= 8 && k == floor(k) && p >= 0)                  \
+            || !(p == 0 ? a > -1 : a >= 0)                                  \
+            || (a == p && (a == 0 || a - a != 0)))                          \
+            return (ad_real)NAN;                                            \
+        if (p - p != 0 || a - a != 0 || (p == 0 && a > 1))                  \
+            return 0;                                                       \
+        if (p == 0)                                                         \
+            return k == 0 && a == 1 ? 1                                     \
+                 : (ad_real)(a > 0 ? odd * HUGE_VAL : -odd * HUGE_VAL);     \
+        for (i = 1; i < k; i++)                                             \
+            part[i] = (double)adx_polygamma((ad_real)i, (ad_real)(a + 1));  \
+        l = adx_gamma_slope(wide_a, wide_p);                                \
+        l = adx_gamma_bell((int)k, a, l, part);                             \
+        factor = adx_gamma_factor(wide_a, wide_p, 1);                       \
+        return (ad_real)((long double)l * factor); )
+
+// clang-format on
+
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+#define ADX_DEFINE_PART(type, name, parameters, ...)                        \
+    static type adx_##name parameters { __VA_ARGS__ }
+ADX_SELDOM_BEGIN
+ADX_INCOMPLETE(ADX_DEFINE, ADX_DEFINE_PART)
+ADX_SELDOM_END
+#undef ADX_DEFINE
+#undef ADX_DEFINE_PART
 
 /* === core/derived ===========================================================
  * The rows of the operator table, and behind them the operations that only
@@ -8359,12 +8680,13 @@ static ADX_UNUSED ad_real adx_cell_tangent(const adx_formula *f,
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/queries
  *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
- *           adx_offset adx_element adx_size ADX_BASE adx_missing adx_missing_s
- *           adx_missing_matrix adx_no_result adx_pack_one adx_pack adx_id_here
- *           adx_corners adx_classify adx_pack_even_at adx_pack_even
- *           adx_is_constant adx_write_list adx_id adx_id_of adx_adjacent
- *           adx_recording adx_public_view adx_array_operation adx_tell_array
- *           adx_add_extended adx_result adx_put_results
+ *           adx_offset adx_element adx_view_size ADX_BASE adx_missing
+ *           adx_missing_s adx_missing_matrix adx_no_result adx_pack_one
+ *           adx_pack_view adx_id_here adx_ids_of_corners adx_classify
+ *           adx_pack_even_at adx_pack_even adx_is_constant adx_write_list
+ *           adx_id adx_id_of adx_adjacent adx_recording adx_public_view
+ *           adx_array_operation adx_tell_array adx_add_extended adx_set_result
+ *           adx_put_results
  * ========================================================================== */
 
 /* --- operands ------------------------------------------------------------ */
@@ -8427,7 +8749,7 @@ static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
     return a->v[adx_offset(a, i, j) * a->unit];
 }
 
-static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
+static size_t adx_view_size(const adx_view *a) { return a->rows * a->cols; }
 
 // A column as a row, because the loops run along rows. Other views stay as they
 // are.
@@ -8519,7 +8841,7 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 }
 
 // The whole view, row by row. The result is that of adx_pack_row.
-static ad_real adx_pack(const adx_view *a, ad_real to[])
+static ad_real adx_pack_view(const adx_view *a, ad_real to[])
 {
     const adx_view b = adx_lying(a);
     ad_real fault = 0;
@@ -8567,12 +8889,12 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
 // The spacing that the ids have if they are evenly spaced, read off the four
 // corners; base 0: they are not. A corner must be a value of this tape, and
 // newer than `since`, because the spacing of older values depends on the
-// schedule. Whether the numbers in between keep to it is for adx_even to find
-// out.
-static adx_ids adx_corners(const adx_view *a)
+// schedule. Whether the numbers in between keep to it is for adx_are_even to
+// find out.
+static adx_ids adx_ids_of_corners(const adx_view *a)
 {
     adx_ids ids = {0};
-    if (a->x == NULL || adx_size(a) == 0)
+    if (a->x == NULL || adx_view_size(a) == 0)
         return ids;
     ptrdiff_t across = (ptrdiff_t)(a->cols - 1) * a->cs;
     ptrdiff_t down = (ptrdiff_t)(a->rows - 1) * a->rs;
@@ -8601,7 +8923,7 @@ static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
 }
 
 // Whether all ids are what the corners promise.
-static bool adx_even(const adx_view *a, const adx_ids *ids)
+static bool adx_are_even(const adx_view *a, const adx_ids *ids)
 {
     const adx_view b = adx_lying(a);
     const adx_ids along = adx_lying_ids(a, ids);
@@ -8617,11 +8939,11 @@ static bool adx_even(const adx_view *a, const adx_ids *ids)
 // looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
-    adx_ids ids = adx_corners(a);
-    if (a->x == NULL || adx_size(a) == 0)
+    adx_ids ids = adx_ids_of_corners(a);
+    if (a->x == NULL || adx_view_size(a) == 0)
         return ids;
     bool constant = adx_word(a->x) == 0;        // then all may be
-    if ((ids.base != 0 || constant) && adx_even(a, &ids))
+    if ((ids.base != 0 || constant) && adx_are_even(a, &ids))
         return ids;
     const adx_view b = adx_lying(a);
     ids = (adx_ids){0};
@@ -8822,7 +9144,8 @@ static void adx_note_value(adx_operand *at, ad_real v)
 }
 
 // Makes y result i of a statement, or a constant if no statement was recorded.
-static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
+static void adx_set_result(ad_rev *y, ad_real v, const adx_extended *e,
+                           size_t i)
 {
     if (ADREV_DEBUG && e != NULL && v * 0 != 0)
         adx_note_value(e->site, v);
@@ -8837,7 +9160,7 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
         adx_name_run(n, v, y, adx_compound(adx_now.job, e->first + first));
     else
         for (size_t i = 0; i < n; i++)
-            adx_result(&y[(ptrdiff_t)i * inc], v[i], e, first + i);
+            adx_set_result(&y[(ptrdiff_t)i * inc], v[i], e, first + i);
 }
 
 /* === array/linear ===========================================================
@@ -8846,9 +9169,9 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
- *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
- *           adx_zeros adx_chain adx_linear adx_linear_rule adx_part adx_seal
- *           adx_add_linear adx_sum_of
+ *   offers  adx_axpy adx_inner_product adx_finite_all adx_copy_few
+ *           adx_finite_few adx_zeros adx_chain adx_linear adx_linear_rule
+ *           adx_part adx_seal_linear adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -8868,7 +9191,8 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
 // A scalar product in eight running sums, however wide a register is: in a
 // single sum every addition would wait for the one before, and with a number of
 // sums that depends on the register the last bits would, too.
-ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
+ADX_APART ad_real adx_inner_product(size_t n, const ad_real x[],
+                                    const ad_real y[])
 {
     ad_real total = 0;
     size_t i = 0;
@@ -9029,7 +9353,7 @@ static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
     return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
-                        : p->scale * adx_inner(s->n, p->d, y);
+                        : p->scale * adx_inner_product(s->n, p->d, y);
 }
 
 // A statement whose adjoints are all zero contributes nothing. Otherwise each
@@ -9099,7 +9423,7 @@ static const adx_rule adx_linear_rule = {
 // than 1 or -1 is multiplied into them here, once, instead of in every sweep.
 static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
 {
-    ad_real fault = adx_pack(d, p->d);
+    ad_real fault = adx_pack_view(d, p->d);
     if (p->scale == 1 || p->scale == -1)
         return fault == 0;
     ADX_TALLY(reverse, mul, n);
@@ -9143,7 +9467,7 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
 
 // Ends a statement whose partials the caller has written (`own`): from now on
 // it is known whether its sweep needs care.
-static void adx_seal(adx_linear *s)
+static void adx_seal_linear(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
         const adx_span *p = &s->span[k];
@@ -9201,7 +9525,7 @@ static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                    product ? &part->d : NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
-    adx_result(&y, v, ADX_BASE(s), 0);
+    adx_set_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
@@ -9231,8 +9555,9 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return adx_sum_of(v, n, &part);
 }
 
-// A scalar product with strides. It adds in the order of adx_inner, so it has
-// the same bits: a value does not depend on which of its operands are recorded.
+// A scalar product with strides. It adds in the order of adx_inner_product, so
+// it has the same bits: a value does not depend on which of its operands are
+// recorded.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -9304,8 +9629,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     for (size_t i = 0; s != NULL && i < n; i++)
         s->span[0].d[i] = v == 0 ? 0 : adx_element(&part.x, 0, i) / v;
     if (s != NULL)
-        adx_seal(s);
-    adx_result(&y, v, ADX_BASE(s), 0);
+        adx_seal_linear(s);
+    adx_set_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
@@ -9337,8 +9662,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                 s->span[k].d[i] = 2 * d;
     }
     if (s != NULL)
-        adx_seal(s);
-    adx_result(&z, v, ADX_BASE(s), 0);
+        adx_seal_linear(s);
+    adx_set_result(&z, v, ADX_BASE(s), 0);
     return z;
 }
 
@@ -9380,8 +9705,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     for (size_t i = 0; s != NULL && i < n; i++)
         s->span[0].d[i] /= sum;
     if (s != NULL)
-        adx_seal(s);
-    adx_result(&y, n == 0 ? most : most + adm_log(sum), ADX_BASE(s), 0);
+        adx_seal_linear(s);
+    adx_set_result(&y, n == 0 ? most : most + adm_log(sum), ADX_BASE(s), 0);
     return y;
 }
 
@@ -9409,7 +9734,8 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
         ad_rev *to = &y[(ptrdiff_t)i * incy];
-        adx_result(to, a.v * adx_element(&from, 0, i) + to->v, ADX_BASE(s), i);
+        adx_set_result(to, a.v * adx_element(&from, 0, i) + to->v, ADX_BASE(s),
+                       i);
     }
 }
 
@@ -9429,8 +9755,8 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                    ADX_BASE(s), &part[0].x, &from, NULL);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
-        adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
-                   ADX_BASE(s), i);
+        adx_set_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
+                       ADX_BASE(s), i);
 }
 
 // A row of the operator table as loops over n elements. The first loop computes
@@ -9545,15 +9871,15 @@ static void adx_each_piece(ad_opcode op, size_t from, size_t n,
                     &y[(ptrdiff_t)from * incy], incy);
 }
 
-static void adx_each(ad_opcode op, size_t n, const adx_part part[],
-                     adx_linear *s, ad_rev y[], ptrdiff_t incy)
+static void adx_record_each(ad_opcode op, size_t n, const adx_part part[],
+                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
     for (size_t from = 0; from < n; from += ADX_TOGETHER)
         adx_each_piece(op, from,
                        n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
                        part, s, y, incy);
     if (s != NULL)
-        adx_seal(s);
+        adx_seal_linear(s);
 }
 
 // The results of a step function are constants and make no statement. The trace
@@ -9598,7 +9924,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     adx_tell_array(ADREV_ARRAY_each, op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
                    arity > 2 ? &part[2].x : NULL);
-    adx_each(op, n, part, s, y, incy);
+    adx_record_each(op, n, part, s, y, incy);
 }
 
 /* --- softmax ------------------------------------------------------------- */
@@ -9697,7 +10023,7 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         ad_real v = adx_weight(adx_element(&from, 0, i), most) / sum;
         if (s != NULL)
             s->y[i] = v;
-        adx_result(&y[(ptrdiff_t)i * incy], v, ADX_BASE(s), i);
+        adx_set_result(&y[(ptrdiff_t)i * incy], v, ADX_BASE(s), i);
     }
 }
 
@@ -9750,7 +10076,7 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
             for (size_t l = from; l < to; l++) {
                 if (a_active)
                     adj[adx_id_of(&s->a_ids, i, l, s->k)] +=
-                        adx_inner(s->n, &c[i * s->n], &s->b[l * s->n]);
+                        adx_inner_product(s->n, &c[i * s->n], &s->b[l * s->n]);
                 if (b_active)
                     adx_axpy(s->n, s->a[i * s->k + l], &c[i * s->n],
                              &adj[adx_id_of(&s->b_ids, l, 0, s->n)]);
@@ -9887,22 +10213,22 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               const ad_real **value)
 {
     size_t bytes = sizeof(adx_product)
-                 + (adx_size(a) + adx_size(b)) * sizeof(ad_real);
-    *ai = adx_corners(a);
-    *bi = adx_corners(b);
+                 + (adx_view_size(a) + adx_view_size(b)) * sizeof(ad_real);
+    *ai = adx_ids_of_corners(a);
+    *bi = adx_ids_of_corners(b);
     if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0)
         return false;
     adx_ahead ahead = adx_look_ahead(bytes, a->rows * sizeof(ad_real));
     if (ahead.payload == NULL)
         return false;
     ad_real *at = (ad_real *)((adx_product *)ahead.payload + 1);
-    ad_real *column = at + adx_size(a);
+    ad_real *column = at + adx_view_size(a);
     ad_real *product = b->cols == 1 ? (ad_real *)ahead.behind : NULL;
     bool even = adx_pack_even(b, bi, column, fault);
     for (size_t i = 0; even && i < a->rows; i++, at += a->cols) {
         even = adx_pack_even_at(a, ai, i, at, fault);
         if (product != NULL)
-            product[i] = adx_inner(a->cols, at, column);
+            product[i] = adx_inner_product(a->cols, at, column);
     }
     // a block that was added for this entry is of no use to others
     if (!even && ahead.added != NULL)
@@ -9917,8 +10243,8 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
 static adx_product *adx_lay_product(const adx_view *a, const adx_view *b,
                                     const adx_ids *ai, const adx_ids *bi)
 {
-    size_t a_size = adx_size(a);
-    size_t b_size = adx_size(b);
+    size_t a_size = adx_view_size(a);
+    size_t b_size = adx_view_size(b);
     size_t a_saved = adx_is_constant(bi) ? 0 : a_size;
     size_t b_saved = adx_is_constant(ai) ? 0 : b_size;
     size_t listed = (ai->listed ? a_size : 0) + (bi->listed ? b_size : 0);
@@ -9948,7 +10274,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
                                     const ad_real **value)
 {
     *value = NULL;
-    if (adx_size(a) == 0 || b->cols == 0 || !adx_recording())
+    if (adx_view_size(a) == 0 || b->cols == 0 || !adx_recording())
         return NULL;
     adx_ids ai;
     adx_ids bi;
@@ -9965,11 +10291,11 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
     if (s == NULL)
         return NULL;
     ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
-    ADX_TALLY(forward, mul, adx_size(a) * b->cols);
+    ADX_TALLY(forward, mul, adx_view_size(a) * b->cols);
     if (!packed && s->a != NULL)
-        fault += adx_pack(a, s->a);
+        fault += adx_pack_view(a, s->a);
     if (!packed && s->b != NULL)
-        fault += adx_pack(b, s->b);
+        fault += adx_pack_view(b, s->b);
     s->e.care = fault != 0;
     return s;
 }
@@ -10032,7 +10358,7 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
         ad_real v = value != NULL ? value[i]
                   : adx_products(a->cols, row, a->cs * a->unit, x->v,
                                  x->rs * x->unit);
-        adx_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
+        adx_set_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
     }
 }
 
@@ -10144,7 +10470,7 @@ static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
             adj[s->d_ids.base + i] += s->x[i] * y[i];
         if (!adx_is_constant(&s->x_ids))
             adj[s->x_ids.base + i] += s->d[i] * y[i]
-                                    + adx_inner(below, l, &y[i + 1]);
+                                    + adx_inner_product(below, l, &y[i + 1]);
         if (lb != NULL) {
             adx_axpy(below, s->x[i], &y[i + 1], lb);
             lb += below;
@@ -10240,7 +10566,8 @@ static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
     list = adx_write_list(d, &s->d_ids, list);
     list = adx_write_list(l, &s->l_ids, list);
     adx_write_list(x, &s->x_ids, list);
-    s->e.care = adx_pack(d, s->d) + adx_pack(l, s->l) + adx_pack(x, s->x) != 0;
+    s->e.care = adx_pack_view(d, s->d) + adx_pack_view(l, s->l)
+              + adx_pack_view(x, s->x) != 0;
     return s;
 }
 
@@ -10263,8 +10590,8 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
     // the diagonal first, then column after column
     for (size_t i = 0; i < n; i++)
-        adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
-                   ADX_BASE(s), i);
+        adx_set_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
+                       ADX_BASE(s), i);
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++)
             y[j].v += (l++)->v * x[i].v;
@@ -10512,7 +10839,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
         adx_tell_external(s, &from, bytes, &kept);
     }
     for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)
-        adx_result(&y[i], v[i], ADX_BASE(s), i);
+        adx_set_result(&y[i], v[i], ADX_BASE(s), i);
     if (s == NULL) {
         if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))
             rule->destroy(saved);
@@ -10796,7 +11123,7 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
 
 /* --- kinks --------------------------------------------------------------- */
 
-static bool adx_between(ad_real x, ad_real low, ad_real high)
+static bool adx_is_between(ad_real x, ad_real low, ad_real high)
 {
     return x >= low && x <= high;
 }
@@ -10808,7 +11135,7 @@ static bool adx_between(ad_real x, ad_real low, ad_real high)
 // is near 4, there is a kink in two cases: the jump of the slope is larger than
 // the errors; or f jumps, and by much of what it changes at the first step, not
 // by a quantum of its rounding.
-static bool adx_bent(const adx_row *first, const adx_row *r)
+static bool adx_is_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
     ad_real before = r[-1].right - r[-1].left;
@@ -10819,7 +11146,7 @@ static bool adx_bent(const adx_row *first, const adx_row *r)
     ad_real most = 5 / (ad_real)4;
     ad_real all = adx_most(adm_fabs(first->left), adm_fabs(first->right));
 
-    if (!adx_between(a, fifth, most) || !adx_between(b, fifth, most))
+    if (!adx_is_between(a, fifth, most) || !adx_is_between(b, fifth, most))
         return false;
     return adm_fabs(jump) > 32 * error
         || (adx_most(a, b) < 1 / (ad_real)3
@@ -10868,12 +11195,12 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
     if (!adx_finite(g) && g == g && adx_steepens(r[-1].right, r[0].right)
         && adx_steepens(r[-2].right, r[-1].right))
         return ADREV_KINK;
-    if (!adx_bent(first, r))
+    if (!adx_is_bent(first, r))
         return ADREV_AGREES;
     ad_real low = r->left < r->right ? r->left : r->right;
     ad_real high = adx_most(r->left, r->right);
     ad_real slack = ADX_LOOSE * (high - low);
-    return adx_between(g, low - slack, high + slack) ? ADREV_KINK
+    return adx_is_between(g, low - slack, high + slack) ? ADREV_KINK
                                                      : ADREV_NOISY;
 }
 
@@ -10957,7 +11284,7 @@ static ad_real adx_paths(const adx_probe *p)
     for (size_t j = p->first; j < p->first + p->count; j++)
         size[p->in + j] = adm_fabs(p->d[j]);
     adx_cursor at = adx_from(t, &p->session.mark);
-    for (unsigned header; (header = adx_next(t, &at)) != 0;) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;) {
         if (header == ADX_EXTENDED && !adx_paths_through(t, at.op, size))
             return 0;
         if (header & ADX_OTHER)
@@ -11080,7 +11407,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
 
 // Bisects a group of inputs that does not agree, down to one input if that does
 // not agree by itself.
-static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
+static ad_check_entry adx_bisect(adx_probe *p, ad_check_entry group)
 {
     while (group.inputs > 1 && group.verdict != ADREV_AGREES
            && p->status == ADREV_OK) {
@@ -11229,7 +11556,7 @@ static void adx_check_output(adx_probe *p, size_t j, size_t count,
         p->largest = adx_finite(slope) ? adx_most(slope, p->largest)
                                        : p->largest;
     }
-    ad_check_entry e = adx_narrow(p, adx_examine(p, j, count));
+    ad_check_entry e = adx_bisect(p, adx_examine(p, j, count));
     if (p->status == ADREV_OK)
         adx_enter_check(report, p->m * p->n, &e);
 }
@@ -11264,7 +11591,7 @@ static ad_real *adx_array_of_reals(adx_session *s, size_t n)
 
 // Takes the memory of a check from the session. False: the tape's status says
 // why.
-static bool adx_equip(adx_probe *p)
+static bool adx_take_check_memory(adx_probe *p)
 {
     adx_session *s = &p->session;
     size_t m = p->m;
@@ -11295,7 +11622,7 @@ ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
     report->filled = false;
     if (f == NULL || adx_no_array(n, x))
         return ADREV_ESHAPE;
-    ad_status status = adx_open(&p.session);
+    ad_status status = adx_open_session(&p.session);
     if (status != ADREV_OK)
         return status;
 
@@ -11303,14 +11630,14 @@ ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                           .limit = report->limit, .filled = true,
                           .outputs = m };
     bool any = n > 0 && m > 0;
-    if (any && adx_equip(&p)) {
+    if (any && adx_take_check_memory(&p)) {
         p.status = adx_differentiate(&p, &r);
         if (p.status == ADREV_OK)
             adx_compare(&p, &r);
         r.value = p.out[r.worst.output].v;
     }
     r.evaluations = p.evaluations + any;
-    status = adx_close(&p.session, p.status);
+    status = adx_close_session(&p.session, p.status);
     if (status == ADREV_OK)
         *report = r;
     return status;
@@ -11368,11 +11695,11 @@ static ad_rev adx_value(const ad_tape *t, size_t seq)
 static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
                               adx_site *site)
 {
-    unsigned header = adx_next(t, at);
+    unsigned header = adx_next_entry(t, at);
     memset(site, 0, sizeof *site);
     if (header == ADX_SITE) {
         memcpy(site, at->op, sizeof *site);
-        header = adx_next(t, at);
+        header = adx_next_entry(t, at);
     }
     return header;
 }
@@ -11421,8 +11748,8 @@ static bool adx_all_finite(const adx_cursor *at)
 // Whether other tapes have parts of the recording.
 static bool adx_scattered(const ad_tape *t)
 {
-    for (size_t i = 0; adx_further(t, i) != NULL; i++)
-        if (adx_live(adx_further(t, i))->seq > 0)
+    for (size_t i = 0; adx_annexed_tape(t, i) != NULL; i++)
+        if (adx_live(adx_annexed_tape(t, i))->seq > 0)
             return true;
     return false;
 }
@@ -11476,7 +11803,7 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
     adx_site site;
 
     if (status == ADREV_OK && y.job != 0)
-        status = adx_check(t, 1, &y, 0, NULL, found == NULL, &run);
+        status = adx_check_query(t, 1, &y, 0, NULL, found == NULL, &run);
     if (status == ADREV_OK && found == NULL)
         status = ADREV_ESHAPE;
     if (status == ADREV_OK)
@@ -11556,7 +11883,7 @@ ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 {
     bool missing = sum == NULL || (room > 0 && term == NULL);
     bool run = false;
-    ad_status status = adx_check(t, 1, &y, 1, &x, missing, &run);
+    ad_status status = adx_check_query(t, 1, &y, 1, &x, missing, &run);
     ad_explanation all = {0};
     ad_real *adj = NULL;
     adx_site site;
@@ -11667,7 +11994,8 @@ ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
 
     adx_cursor at = { .seq = t->lead };
     size_t before = at.seq;
-    for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;
+         before = at.seq) {
         const char *name;
         int edge = adx_edge_of_region(&at, header, &name);
         bool statement = !(header & ADX_OTHER);

@@ -301,11 +301,7 @@ static const ad_allocator *adx_bulk_allocator(void)
     const ad_tape *t = adx_now.tape;
     if (t != NULL)
         return t->allocator.alloc == NULL ? NULL : &t->allocator;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
+    return adx_allocator_or(NULL);
 }
 
 // NULL: no memory, or no allocator.
@@ -368,7 +364,7 @@ static ad_real adx_neutral(ad_opcode op)
 
 // Whether x takes the place of best as the least or largest: not if they are
 // equal, and any number takes the place of a NaN.
-static bool adx_beats(ad_opcode op, ad_real x, ad_real best)
+static bool adx_is_better(ad_opcode op, ad_real x, ad_real best)
 {
     return (op == ADREV_OP_max ? x > best : x < best)
         || (best != best && x == x);
@@ -411,7 +407,7 @@ static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
         return ad_rec(ad_add(a, b));
     if (op == ADREV_OP_mul)
         return ad_rec(ad_mul(a, b));
-    return adx_beats(op, b.v, a.v) ? b : a;
+    return adx_is_better(op, b.v, a.v) ? b : a;
 }
 
 // Returns the product of x. d (or NULL) are its partials: each is the product
@@ -445,9 +441,9 @@ static ad_rev adx_whole_product(size_t n, const ad_rev x[])
 
     ad_real v = adx_product_partials(n, x, s == NULL ? NULL : s->span[0].d);
     if (s != NULL)
-        adx_seal(s);
+        adx_seal_linear(s);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n - 1);
-    adx_result(&y, v, ADX_BASE(s), 0);
+    adx_set_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
@@ -567,7 +563,7 @@ static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
             a[i] = xi;
             a[n + i] = last;
         }
-        adx_result(&y[i], v, ADX_BASE(s), i);
+        adx_set_result(&y[i], v, ADX_BASE(s), i);
     }
 }
 
@@ -596,7 +592,7 @@ static ad_status adx_prefixes(ad_opcode op, size_t n, const ad_rev x[],
     if (op == ADREV_OP_min || op == ADREV_OP_max) {
         ad_rev best = x[0];
         for (size_t i = 0; i < n; i++)
-            y[i] = best = adx_beats(op, x[i].v, best.v) ? x[i] : best;
+            y[i] = best = adx_is_better(op, x[i].v, best.v) ? x[i] : best;
         return ADREV_OK;
     }
     adx_prefixed *s = adx_add_prefixed(op == ADREV_OP_mul, n, x);
@@ -780,12 +776,12 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
             y->v += v[i].v;
         else if (op == ADREV_OP_mul)
             y->v *= v[i].v;
-        else if (adx_beats(op, v[i].v, y->v))
+        else if (adx_is_better(op, v[i].v, y->v))
             *y = v[i];
     }
     if (op == ADREV_OP_add || op == ADREV_OP_mul)
         for (size_t k = 0; k < m; k++)
-            adx_result(&bin[k], bin[k].v, ADX_BASE(s), k);
+            adx_set_result(&bin[k], bin[k].v, ADX_BASE(s), k);
 }
 
 static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
@@ -2618,7 +2614,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     if (adx_now_status() != ADREV_OK)
         return adx_now_status();
     for (size_t i = 0; i < adx_bulk_results(b); i++)
-        adx_result(&y[i], v[i], ADX_BASE(s), i);
+        adx_set_result(&y[i], v[i], ADX_BASE(s), i);
     return ADREV_OK;
 }
 

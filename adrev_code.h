@@ -81,9 +81,9 @@
 /* --- configuration ------------------------------------------------------- */
 
 // ADREV_COMPILE      0: no ad_fn_compile.          default 1 where <dlfcn.h>
-//   exists, unless ADREV_NO_STDLIB is defined
+//   exists, unless ADREV_NO_STDLIB is defined; 0 in WebAssembly
 #ifndef ADREV_COMPILE
-#if defined __has_include && !defined ADREV_NO_STDLIB
+#if defined __has_include && !defined ADREV_NO_STDLIB && !defined __wasm__
 #if __has_include(<dlfcn.h>) && __has_include(<sys/stat.h>)
 #define ADREV_COMPILE 1
 #endif
@@ -402,7 +402,7 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/special core/cells function/operations
+ *   needs   core/special core/incomplete core/cells function/operations
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
  *           adx_say_index adx_infinity adx_say_literal adx_say_formula
  *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
@@ -610,9 +610,13 @@ typedef struct adx_helper {
     const char *name;
     const char *parameters;
     const char *body;
+    const char *type;           // NULL: that of a value
 } adx_helper;
 
-#define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
+#define ADX_TEXT(name, parameters, ...)                                     \
+    { #name, #parameters, #__VA_ARGS__, NULL },
+#define ADX_TEXT_TYPED(type, name, parameters, ...)                         \
+    { #name, #parameters, #__VA_ARGS__, #type },
 #define ADX_QUOTED(name, parameters, ...)                                   \
     ADX_TEXT(name, parameters, __VA_ARGS__)
 #define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
@@ -621,13 +625,15 @@ static const adx_helper adx_helpers[] = {
     ADX_LONG(ADX_TEXT, ADX_TEXT)
     ADX_LONG_SELDOM(ADX_TEXT, ADX_TEXT)
     { "libm_jn", "(int n, double x)",
-      "extern double jn(int, double); return (ad_real)jn(n, x);" },
+      "extern double jn(int, double); return (ad_real)jn(n, x);", NULL },
     { "libm_yn", "(int n, double x)",
-      "extern double yn(int, double); return (ad_real)yn(n, x);" },
+      "extern double yn(int, double); return (ad_real)yn(n, x);", NULL },
     ADX_BESSELS(ADX_TEXT)
+    ADX_INCOMPLETE(ADX_TEXT, ADX_TEXT_TYPED)
     ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
 };
 #undef ADX_TEXT
+#undef ADX_TEXT_TYPED
 #undef ADX_QUOTED
 #undef ADX_TEXT_PARTIAL
 #define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
@@ -663,7 +669,8 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
         const adx_helper *h = &adx_helpers[i];
         if (!needed[i])
             continue;
-        adx_say(t, "static %s %s_%s", t->real, t->name, h->name);
+        adx_say(t, "static %s %s_%s", h->type != NULL ? h->type : t->real,
+                t->name, h->name);
         adx_say_formula(t, h->parameters, NULL, NULL);
         adx_say(t, "\n{\n    ");
         adx_say_formula(t, h->body, NULL, NULL);
@@ -719,6 +726,7 @@ typedef struct adx_writing {
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
     bool tells;                 // notes in `fault` if a result is not finite
+    bool chosen;                // derivatives by some of the inputs only
     size_t unchecked;           // outputs at the end that may be not finite
     const adx_entries *entries; // of a sparse matrix; else NULL
     struct adx_rolled *rolled;  // its loops (code/repeats); NULL: it has none
@@ -1641,7 +1649,7 @@ ADX_SELDOM_END
  * instances they are.
  *
  *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/copy code/layout
+ *           function/unique function/emit function/copy code/layout
  *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
  *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
  *           adx_class_of adx_varying adx_read_by adx_find_pieces adx_entry_at
@@ -3569,7 +3577,7 @@ static void adx_say_check(adx_writing *k)
 }
 
 // What an array is, for the header. Of a sparse matrix the entries are listed.
-static const char *adx_array_meaning(const char *array, bool sparse)
+static const char *adx_array_meaning(const adx_writing *k, const char *array)
 {
     static const char *const meaning[][2] = {
         { "x", "the point" },
@@ -3583,7 +3591,9 @@ static const char *adx_array_meaning(const char *array, bool sparse)
         { "J", "J[i*n + j] = dy[i]/dx[j], where n is the length of x" },
         { "H", "H[i*n + j] = d2(w y)/dx[i]dx[j], both triangles" },
     };
-    if (sparse && strchr("JH", *array) != NULL)
+    if (k->chosen && k->entries == NULL && strcmp(array, "J") == 0)
+        return "J[i*n + j] = dy[i]/dx[j], where n is the number of derivatives";
+    if (k->entries != NULL && strchr("JH", *array) != NULL)
         return *array == 'J' ? "J[k] = dy[row[k]]/dx[column[k]]"
                              : "H[k] = d2(w y)/dx[row[k]]dx[column[k]], the"
                                " lower triangle";
@@ -3597,7 +3607,7 @@ static void adx_say_meaning(adx_writing *k, const char *array, size_t length,
                             bool out)
 {
     adx_say(k->text, " *   %-2s [%lu]  %s  %s\n", array, (unsigned long)length,
-            out ? "out" : "in ", adx_array_meaning(array, k->entries != NULL));
+            out ? "out" : "in ", adx_array_meaning(k, array));
 }
 
 // Declares the pattern in a header, with a comment that says what `start` is.
@@ -3855,8 +3865,9 @@ ADX_SELDOM_END
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
  *           code/repeats code/loops code/functions
- *   offers  ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_ALL adx_c_kind adx_c_kinds
- *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_c_file adx_do_kinds
+ *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
+ *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
+ *           adx_c_file adx_do_kinds
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3884,7 +3895,7 @@ static ad_status adx_make_entries(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(p, 0, s->g.cols);
+    bool *moved = adx_find_moved(p, 0, s->g.cols);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_nodes(&k);
@@ -3917,7 +3928,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     adx_begin_program(&adjoint, a, false);
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status == ADREV_OK && hessian)
-        status = adx_make_adjoint(&adjoint, p, fn->n,
+        status = adx_make_adjoint(&adjoint, p, fn->variables,
                                   fn->repeated.carried > 0);
     if (status != ADREV_OK) {
         adx_free_program(&adjoint);
@@ -3926,7 +3937,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     size_t entries = s->g.start[s->g.rows];
     uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
     if (hessian)
-        adjoint.outputs = fn->n;        // without the values
+        adjoint.outputs = fn->variables;        // without the values
     status = entry == NULL ? ADREV_ENOMEM
            : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
     if (status == ADREV_OK)
@@ -3940,7 +3951,8 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 // (function/matrices), and exist as machine code only.
 enum {
     ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
-    ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
+    ADX_C_BLOCKS = 4 << ADREV_C_COUNT,  // every kind also for blocks of points
+    ADX_C_ALL = (8 << ADREV_C_COUNT) - 1
 };
 
 // A kind of C function: what it computes, its name, inputs and results. For a
@@ -4005,12 +4017,13 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
 {
     bool matrix = array != NULL && (*array == 'J' || *array == 'H');
     const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
+    size_t n = fn->variables;
     return array == NULL ? 0
          : g != NULL ? g->start[g->rows]
          : *array == 'k' ? adx_handed_on(fn)
          : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
-         : *array == 'J' ? fn->m * fn->n
-         : *array == 'H' ? fn->n * fn->n : fn->n;
+         : *array == 'J' ? fn->m * n
+         : *array == 'H' ? n * n : strcmp(array, "x") == 0 ? fn->n : n;
 }
 
 // Everything that is to be written.
@@ -4079,6 +4092,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
                               { adx_c_length(fn, kind, kind->out[0]),
                                 adx_c_length(fn, kind, kind->out[1]) } };
     k->results = results;
+    k->chosen = fn->variables < fn->n;
     // Two kinds of results may be not finite without harm: of a step of a loop
     // the adjoint of its number, and what is handed on, since some of that may
     // not be needed.
@@ -4095,9 +4109,11 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
 // Writes what ad_fn_compile needs besides a C function. q has more outputs than
 // that: values behind the derivatives, which only blocks of points want.
 static void adx_write_besides(adx_writing *k, const adx_program *q,
-                              const ad_fn *fn, const adx_c_kind *kind)
+                              const adx_c_file *file, const adx_c_kind *kind)
 {
-    if (k->text->loaded && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+    const ad_fn *fn = file->fn;
+    bool wanted = kind->bit <= ADREV_C_VJP || (file->asked & ADX_C_BLOCKS);
+    if (k->text->loaded && wanted && adx_has_block(k)) {
         adx_mark_used(q, k->used);
         adx_say_block(k);
     }
@@ -4129,7 +4145,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        adx_write_besides(&k, q, file->fn, kind);
+        adx_write_besides(&k, q, file, kind);
     }
     adx_free_rolled(q->memory, k.rolled);
     adx_end_writing(&k);
@@ -4607,9 +4623,12 @@ static void adx_say_top(const adx_c_file *file)
 {
     adx_text *t = file->text;
     const char *includes = file->options->header;
-    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ".%s", (unsigned long)file->fn->n, (unsigned long)file->fn->m,
-            t->header ? "" : " */\n\n");
+    adx_say(t, "/* %lu inputs, ", (unsigned long)file->fn->n);
+    if (file->fn->variables < file->fn->n)
+        adx_say(t, "derivatives by the first %lu, ",
+                (unsigned long)file->fn->variables);
+    adx_say(t, "%lu results; written by adrev " ADREV_VERSION ".%s",
+            (unsigned long)file->fn->m, t->header ? "" : " */\n\n");
     if (!t->header && includes != NULL) {
         adx_say(t, "#include \"");
         adx_put_text(t, includes, strlen(includes));
@@ -4720,9 +4739,9 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
     bool declared = form == ADX_FORM_header || o->header != NULL;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
+    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 3)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
-        || (o->casadi && o->single) || (declared && !o->exported)
+        || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header))
         return ADREV_ESHAPE;
@@ -4792,6 +4811,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
+#define ADX_FILE_CHOSEN  2u     // the same, with a number of variables
 
 static void adx_put_string(adx_bytes *b, const char *text)
 {
@@ -4866,7 +4886,9 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
 static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
                          const ad_fn_report *report)
 {
-    const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
+    bool chosen = fn->variables < fn->n;
+    const uint64_t head[] = { ADX_FILE_MAGIC,
+                              chosen ? ADX_FILE_CHOSEN : ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
         fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
@@ -4877,6 +4899,8 @@ static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
         adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         adx_put_word(b, count[i], 8);
+    if (chosen)
+        adx_put_word(b, fn->variables, 8);
     adx_put_operations(b);
 }
 
@@ -4935,7 +4959,7 @@ typedef struct adx_source_bytes {
 
 // The next bytes as an integer. Beyond the end of the file it is 0 and the file
 // is bad, so a caller need not ask after each number.
-static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
+static uint64_t adx_get_integer(adx_source_bytes *b, size_t bytes)
 {
     uint64_t v = 0;
     if (b->bad || b->left < bytes) {
@@ -4951,13 +4975,13 @@ static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
 
 static uint32_t adx_get_word(adx_source_bytes *b)
 {
-    return (uint32_t)adx_get(b, 4);
+    return (uint32_t)adx_get_integer(b, 4);
 }
 
 static ad_real adx_get_real(adx_source_bytes *b)
 {
     ad_real v = 0;
-    uint64_t wide = adx_get(b, sizeof v);
+    uint64_t wide = adx_get_integer(b, sizeof v);
     uint32_t narrow = (uint32_t)wide;
     if (sizeof v == sizeof narrow)
         memcpy(&v, &narrow, sizeof narrow);
@@ -4970,7 +4994,7 @@ static ad_real adx_get_real(adx_source_bytes *b)
 // in the rest of the file.
 static size_t adx_get_count(adx_source_bytes *b, size_t each)
 {
-    uint64_t n = adx_get(b, 8);
+    uint64_t n = adx_get_integer(b, 8);
     if (n > b->left / each || n >= ADX_FROM_INPUT)
         b->bad = true;
     return b->bad ? 0 : (size_t)n;
@@ -5004,6 +5028,7 @@ typedef struct adx_loading {
 // The counts that a file begins with.
 typedef struct adx_file_counts {
     size_t n, m;                // inputs and results
+    size_t variables;           // of the inputs
     size_t numbers, nodes;
     ad_fn_report report;
 } adx_file_counts;
@@ -5251,7 +5276,7 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
 {
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
-        uint64_t kind = adx_get(&k->b, 1);
+        uint64_t kind = adx_get_integer(&k->b, 1);
         bool fixed = kind == 1;
         ad_real v = fixed ? adx_get_real(&k->b) : 0;
         if (fixed)
@@ -5294,20 +5319,22 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 
 // Reads the counts. What is counted must fit into the rest of the file, so that
 // no memory is asked for that the file could not fill.
-static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+static void adx_get_counts(adx_source_bytes *b, bool chosen, adx_file_counts *c)
 {
     c->n = adx_get_count(b, 1);
     c->m = adx_get_count(b, 4);
     c->numbers = adx_get_count(b, 1);
     c->nodes = adx_get_count(b, 20);
-    c->report.recorded = (size_t)adx_get(b, 8);
-    c->report.constant = (size_t)adx_get(b, 8);
-    c->report.common = (size_t)adx_get(b, 8);
-    c->report.identity = (size_t)adx_get(b, 8);
-    c->report.dead = (size_t)adx_get(b, 8);
-    c->report.operations = (size_t)adx_get(b, 8);
-    c->report.arrays = (size_t)adx_get(b, 8);
+    c->report.recorded = (size_t)adx_get_integer(b, 8);
+    c->report.constant = (size_t)adx_get_integer(b, 8);
+    c->report.common = (size_t)adx_get_integer(b, 8);
+    c->report.identity = (size_t)adx_get_integer(b, 8);
+    c->report.dead = (size_t)adx_get_integer(b, 8);
+    c->report.operations = (size_t)adx_get_integer(b, 8);
+    c->report.arrays = (size_t)adx_get_integer(b, 8);
     c->report.guards = adx_get_count(b, 8);
+    c->variables = chosen ? adx_get_count(b, 1) : c->n;
+    b->bad = b->bad || c->variables > c->n;
 }
 
 // Reads the program. When all nodes have been read, all numbers must have been
@@ -5352,10 +5379,11 @@ static bool adx_is_file(const void *data, size_t bytes)
     const uint8_t *v = (const uint8_t *)data;
     adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
     adx_source_bytes head = { v, bytes, false };
-    return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
-        && adx_get(&head, 4) == ADX_FILE_VERSION
-        && adx_get(&head, 4) == sizeof(ad_real)
-        && adx_get(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
+    return bytes > 20 && adx_get_integer(&head, 4) == ADX_FILE_MAGIC
+        && adx_get_integer(&head, 4) - ADX_FILE_VERSION
+           <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
+        && adx_get_integer(&head, 4) == sizeof(ad_real)
+        && adx_get_integer(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
 
 // Reads the counts, then the program.
@@ -5372,7 +5400,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
     adx_file_counts c;
-    adx_get_counts(&k.b, &c);
+    adx_source_bytes head = { (const uint8_t *)data + 4, 4, false };
+    adx_get_counts(&k.b, adx_get_integer(&head, 4) == ADX_FILE_CHOSEN, &c);
     if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
     ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
@@ -5380,6 +5409,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
+    k.p->fixed = c.n - c.variables;
+    fn->variables = c.variables;
     adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
@@ -6275,7 +6306,7 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
                           | ADREV_C_LINEARIZE;
     if (asked == 0)
         return ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-             | (fn->m == 1 || fn->n * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
+             | (fn->m == 1 || fn->variables * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
@@ -6291,7 +6322,7 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
                     .code = { .memory = &fn->memory } };
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
-        .exported = true,
+        .exported = true, .split = more & ADX_C_BLOCKS ? 20000 : 0,
         .functions = more | adx_to_compile(fn, o->functions)
     };
     ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,

@@ -73,6 +73,7 @@
  *   function/dense        dense Jacobians and Hessians
  *   function/export       sparse matrices in the forms that solvers take
  *   function/life         functions are recorded and freed
+ *   function/select       a choice of inputs and results
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -250,6 +251,35 @@ ADX_API const char *ad_fn_reason(void);
 
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
+
+// How many inputs there are derivatives by: the first ones. All of them, unless
+// ad_fn_select has chosen.
+ADX_API size_t ad_fn_variables(const ad_fn *fn);
+
+// The same function with the choice of inputs that derivatives are taken by,
+// and of the results that are wanted. It is not recorded again, and is a
+// function like any other: everything that is asked of it, or made of it (C
+// code, machine code, files, maps, exports), is about these alone.
+//
+//   out          out   to be freed with ad_fn_free, before or after fn; NULL on
+//                      failure. Its inputs are those of fn: first the variables
+//                      in the order given, then all others in the order of fn.
+//                      The others are parameters: values depend on them,
+//                      derivatives by them are left out. So x has
+//                      ad_fn_inputs(out) numbers everywhere; v, dx, g, hv and
+//                      dx of ad_fn_map_jvp have nv, J is m x nv, and H nv x nv.
+//                      In ad_fn_call parameters are constants
+//   variable [nv]  in  inputs of fn, none twice; NULL: all, and nv is not read
+//   output [m]     in  results of fn; one may be there several times; NULL:
+//                      all, and m is not read
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: no such input or result, an input
+//                twice, or m is 0; ADREV_ENOMEM
+//   cost         a few ns for each operation that the results need, and for
+//                each guard of fn: guards are kept, and their numbers, too
+ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
+                               const size_t variable[], size_t m,
+                               const size_t output[]);
 
 // The report on a function. All zero if fn is NULL, or if the function is of
 // constants alone.
@@ -915,7 +945,7 @@ ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
  *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
  *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
- *           adx_allocator_or adx_make_room_for
+ *           adx_make_room_for
  * ========================================================================== */
 
 /* --- operations ----------------------------------------------------------- */
@@ -972,18 +1002,6 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 
 /* --- memory -------------------------------------------------------------- */
 
-// The allocator that is given, or that of the C library; NULL: there is none.
-static const ad_allocator *adx_allocator_or(const ad_allocator *a)
-{
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
-
 // Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
                                      size_t *room, size_t n, size_t size)
@@ -1009,13 +1027,14 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
  *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
- *           adx_begin_program adx_drop_many adx_end_program adx_free_program
- *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
- *           adx_new_inputs adx_new_output adx_is_constant_number
- *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
- *           adx_external_operands adx_external_results adx_many_results
- *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
- *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
+ *           adx_begin_program adx_variables_of adx_drop_many adx_end_program
+ *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
+ *           adx_new_constant adx_new_inputs adx_new_output
+ *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
+ *           adx_made_by adx_many_of adx_external_operands adx_external_results
+ *           adx_many_results adx_listed adx_many_arity adx_results_of
+ *           adx_extent adx_in_range adx_range_ends adx_add_span
+ *           adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved. All programs and machines that have it as a
@@ -1185,6 +1204,7 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
+    size_t fixed;               // the last ones: no derivatives by these
     adx_seen_set *seen;         // nodes and constants by what they compute
     uint8_t *entered;           // numbers that each set was given so far
     size_t seen_sets;
@@ -1212,6 +1232,12 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
     memset(p, 0, sizeof *p);
     p->memory = memory;
     p->plain = plain;
+}
+
+// How many inputs there are derivatives by: the first ones.
+static size_t adx_variables_of(const adx_program *p)
+{
+    return p->inputs - p->fixed;
 }
 
 static void adx_drop_many(const ad_allocator *a, const adx_many *k)
@@ -1666,9 +1692,10 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique
- *   offers  adx_emit_of adx_emit adx_emit2 adx_emit_guard adx_append_many
- *           adx_numbers_of adx_single adx_is_single adx_emit_each
- *           adx_emit_each2 adx_emit_fold adx_emit_product adx_emit_external
+ *   offers  adx_commutes adx_emit_of adx_emit adx_emit2 adx_emit_guard
+ *           adx_append_many adx_numbers_of adx_single adx_is_single
+ *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
+ *           adx_emit_external
  * ========================================================================== */
 
 // Whether an operation has an identity without a constant: -(-x), c ? y : y.
@@ -1918,6 +1945,9 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
 
 // An operation on n numbers of each argument. The result is a single number if
 // all arguments are, or if n is 1.
+// Of the identities (adx_identity) only a factor of 1 and the square are looked
+// for. The others ask what an argument is, or what made it; of a range that
+// could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -2069,11 +2099,12 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/formulas
- *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
- *           adx_start_making adx_begin_making adx_take_range adx_own_range
- *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
- *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
- *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
+ *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
+ *           adx_end_making adx_start_making adx_begin_making adx_take_range
+ *           adx_own_range adx_set_range adx_copied_list adx_copy_node
+ *           adx_partial_in adx_argument adx_accumulate_each adx_accumulate
+ *           adx_or_zero adx_argument_range adx_partials_in adx_cosines_in
+ *           adx_copy_nodes
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2090,7 +2121,7 @@ typedef struct adx_making {
     uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
 
-static void adx_mark(void *user, uint32_t number)
+static void adx_mark_number(void *user, uint32_t number)
 {
     ((bool *)user)[number] = true;
 }
@@ -2118,7 +2149,7 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
         return false;
     if (s->op == ADX_OP_many)
         memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
-    adx_visit_reads(p, s, adx_mark, used);
+    adx_visit_reads(p, s, adx_mark_number, used);
     return true;
 }
 
@@ -2606,8 +2637,8 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy
- *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
- *           adx_make_scalar
+ *   offers  adx_find_moved adx_adjoint_part adx_adjoint_nodes adx_make_adjoint
+ *           adx_make_copy adx_make_scalar
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2625,7 +2656,7 @@ static void adx_see_movement(void *user, uint32_t number)
 
 // The numbers that depend on any of `moving` inputs, counted from `first`: only
 // their adjoints are needed. NULL: no memory.
-static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
+static bool *adx_find_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
     if (moved == NULL)
@@ -2932,7 +2963,7 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, p->outputs))
         return q->status;
-    bool *moved = adx_moved(p, 0, moving);
+    bool *moved = adx_find_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_nodes(&k);
@@ -3252,7 +3283,7 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(p, 0, moving);
+    bool *moved = adx_find_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_begin_matrix(&k, d);
@@ -3280,7 +3311,7 @@ static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
-    size_t n = p->inputs;
+    size_t n = adx_variables_of(p);
     size_t m = p->outputs;
     uint32_t *entry = (uint32_t *)adx_take(p->memory, m * n, sizeof *entry);
     const adx_derivatives d = { m, n, entry, values };
@@ -3300,7 +3331,7 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
-    size_t n = p->inputs;
+    size_t n = adx_variables_of(p);
     ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values
@@ -3350,8 +3381,9 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_pow: case ADREV_OP_powi: case ADREV_OP_remainder:
     case ADREV_OP_softplus: case ADREV_OP_log_add_exp: case ADREV_OP_exp10:
     case ADREV_OP_digamma: case ADREV_OP_polygamma: case ADREV_OP_jn:
-    case ADREV_OP_yn:
-    case ADX_OP_pow_dxx: case ADX_OP_pow_dxy:
+    case ADREV_OP_yn: case ADREV_OP_gamma_p: case ADREV_OP_gamma_q:
+    case ADX_OP_gamma_da: case ADX_OP_gamma_dx: case ADX_OP_pow_dxx:
+    case ADX_OP_pow_dxy:
         return ADX_LONG;
     default:                    // of the table: short if nothing is called
         return op < ADX_OP_COUNT
@@ -3398,7 +3430,7 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
             k->handed[s->r] = true;
             n++;
         } else
-            adx_visit_reads(p, s, adx_mark, k->needed);
+            adx_visit_reads(p, s, adx_mark_number, k->needed);
     }
     return n;
 }
@@ -3423,7 +3455,7 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         step->carried > 0);
     if (status != ADREV_OK)
         return status;
-    k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
+    k->weighted = adx_find_moved(&k->whole, p->inputs, p->outputs);
     k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
@@ -3839,7 +3871,7 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
 }
 
 // The range without its first n numbers.
-static adx_numbers adx_after(adx_numbers r, size_t n)
+static adx_numbers adx_range_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
@@ -3861,8 +3893,8 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
         size_t below = n - 1 - i;
         adx_numbers xi = adx_single(adx_in_range(&x, 0, i));
         adx_numbers term = adx_emit_each2(p, below, ADREV_OP_mul, l, xi);
-        y = adx_emit_each2(p, below, ADREV_OP_add, adx_after(y, 1), term);
-        l = adx_after(l, below);
+        y = adx_emit_each2(p, below, ADREV_OP_add, adx_range_after(y, 1), term);
+        l = adx_range_after(l, below);
     }
 }
 
@@ -3959,7 +3991,7 @@ static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
                                                      sizeof *g);
     (void)m;
     bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
-    for (size_t i = 0; ok && i < n; i++)
+    for (size_t i = 0; ok && i < adx_variables_of(call->program); i++)
         dx[i] += g[i];
     if (g != few)
         adx_drop(call->memory, g);
@@ -4040,6 +4072,8 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     k.guards = first;
     for (size_t i = 0; i < called->inputs; i++)
         k.same[i] = adx_number_of(r, o->arg[0].x[i]);
+    for (size_t i = adx_variables_of(called); i < called->inputs; i++)
+        k.same[i] = adx_emit2(r->p, ADREV_OP_detach, k.same[i], k.same[i]);
     for (size_t i = 0; i < called->nodes; i++)
         if (adx_is_used(called, &called->node[i], k.used))
             adx_copy_node(&k, &called->node[i]);
@@ -4359,7 +4393,7 @@ static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 }
 
 // Node i waits for `maker` (1 + its index; 0: it is not in the window).
-static void adx_raise(adx_window *w, size_t i, uint32_t maker)
+static void adx_raise_window(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
         w->height[maker - 1] = (uint16_t)(w->height[i] + 1);
@@ -4381,9 +4415,9 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         made[w->node[i].r] = (uint32_t)i + 1;
     }
     for (size_t i = n; i-- > 0;) {
-        adx_raise(w, i, made[w->node[i].a]);
-        adx_raise(w, i, made[w->node[i].b]);
-        adx_raise(w, i, made[w->node[i].c]);
+        adx_raise_window(w, i, made[w->node[i].a]);
+        adx_raise_window(w, i, made[w->node[i].b]);
+        adx_raise_window(w, i, made[w->node[i].c]);
     }
     adx_sort_by(w, n, w->height, levels, w->order[0], w->order[1]);
     for (size_t i = n; i-- > 0;)
@@ -4798,7 +4832,7 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
     ptrdiff_t bs = k->arg[1].rs;
     ad_real sum = 0;
     if (adx_has_eight_sums(k, careful))
-        return as == 1 && bs == 1 ? adx_inner(k->k, a, b)
+        return as == 1 && bs == 1 ? adx_inner_product(k->k, a, b)
                                   : adx_products(k->k, a, as, b, bs);
     for (size_t n = 0; n < k->k; n++, a += as, b += bs)
         sum += careful && k->op == ADX_OP_chain ? adx_absorb(*a, *b) : *a * *b;
@@ -4818,7 +4852,7 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
 }
 
 // The same at L points side by side, with the same bits: product n goes to sum
-// n mod 8, and the eight sums are added in the order of adx_inner.
+// n mod 8, and the eight sums are added in the order of adx_inner_product.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -5278,7 +5312,8 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
  *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
- *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
+ *           adx_record adx_new_fn adx_make_derived adx_publish_machine
+ *           adx_machine_of adx_flip_guard
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -5353,9 +5388,11 @@ struct ad_fn {
     ad_allocator memory;
     atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
+    size_t variables;           // the first of the n inputs: derivatives by these
     adx_program program;
+    ad_fn *whole;               // which this was chosen from; NULL: none
     adx_repeated repeated;      // of a step of a loop
-    adx_code_place *guard;
+    adx_code_place *guard;      // of `whole`, if there is one
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
@@ -5377,6 +5414,10 @@ ADX_API size_t ad_fn_inputs(const ad_fn *fn) { return fn == NULL ? 0 : fn->n; }
 ADX_API size_t ad_fn_outputs(const ad_fn *fn)
 {
     return fn == NULL ? 0 : fn->m;
+}
+ADX_API size_t ad_fn_variables(const ad_fn *fn)
+{
+    return fn == NULL ? 0 : fn->variables;
 }
 
 // The report, with those figures that are counted only when they are asked for
@@ -5500,6 +5541,7 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     atomic_init(&fn->holders, 1);
     fn->n = n;
     fn->m = m;
+    fn->variables = n;
     adx_begin_program(&fn->program, &fn->memory, o->plain);
     return fn;
 }
@@ -5511,14 +5553,14 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
                               const adx_repeated *step)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs,
-                                        step->carried > 0);
-    adjoint.outputs = p->inputs;        // without the values
+    size_t n = adx_variables_of(p);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, step->carried > 0);
+    adjoint.outputs = n;                // without the values
     if (status == ADREV_OK)
-        status = adx_make_tangent(q, &adjoint, p->inputs);
+        status = adx_make_tangent(q, &adjoint, n);
     else
         adx_begin_program(q, p->memory, false);
-    q->outputs = q->outputs < p->inputs ? q->outputs : p->inputs;
+    q->outputs = q->outputs < n ? q->outputs : n;
     adx_free_program(&adjoint);
     return status;
 }
@@ -5529,9 +5571,9 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     const adx_program *p = &fn->program;
     const adx_repeated *step = &fn->repeated;
     switch (kind) {
-    case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
+    case ADX_KIND_jvp: return adx_make_tangent(q, p, adx_variables_of(p));
     case ADX_KIND_vjp:
-        return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
+        return adx_make_adjoint(q, p, adx_variables_of(p), step->carried > 0);
     case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
@@ -5561,6 +5603,20 @@ static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
     return status;
 }
 
+// Publishes a machine. If another thread was first, its machine stays, and is
+// returned.
+static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
+                                        adx_machine *m)
+{
+    adx_machine *other = NULL;
+    if (atomic_compare_exchange_strong_explicit(
+            &fn->machine[kind], &other, m, memory_order_acq_rel,
+            memory_order_acquire))
+        return m;
+    adx_free_machine(m);
+    return other;
+}
+
 // The machine of a kind, which is made once. If two threads make it at the same
 // time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
@@ -5572,20 +5628,14 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
         ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
-        adx_machine *other = NULL;
-        if (!atomic_compare_exchange_strong_explicit(
-                &fn->machine[kind], &other, m, memory_order_acq_rel,
-                memory_order_acquire)) {
-            adx_free_machine(m);
-            m = other;
-        }
+        m = adx_publish_machine(fn, kind, m);
     }
     *out = m;
     return ADREV_OK;
 }
 
 // A guard came out differently: notes it for ad_fn_guard.
-static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
+static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
     adx_last_guard = (ad_guard){ guard, at->file, at->line };
@@ -5762,7 +5812,7 @@ static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
     return stopped == NULL ? ADREV_OK
          : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
-         : adx_flip(e->fn, stopped->c);
+         : adx_flip_guard(e->fn, stopped->c);
 }
 
 /* --- one point ----------------------------------------------------------- */
@@ -5796,7 +5846,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     *again = left < 0
           || (left == 0 && !c->checks && !c->tells
               && !adx_all_wanted_finite(wants, wanted));
-    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+    return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
 // By machine code whose results are copied to their places when all is well.
@@ -5818,7 +5868,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     for (size_t i = 0; left == 0 && !*again && i < wants; i++)
         if (wanted[i].n > 0 && wanted[i].to != NULL)
             memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
-    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+    return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
 // As many results as this, or more, are written in place, since to copy them
@@ -5877,7 +5927,8 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
         int left = adx_call_compiled(c, parts, given, wanted[0].to,
                                      wants == 2 ? wanted[1].to : NULL, work);
         if (left >= 0)
-            return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
+            return left == 0 ? ADREV_OK
+                             : adx_flip_guard(fn, (uint32_t)left - 1);
     }
     return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
 }
@@ -5954,7 +6005,7 @@ ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
 {
     if (adx_lacks(fn, 1, dy))
         return ADREV_ESHAPE;
-    const adx_given given[] = { { x, fn->n }, { v, fn->n } };
+    const adx_given given[] = { { x, fn->n }, { v, fn->variables } };
     const adx_wanted wanted[] = { { 0, fn->m, dy } };
     return adx_evaluate_fn(fn, ADX_KIND_jvp, 2, given, 1, wanted);
 }
@@ -5962,10 +6013,10 @@ ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
 ADX_API ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             ad_real dx[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, dx))
+    if (fn == NULL || adx_lacks(fn, fn->variables, dx))
         return ADREV_ESHAPE;
     const adx_given given[] = { { x, fn->n }, { w, fn->m } };
-    const adx_wanted wanted[] = { { 0, fn->n, dx } };
+    const adx_wanted wanted[] = { { 0, fn->variables, dx } };
     return adx_evaluate_fn(fn, ADX_KIND_vjp, 2, given, 1, wanted);
 }
 
@@ -5993,7 +6044,7 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
-        || adx_is_short(fn, fn->m < fn->n ? fn->m : fn->n);
+        || adx_is_short(fn, fn->m < fn->variables ? fn->m : fn->variables);
 }
 
 // Value and Jacobian; both may be NULL.
@@ -6002,14 +6053,14 @@ static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
 {
     const adx_given given[] = { { x, fn->n } };
     const adx_wanted wanted[] = { { 0, fn->m, y },
-                                  { fn->m, fn->m * fn->n, J } };
+                                  { fn->m, fn->m * fn->variables, J } };
     return adx_evaluate_fn(fn, ADX_KIND_linear, 1, given, 2, wanted);
 }
 
 ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
                                  ad_real g[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, g) || fn->m != 1)
+    if (fn == NULL || adx_lacks(fn, fn->variables, g) || fn->m != 1)
         return ADREV_ESHAPE;
     return adx_linearize(fn, x, y, g);
 }
@@ -6017,10 +6068,11 @@ ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
 ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             const ad_real v[], ad_real hv[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, hv))
+    if (fn == NULL || adx_lacks(fn, fn->variables, hv))
         return ADREV_ESHAPE;
-    const adx_given given[] = { { x, fn->n }, { w, fn->m }, { v, fn->n } };
-    const adx_wanted wanted[] = { { 0, fn->n, hv } };
+    const adx_given given[] = { { x, fn->n }, { w, fn->m },
+                                { v, fn->variables } };
+    const adx_wanted wanted[] = { { 0, fn->variables, hv } };
     return adx_evaluate_fn(fn, ADX_KIND_hvp, 3, given, 1, wanted);
 }
 
@@ -6113,7 +6165,7 @@ static ad_status adx_sweep_directions(const adx_directions *d,
             adx_run_lanes(m, work->w, lanes, careful, flipped);
             failed = adx_any_failed(flipped, lanes);
             if (flipped[0] != 0 && !failed)
-                return adx_flip(d->fn, flipped[0] - 1);
+                return adx_flip_guard(d->fn, flipped[0] - 1);
             if (!failed && !adx_lanes_have_nan(m, work->w, lanes))
                 break;
         }
@@ -6200,6 +6252,7 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
  *
  *   needs   tape/memory tape/workspace parallel/api function/api
  *           function/places function/arrays function/run function/functions
+ *   offers  adx_mapping adx_map_all
  * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
@@ -6210,8 +6263,8 @@ typedef struct adx_mapping {
     adx_compiled *compiled;
     size_t points;
     size_t lanes;               // points of a block
-    const ad_column *given[2];
-    size_t given_n[2];
+    const ad_column *given[3];
+    size_t given_n[3];
     const ad_column *wanted[2]; // of the first and of the next results
     size_t wanted_n[2];
     bool adds;                  // to the first: they are adjoints
@@ -6271,7 +6324,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
     ad_real *w = own->work->w;
-    for (size_t g = 0; g < 2; g++)
+    for (size_t g = 0; g < 3; g++)
         for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
             if (k->given[g][i].step != 0 || !own->in_work)
                 adx_fill_column(&k->given[g][i], point, n, ADREV_LANES_MOST,
@@ -6454,7 +6507,7 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
 {
     const ad_real **at = own->at;
     ad_real *w = own->filled;
-    for (size_t g = 0; g < 2; g++)
+    for (size_t g = 0; g < 3; g++)
         for (size_t i = 0; i < k->given_n[g]; i++) {
             const ad_column *c = &k->given[g][i];
             if (c->step == 1) {
@@ -6685,11 +6738,11 @@ ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
                                 uint32_t left[])
 {
     if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
-        || adx_lacks_columns(fn->n, dx, false, points)
+        || adx_lacks_columns(fn->variables, dx, false, points)
         || adx_lacks_columns(fn->m, dy, dy != NULL, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, dx },
-                      .given_n = { fn->n, fn->n }, .wanted = { dy },
+                      .given_n = { fn->n, fn->variables }, .wanted = { dy },
                       .wanted_n = { fn->m }, .left = left };
     return adx_map_all(&k, ADX_KIND_jvp);
 }
@@ -6700,12 +6753,12 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 {
     if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
         || adx_lacks_columns(fn->m, w, false, points)
-        || adx_lacks_columns(fn->n, dx, dx != NULL, points)
+        || adx_lacks_columns(fn->variables, dx, dx != NULL, points)
         || adx_lacks_columns(fn->m, y, true, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, w },
                       .given_n = { fn->n, fn->m }, .wanted = { dx, y },
-                      .wanted_n = { fn->n, y == NULL ? 0 : fn->m },
+                      .wanted_n = { fn->variables, y == NULL ? 0 : fn->m },
                       .adds = true, .left = left };
     return adx_map_all(&k, ADX_KIND_vjp);
 }
@@ -7198,7 +7251,7 @@ static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
         else if (p->from[i] == ADX_FROM_INPUT) {
             adx_series_of(t, i)[0] = x[i];
             if (t->order > 0)
-                adx_series_of(t, i)[1] = v[i];
+                adx_series_of(t, i)[1] = i < adx_variables_of(p) ? v[i] : 0;
         }
     for (size_t k = 0; k <= t->order; k++)
         for (size_t i = 0; i < p->nodes; i++) {
@@ -7224,6 +7277,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
     adx_series t = { .p = &p, .order = order };
     const adx_node *stopped = NULL;
     ad_status status = adx_make_scalar(&p, &fn->program, false);
+    p.fixed = fn->program.fixed;
     if (status == ADREV_OK)
         adx_continue_series(&t);
     status = p.status;
@@ -7233,7 +7287,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
         status = ADREV_ENOMEM;
     if (status == ADREV_OK) {
         stopped = adx_run_series(&t, x, v);
-        status = stopped == NULL ? ADREV_OK : adx_flip(fn, stopped->c);
+        status = stopped == NULL ? ADREV_OK : adx_flip_guard(fn, stopped->c);
     }
     for (size_t i = 0; status == ADREV_OK && i < fn->m; i++)
         for (size_t k = 0; k <= order; k++)
@@ -7587,6 +7641,12 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
+// An input is the number of its place.
+static bool adx_is_variable(const adx_program *p, uint32_t x)
+{
+    return p->from[x] == ADX_FROM_INPUT && x < adx_variables_of(p);
+}
+
 // Outputs of a block: each is a bit of a word.
 #define ADX_REACH 64
 
@@ -7652,7 +7712,7 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                 k->bits[adx_argument(&p->node[from], a)] |= k->bits[x];
     }
     for (size_t i = 0; i < k->order.n; i++)
-        if (p->from[k->order.v[i]] == ADX_FROM_INPUT)
+        if (adx_is_variable(p, k->order.v[i]))
             k->order.v[inputs++] = k->order.v[i];
     for (uint32_t r = 0; r < n; r++) {
         start[first + r] = (uint32_t)k->to.n;
@@ -7683,7 +7743,7 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
     bool ok = k.mark != NULL && k.bits != NULL && start != NULL
            && adx_reach_all(&k, start)
-           && adx_new_graph(a, g, p->outputs, p->inputs, k.to.n);
+           && adx_new_graph(a, g, p->outputs, adx_variables_of(p), k.to.n);
     if (ok) {
         memcpy(g->start, start, (p->outputs + 1) * sizeof *start);
         if (k.to.n > 0)
@@ -7878,7 +7938,7 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
     const adx_program *p = k->p;
     size_t most = 4096 + 8 * p->inputs;
     for (uint32_t i = 0; i < p->numbers; i++)
-        if (p->from[i] == ADX_FROM_INPUT) {
+        if (adx_is_variable(p, i)) {
             k->at[i] = (uint32_t)k->item.n;
             k->n[i] = 1;
             adx_list_add(&k->item, i);
@@ -7927,7 +7987,7 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
         adx_find_wanted(&k, used);
         adx_find_pairs(&k, used, &pairs);
         ok = !k.item.failed && !pairs.failed
-          && adx_graph_of_pairs(a, &pairs, p->inputs, g);
+          && adx_graph_of_pairs(a, &pairs, adx_variables_of(p), g);
     }
     if (!ok && (k.item.full || pairs.full))
         adx_spoil(p, ADREV_ELIMIT);
@@ -8155,9 +8215,10 @@ ADX_SELDOM_END
  *           function/places function/functions function/evaluation
  *           function/evaluate function/directions function/pattern
  *           function/colour
- *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
- *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
- *           adx_jacobian_entries adx_hessian_entries
+ *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan
+ *           adx_follow_plan adx_symmetric adx_published adx_publish_pattern
+ *           adx_pattern_of adx_tell_entries adx_jacobian_entries
+ *           adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -8273,8 +8334,8 @@ static void adx_place_entries(adx_pattern *s)
 }
 
 // Follows the plan that was chosen; major: the rows of what was coloured.
-static bool adx_follow(adx_pattern *s, const adx_plan *plan,
-                       const adx_entries *major)
+static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
+                            const adx_entries *major)
 {
     if (!adx_begin_plan(s, major->rows, major->cols))
         return false;
@@ -8302,8 +8363,8 @@ static bool adx_plan_jacobian(adx_pattern *s)
     if (ok) {
         s->by_rows = 2 * rows.colours + rows.aparts
                    < columns.colours + 2 * columns.aparts;
-        ok = s->by_rows ? adx_follow(s, &rows, &t)
-                        : adx_follow(s, &columns, &s->g);
+        ok = s->by_rows ? adx_follow_plan(s, &rows, &t)
+                        : adx_follow_plan(s, &columns, &s->g);
     }
     adx_drop(a, columns.colour);
     adx_drop(a, rows.colour);
@@ -8377,6 +8438,7 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     const ad_allocator *a = &fn->memory;
     adx_program p;
     ad_status status = adx_make_scalar(&p, &fn->program, true);
+    p.fixed = fn->program.fixed;
     adx_pattern *s = adx_new_pattern(a);
     bool ok = status == ADREV_OK && s != NULL;
     if (ok)
@@ -8427,6 +8489,20 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+static void adx_tell_entries(const adx_entries *g, size_t start[],
+                             size_t row[], size_t column[])
+{
+    for (size_t i = 0; start != NULL && i <= g->rows; i++)
+        start[i] = g->start[i];
+    for (size_t i = 0; i < g->rows; i++)
+        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            if (row != NULL)
+                row[k] = i;
+            if (column != NULL)
+                column[k] = g->col[k];
+        }
+}
+
 // Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
@@ -8442,15 +8518,7 @@ static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
     if (about != NULL)
         *about = (ad_sparsity){ g->start[g->rows],
                                 (size_t)s->groups + s->aparts, s->aparts };
-    for (size_t i = 0; start != NULL && i <= g->rows; i++)
-        start[i] = g->start[i];
-    for (size_t i = 0; i < g->rows; i++)
-        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
-            if (row != NULL)
-                row[k] = i;
-            if (column != NULL)
-                column[k] = g->col[k];
-        }
+    adx_tell_entries(g, start, row, column);
     return ADREV_OK;
 }
 
@@ -8502,8 +8570,8 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                      apart ? s->groups + s->aparts : s->groups };
     const adx_directions d = {
         fn, reverse ? ADX_KIND_vjp : ADX_KIND_jvp, 2,
-        { { x, fn->n }, { NULL, reverse ? fn->m : fn->n } },
-        apart ? s->aparts : s->groups, reverse ? fn->n : fn->m,
+        { { x, fn->n }, { NULL, reverse ? fn->m : fn->variables } },
+        apart ? s->aparts : s->groups, reverse ? fn->variables : fn->m,
         apart ? s->apart : s->group
     };
     return adx_all_directions(&d, adx_take_sparse, &k);
@@ -8539,8 +8607,9 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     size_t entries = s->g.start[s->g.rows];
     adx_sparse k = { s, value, 0, s->groups };
     const adx_directions d = {
-        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
-        s->groups, fn->n, s->group
+        fn, ADX_KIND_hvp, 3,
+        { { x, fn->n }, { w, fn->m }, { NULL, fn->variables } },
+        s->groups, fn->variables, s->group
     };
     if (!adx_fails_late(&d))
         return adx_all_directions(&d, adx_take_sparse, &k);
@@ -8629,7 +8698,7 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
-           && adx_follow(s, &plan, major);
+           && adx_follow_plan(s, &plan, major);
     adx_drop(s->memory, plan.colour);
     return ok;
 }
@@ -8667,13 +8736,14 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     adx_program p;
     adx_entries t = {0};
     ad_status status = adx_make_scalar(&p, &fn->program, true);
+    p.fixed = fn->program.fixed;
     adx_pattern *s = adx_new_pattern(a);
     bool ok = status == ADREV_OK && s != NULL
            && adx_full_graph(&p, hessian, a, &s->g)
            && adx_transpose(a, &s->g, &t);
     bool helps = ok;
     if (ok) {
-        s->by_rows = !hessian && fn->n >= fn->m;
+        s->by_rows = !hessian && fn->variables >= fn->m;
         const adx_entries *major = s->by_rows ? &t : &s->g;
         helps = adx_is_thin(major);
         ok = !helps || adx_plan_thriftily(s, &t);
@@ -8697,7 +8767,8 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
-    size_t least = hessian || fn->n < fn->m ? fn->n : fn->m;
+    size_t n = fn->variables;
+    size_t least = hessian || n < fn->m ? n : fn->m;
     *out = NULL;
     if (least <= ADREV_LANES_MOST
         || atomic_load_explicit(&fn->crowded[hessian], memory_order_relaxed))
@@ -8737,7 +8808,7 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                      : w == NULL ? adx_jacobian_entries(fn, s, x, value)
                                  : adx_hessian_entries(fn, s, x, w, value);
     if (status == ADREV_OK)
-        adx_spread_entries(s, value, fn->n, to);
+        adx_spread_entries(s, value, fn->variables, to);
     adx_drop(&fn->memory, value);
     return status;
 }
@@ -8746,10 +8817,10 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
-    size_t n = fn->n;
+    size_t n = fn->variables;
     size_t m = fn->m;
-    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
-                         NULL };
+    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, fn->n }, { NULL, m } }, m,
+                         n, NULL };
     if (n >= m)
         return adx_fill_dense(&d, J, 1, n);
     d.kind = ADX_KIND_jvp;
@@ -8813,10 +8884,10 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
     if (fn == NULL || adx_lacks(fn, fn->n, H) || adx_lacks(fn, fn->n, x)
         || w == NULL)
         return ADREV_ESHAPE;
-    size_t n = fn->n;
+    size_t n = fn->variables;
     const adx_directions d = { fn, ADX_KIND_hvp, 3,
-                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
-                               NULL };
+                               { { x, fn->n }, { w, fn->m }, { NULL, n } }, n,
+                               n, NULL };
     const adx_wanted wanted[] = { { 0, n * n, H } };
     if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
         return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
@@ -8839,6 +8910,9 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
  *
  *   needs   tape/memory tape/workspace function/api function/functions
  *           function/evaluate function/pattern function/plans
+ *   offers  adx_unsorted adx_sort_lines adx_end_unsorted adx_begin_unsorted
+ *           adx_new_export adx_export_fits adx_is_plain_export
+ *           adx_write_export
  * ========================================================================== */
 
 struct ad_export {
@@ -8964,12 +9038,19 @@ static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int fro
     }
 }
 
-static void adx_sort_export(ad_export *e, adx_unsorted *u)
+// Sorts by line, and within a line by the index across: order[0]. count[i]
+// becomes where line i ends.
+static void adx_sort_lines(adx_unsorted *u, size_t lines, size_t across)
 {
     for (uint32_t k = 0; k < u->n; k++)
         u->order[0][k] = k;
-    adx_sort_entries_by(u, 1, adx_across(e), 0);
-    adx_sort_entries_by(u, 0, adx_lines(e), 1);
+    adx_sort_entries_by(u, 1, across, 0);
+    adx_sort_entries_by(u, 0, lines, 1);
+}
+
+static void adx_sort_export(ad_export *e, adx_unsorted *u)
+{
+    adx_sort_lines(u, adx_lines(e), adx_across(e));
     e->entries = u->n;
     e->plain = u->n == e->of_entries;
     e->start[0] = 0;
@@ -8991,10 +9072,10 @@ static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
     adx_drop(a, u->count);
 }
 
-static bool adx_begin_unsorted(const ad_export *e, size_t most, adx_unsorted *u)
+// Room for `most` entries with indices below `indices`.
+static bool adx_begin_unsorted(const ad_allocator *a, size_t indices,
+                               size_t most, adx_unsorted *u)
 {
-    const ad_allocator *a = &e->memory;
-    size_t indices = e->rows > e->columns ? e->rows : e->columns;
     *u = (adx_unsorted){ .n = 0 };
     u->count = (uint32_t *)adx_take(a, indices + 1, sizeof *u->count);
     u->from = (uint32_t *)adx_take(a, most, sizeof *u->from);
@@ -9035,7 +9116,8 @@ static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
     e->start = (uint32_t *)adx_take(a, adx_lines(e) + 1, sizeof *e->start);
     e->across = (uint32_t *)adx_take(a, most, sizeof *e->across);
     e->from = (uint32_t *)adx_take(a, most, sizeof *e->from);
-    bool ok = adx_begin_unsorted(e, most, &u) && e->start != NULL
+    size_t indices = e->rows > e->columns ? e->rows : e->columns;
+    bool ok = adx_begin_unsorted(a, indices, most, &u) && e->start != NULL
            && e->across != NULL && e->from != NULL;
     if (ok) {
         adx_put_entries(e, g, &u);
@@ -9247,10 +9329,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
         l->mark[j - l->at_across] = 0;
     }
     for (size_t k = e->start[line + 1]; k-- > e->start[line];)
-        if (l->mark[e->across[k]] != 0) {
-            l->mark[e->across[k]] = 0;
+        if (l->mark[e->across[k]] != 0)
             missing = k;
-        }
     return missing;
 }
 
@@ -9312,6 +9392,12 @@ static bool adx_export_fits(const ad_export *e, const adx_entries *g,
         && e->of_columns == g->cols && e->of_entries == g->start[g->rows];
 }
 
+// Whether the solver has the entries in the order of the matrix.
+static bool adx_is_plain_export(const ad_export *e)
+{
+    return e->plain && e->place == NULL && !e->layout.adds;
+}
+
 // Writes values that are in the order of the matrix to where they belong.
 static void adx_write_export(const ad_export *e, const ad_real from[],
                              ad_real value[])
@@ -9344,7 +9430,7 @@ static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
         return status;
     if (!adx_export_fits(e, &s->g, hessian))
         return ADREV_ESHAPE;
-    if (e->plain && e->place == NULL && !e->layout.adds)
+    if (adx_is_plain_export(e))
         return adx_values_of(fn, x, w, value);
     adx_workspace *work = adx_take_workspace(&e->spare, &e->memory,
                                              e->of_entries);
@@ -9454,11 +9540,140 @@ ADX_API void ad_fn_free(ad_fn *fn)
         fn->unload(fn->library);
     adx_free_program(&fn->program);
     ad_allocator memory = fn->memory;
-    adx_drop(&memory, fn->guard);
+    if (fn->whole == NULL)
+        adx_drop(&memory, fn->guard);
+    ad_fn_free(fn->whole);
     adx_drop(&memory, fn->names);
     adx_drop_files(&memory, fn->files);
     adx_drop(&memory, fn);
 }
+
+/* === function/select ========================================================
+ * A choice of a function's inputs and results. The program is copied, without
+ * what the results do not need; its inputs are in another order, so that those
+ * which derivatives are taken by come first. All that is derived from it knows
+ * how many these are (adx_variables_of).
+ *
+ *   needs   tape/memory function/api function/program function/copy
+ *           function/functions
+ *   offers  adx_selection adx_select
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+typedef struct adx_selection {
+    size_t n, m;
+    const size_t *variable;     // NULL: all
+    const size_t *output;       // NULL: all
+} adx_selection;
+
+// place[i]: where input i of the old function is in the new one. False: there
+// is no such input, or it was chosen twice.
+static bool adx_place_inputs(const adx_selection *c, size_t inputs,
+                             uint32_t place[])
+{
+    uint32_t next = (uint32_t)c->n;
+    for (size_t i = 0; i < inputs; i++)
+        place[i] = ADX_NOWHERE;
+    for (size_t i = 0; i < c->n; i++) {
+        size_t old = c->variable == NULL ? i : c->variable[i];
+        if (old >= inputs || place[old] != ADX_NOWHERE)
+            return false;
+        place[old] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < inputs; i++)
+        if (place[i] == ADX_NOWHERE)
+            place[i] = next++;
+    return true;
+}
+
+// Copies what the results and the guards need. p: the old program with only
+// these results as its outputs.
+static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
+                                 const uint32_t place[])
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    memcpy(k.same, place, p->inputs * sizeof *place);
+    adx_copy_nodes(&k);
+    for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
+        adx_new_output(q, k.same[p->output[i]]);
+    adx_end_making(&k);
+    q->report = p->report;
+    adx_end_program(q);
+    return q->status;
+}
+
+static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
+                                 const adx_selection *c)
+{
+    const ad_allocator *a = &fn->memory;
+    uint32_t *place = (uint32_t *)adx_take(a, fn->n, sizeof *place);
+    uint32_t *output = (uint32_t *)adx_take(a, c->m, sizeof *output);
+    adx_program p = fn->program;
+    ad_status status = place == NULL || output == NULL ? ADREV_ENOMEM
+                     : adx_place_inputs(c, fn->n, place) ? ADREV_OK
+                                                         : ADREV_ESHAPE;
+    for (size_t i = 0; status == ADREV_OK && i < c->m; i++) {
+        size_t old = c->output == NULL ? i : c->output[i];
+        if (old < fn->m)
+            output[i] = p.output[old];
+        else
+            status = ADREV_ESHAPE;
+    }
+    p.output = output;
+    p.outputs = c->m;
+    p.memory = &to->memory;
+    if (status == ADREV_OK)
+        status = adx_copy_chosen(&to->program, &p, place);
+    to->program.fixed = fn->n - c->n;
+    to->variables = c->n;
+    adx_drop(a, place);
+    adx_drop(a, output);
+    return status;
+}
+
+// The new function holds the old one, whose guards it has.
+static void adx_hold_whole(ad_fn *to, ad_fn *fn)
+{
+    // relaxed: the caller holds it
+    atomic_fetch_add_explicit(&fn->holders, 1, memory_order_relaxed);
+    to->whole = fn;
+    to->guard = fn->guard;
+}
+
+static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
+{
+    *out = NULL;
+    const ad_fn_options o = { .allocator = &fn->memory };
+    ad_fn *to = adx_new_fn(&o, fn->n, c.m);
+    if (to == NULL)
+        return ADREV_ENOMEM;
+    adx_hold_whole(to, fn);
+    ad_status status = adx_fill_chosen(to, fn, &c);
+    if (status == ADREV_OK)
+        *out = to;
+    else
+        ad_fn_free(to);
+    return status;
+}
+
+ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
+                               const size_t variable[], size_t m,
+                               const size_t output[])
+{
+    if (out != NULL)
+        *out = NULL;
+    if (out == NULL || fn == NULL)
+        return ADREV_ESHAPE;
+    const adx_selection c = { variable == NULL ? fn->n : nv,
+                              output == NULL ? fn->m : m, variable, output };
+    return c.n > fn->n || c.m == 0 || c.m >= ADX_FROM_INPUT - fn->n
+         ? ADREV_ESHAPE : adx_select(out, fn, c);
+}
+
+ADX_SELDOM_END
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -163,11 +163,11 @@ typedef enum ad_schedule_kind {
 } ad_schedule_kind;
 
 // Where the states of one scan may be kept besides memory: a file, another
-// memory. States are numbered from 0; each is put once, and got any number of
-// times. A function returns false if it failed. Each scan needs a store of its
-// own, and so does each run of an inner scan: `bytes` are those of the state
-// and 16 that say whose it is. Finding another scan's state counts as a failed
-// get.
+// memory. States are numbered from 0; each is stored once, and fetched any
+// number of times. A function returns false if it failed. Each scan needs a
+// store of its own, and so does each run of an inner scan: `bytes` are those of
+// the state and 16 that say whose it is. Finding another scan's state counts as
+// a failed get.
 typedef struct ad_store {
     bool (*put)(void *user, size_t number, const void *state, size_t bytes);
     bool (*get)(void *user, size_t number, void *state, size_t bytes);
@@ -985,14 +985,9 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
     const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
+    if (t == NULL || adx_is_allocator(given))
+        return adx_allocator_or(given);
+    return t->allocator.alloc != NULL ? &t->allocator : &room;
 }
 
 // Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
@@ -1002,7 +997,7 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
     const ad_tape *t = adx_now.tape;
     if (t == NULL || adx_now.trace || t->status != ADREV_OK)
         return NULL;
-    return given != NULL && given->alloc != NULL && given->free != NULL ? given
+    return adx_is_allocator(given) ? given
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
@@ -1094,7 +1089,7 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
  *           adx_count_bytes adx_in_state_pool adx_free_state_pool adx_stamp
- *           adx_behind adx_fetch_state adx_keep_first adx_go_first
+ *           adx_behind_state adx_fetch_state adx_keep_first adx_go_first
  *           adx_judge_stack adx_go_back adx_free_timetable adx_right_schedule
  *           adx_make_timetable
  * ========================================================================== */
@@ -1143,9 +1138,9 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     if (s >= n)
         return n - 1;
     if (s == 1) {
-        uint64_t pairs = (uint64_t)n / 2 * (n - 1 + n % 2);
-        return n >= (uint64_t)1 << 32 || pairs > SIZE_MAX ? SIZE_MAX
-                                                          : (size_t)pairs;
+        const uint64_t steps = n;
+        const uint64_t pairs = steps / 2 * (steps - 1 + steps % 2);
+        return steps >> 32 != 0 || pairs > SIZE_MAX ? SIZE_MAX : (size_t)pairs;
     }
     uint64_t r = adx_repetitions(n, s);
     uint64_t all = r * n - adx_binomial(s + r, s + 1);
@@ -1157,7 +1152,7 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
 // steps before the next state may have one repetition less: C(s + r - 1, s) at
 // most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
 // most. All m between the bounds cost the same.
-static size_t adx_split(size_t n, size_t s)
+static size_t adx_split_steps(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
     uint64_t most = adx_binomial(s + r - 1, s);
@@ -1321,8 +1316,8 @@ static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
 
 // The numbers that a loop keeps behind the state at `at`; NULL: there is no
 // room for any.
-ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
-                               char *at)
+ADX_INLINE ad_real *adx_behind_state(const adx_timetable *p,
+                                     const adx_kept_level *l, char *at)
 {
     return l->behind == 0 || at == NULL ? NULL
          : (ad_real *)(void *)(at + p->bytes);
@@ -1346,7 +1341,7 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
-    p->behind = adx_behind(p, l, to);
+    p->behind = adx_behind_state(p, l, to);
     if (l->store != NULL)
         return adx_put_state(p, l->store, i);
     if (to != NULL)
@@ -1360,7 +1355,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
-    p->behind = adx_behind(p, l, from);
+    p->behind = adx_behind_state(p, l, from);
     if (l->store != NULL)
         return adx_get_state(p, l->store, i);
     if (from != NULL)
@@ -1430,7 +1425,7 @@ static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
         return false;
     size_t left = l->most - l->depth + 1;
     p->next = open_ended && l->most > 1 ? s + p->stride
-            : left > 1 && p->end - s > 1 ? s + adx_split(p->end - s, left)
+            : left > 1 && p->end - s > 1 ? s + adx_split_steps(p->end - s, left)
                                          : SIZE_MAX;
     return true;
 }
@@ -1488,7 +1483,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 /* --- backwards ----------------------------------------------------------- */
 
 // From the state before step `from` to that before step `to`.
-static bool adx_advance(adx_timetable *p, size_t from, size_t to)
+static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
         if (p->advance_some != NULL)
@@ -1501,14 +1496,14 @@ static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 
 // Gets the state before step `to`, from the top of the stack, and pushes others
 // on the way as long as there is room.
-static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
+static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
     if (!adx_fetch_state(p, l, l->depth - 1))
         return false;
     while (s < to && l->depth < l->most) {
-        size_t m = adx_split(to + 1 - s, l->most - l->depth + 1);
-        if (!adx_advance(p, s, s + m))
+        size_t m = adx_split_steps(to + 1 - s, l->most - l->depth + 1);
+        if (!adx_advance_state(p, s, s + m))
             return false;
         s += m;
         if (s == to)
@@ -1516,7 +1511,7 @@ static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
         if (!adx_push_state(p, l, s))
             return false;
     }
-    return adx_advance(p, s, to);
+    return adx_advance_state(p, s, to);
 }
 
 // Gives up the states from step `end` on, but for the first of the stack.
@@ -1536,7 +1531,7 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
     while (end > begin) {
         if (end - 1 == p->tail_at)
             memcpy(p->state, p->tail, p->bytes);
-        else if (!adx_reach(p, l, end - 1))
+        else if (!adx_reach_state(p, l, end - 1))
             return false;
         if (!p->reverse(p->user, end - 1))
             return false;
@@ -1557,7 +1552,7 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     if (l->every == 1 && p->advance_some != NULL)
         s = p->advance_some(p->user, l, begin, begin, end - 1);
     for (size_t first = s; s < end; s += l->every) {
-        if (s > first && !adx_advance(p, s - l->every, s))
+        if (s > first && !adx_advance_state(p, s - l->every, s))
             return false;
         if (!adx_keep_state(p, l, (s - begin) / l->every))
             return false;
@@ -1703,7 +1698,7 @@ ADX_SELDOM_END
  *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
  *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
- *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
+ *           adx_taps_of_sequence adx_rows_carried adx_right_scan adx_describe
  * ========================================================================== */
 
 // What a tap reads, or several taps one after the other: of a state from the
@@ -1876,7 +1871,7 @@ static size_t adx_taps_of_sequence(const ad_scan_sequence *u, const int **tap)
 
 // How many rows of a state are carried on: as far as its taps reach back. 0:
 // they are wrong.
-static size_t adx_depth(const ad_scan_state *x)
+static size_t adx_rows_carried(const ad_scan_state *x)
 {
     const int *tap;
     size_t taps = adx_taps_of_state(x, &tap);
@@ -1923,7 +1918,8 @@ static size_t adx_scan_numbers(const ad_scan_desc *d)
     const int *tap;
     for (size_t j = 0; j < d->states; j++) {
         const ad_scan_state *x = &d->state[j];
-        size_t rows = adx_size_plus(adx_depth(x), adx_taps_of_state(x, &tap));
+        size_t rows = adx_size_plus(adx_rows_carried(x),
+                                    adx_taps_of_state(x, &tap));
         rows = adx_size_plus(rows, x->rows == NULL ? 1 : d->steps);
         all = adx_size_plus(all, adx_size_times(rows, x->size));
     }
@@ -1942,7 +1938,7 @@ static size_t adx_scan_numbers(const ad_scan_desc *d)
 
 static bool adx_right_state(const ad_scan_state *x)
 {
-    return adx_depth(x) > 0 && (x->size == 0 || x->initial != NULL);
+    return adx_rows_carried(x) > 0 && (x->size == 0 || x->initial != NULL);
 }
 
 static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
@@ -1991,7 +1987,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     const int *tap;
     size_t taps = adx_taps_of_state(x, &tap);
     adx_slice *l = &c->slice[j];
-    *l = (adx_slice){ x->size, adx_depth(x), c->window, x->rows != NULL,
+    *l = (adx_slice){ x->size, adx_rows_carried(x), c->window, x->rows != NULL,
                       x->last != NULL };
     c->given[j] = c->in;
     for (size_t t = 0; t < taps; t++, c->in += l->size) {
@@ -2057,7 +2053,7 @@ ADX_SELDOM_END
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
- *           adx_shift adx_copy_told adx_expect_results adx_tell_results
+ *           adx_shift_window adx_copy_told adx_expect_results adx_tell_results
  *           adx_tell_step adx_weigh
  * ========================================================================== */
 
@@ -2224,7 +2220,8 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
 }
 
 // Shifts each state of the window by one row, and appends the new row.
-static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
+static void adx_shift_window(const adx_scan *c, ad_real window[],
+                             const ad_real out[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
         window[i] = out[i];
@@ -2331,12 +2328,9 @@ static void adx_free_paths(ad_replays *r)
 
 ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
 {
-    const ad_allocator *a = allocator;
-#ifndef ADREV_NO_STDLIB
-    if (a == NULL)
-        a = &adx_libc;
-#endif
-    if (a == NULL || a->alloc == NULL || a->free == NULL)
+    const ad_allocator *a = allocator == NULL ? adx_allocator_or(NULL)
+                                              : allocator;
+    if (!adx_is_allocator(a))
         return NULL;
     ad_replays *r = (ad_replays *)adx_take(a, 1, sizeof *r);
     if (r != NULL)
@@ -2869,7 +2863,7 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
         adx_find_state(r, s);
     ADX_FETCH((uintptr_t)r->at + (r->stride < 0 ? (uintptr_t)0 - ADX_FAR
                                                 : ADX_FAR));
-    *behind = adx_behind(&r->k->scan->plan, r->level, r->at);
+    *behind = adx_behind_state(&r->k->scan->plan, r->level, r->at);
     return (ad_real *)(void *)r->at;
 }
 
@@ -3025,7 +3019,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         if (!adx_find_state(r, s))
             return 0;
         steps = steps <= r->near ? steps : r->near + 1;
-        behind = adx_behind(&c->plan, r->level, r->at);
+        behind = adx_behind_state(&c->plan, r->level, r->at);
         r->near = 0;            // the next one is looked for
     }
     adx_list_data(&d, k, s, back);
@@ -3252,7 +3246,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
         || (c->told == 0 && adx_zeros(c->window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;
-    behind = adx_behind(&c->plan, l, r.at);
+    behind = adx_behind_state(&c->plan, l, r.at);
     r.near = 0;                 // this is the next one, not the latest
     r.mark = behind == NULL ? 0 : *behind;
     r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->latest;
@@ -3308,7 +3302,7 @@ static bool adx_do_step(adx_stepping *k, size_t s)
             k->out[i] = k->rout[i].v;
     }
     if (k->status == ADREV_OK)
-        adx_shift(c, adx_window_of(k), k->out);
+        adx_shift_window(c, adx_window_of(k), k->out);
     return stop;
 }
 
@@ -3644,8 +3638,8 @@ static bool adx_push_step(adx_stepping *k, size_t s)
         return false;
     for (size_t i = 0; i < c->out; i++)
         k->out[i] = k->rout[i].v;
-    adx_shift(c, adx_window_of(k), k->out);
-    adx_shift(c, k->f.carried, k->f.product);
+    adx_shift_window(c, adx_window_of(k), k->out);
+    adx_shift_window(c, k->f.carried, k->f.product);
     return true;
 }
 
@@ -4213,7 +4207,7 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     if (told > 0)
         y = adx_hand_out_steps(d, steps, y);
     for (size_t j = 0; j < d->states; j++) {
-        size_t n = adx_depth(&d->state[j]) * d->state[j].size;
+        size_t n = adx_rows_carried(&d->state[j]) * d->state[j].size;
         for (size_t i = 0; d->state[j].last != NULL && i < n; i++)
             d->state[j].last[i] = *y++;
     }
@@ -4360,7 +4354,8 @@ static void adx_unrolled_begin(adx_unrolled *u)
     const ad_scan_desc *d = u->d;
     ad_rev *to = u->window;
     for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; i < adx_depth(&d->state[j]) * d->state[j].size; i++)
+        for (size_t i = 0;
+             i < adx_rows_carried(&d->state[j]) * d->state[j].size; i++)
             *to++ = d->state[j].initial[i];
     for (size_t j = 0; j < d->sequences; j++)
         for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
@@ -4507,7 +4502,7 @@ static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
     bool known = !adx_no_array(d->states, d->state);
     for (size_t j = 0; known && j < d->states; j++) {
         const ad_scan_state *x = &d->state[j];
-        adx_results_or_nan(status, adx_depth(x), x->size, x->last);
+        adx_results_or_nan(status, adx_rows_carried(x), x->size, x->last);
         if (right)
             adx_results_or_nan(status, d->steps, x->size, x->rows);
     }
@@ -4792,7 +4787,7 @@ static ad_status adx_connect(const ad_tape *t, ad_real mark[])
     for (const adx_block *b = t->block; b != NULL; b = b->prev) {
         const adx_operand *op = b == t->block ? now->op : b->op;
         const uint16_t *head = b == t->block ? now->head : b->head;
-        for (; head != adx_top(b) && status == ADREV_OK; head++) {
+        for (; head != adx_top_of_block(b) && status == ADREV_OK; head++) {
             size_t n = adx_operands(*head, op - 1);
             op -= n;
             status = adx_connect_entry(*head, op, n, seq, mark);
@@ -4808,7 +4803,7 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 {
     bool run;
     bool missing = adx_no_array(n, x) || adx_no_array(n, answer);
-    ad_status status = adx_check(t, m, y, 0, NULL, missing, &run);
+    ad_status status = adx_check_query(t, m, y, 0, NULL, missing, &run);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         if (x[i].job != 0 && !adx_member(t, x[i]))
             status = ADREV_EFOREIGN;

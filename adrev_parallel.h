@@ -57,6 +57,10 @@
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
 
+#if defined __wasi__ && !defined _REENTRANT
+#error adrev_parallel.h needs threads, which WASI has not: use adrev.h alone
+#endif
+
 #include "adrev.h"
 
 #ifndef ADREV_PARALLEL_H
@@ -724,8 +728,8 @@ ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
  *           ADX_THREAD_JOIN ADX_THREAD_YIELD ADX_MUTEX_INIT ADX_MUTEX_FREE
  *           ADX_LOCK ADX_UNLOCK ADX_CONDITION_INIT ADX_CONDITION_FREE
  *           ADX_CONDITION_WAIT ADX_CONDITION_WAKE adx_clock adx_processors
- *           adx_pause adx_range adx_seat adx_random adx_chaos adx_offer
- *           adx_pop adx_steal adx_has_work
+ *           adx_pause adx_range adx_seat adx_random adx_chaos adx_push_range
+ *           adx_pop_range adx_steal adx_has_work
  * ========================================================================== */
 
 #if ADREV_PTHREADS
@@ -858,7 +862,7 @@ static void adx_chaos(void)
 }
 
 // Pushes an item at the bottom. False: the ring is full.
-static bool adx_offer(adx_seat *s, adx_range *range)
+static bool adx_push_range(adx_seat *s, adx_range *range)
 {
     // relaxed: its own last store
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed);
@@ -877,7 +881,7 @@ static bool adx_offer(adx_seat *s, adx_range *range)
 // The newest item, unless a thief was faster. Lowering bottom first announces
 // that the owner wants it. If others are left above it, no thief can reach it
 // any more; if it is the last one, owner and thief compete for top.
-static adx_range *adx_pop(adx_seat *s)
+static adx_range *adx_pop_range(adx_seat *s)
 {
     // relaxed: its own last store, as is what it finds in the place
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;
@@ -987,7 +991,7 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 // Runs a stolen range and tells the thread that waits for it.
 static void adx_run_stolen(adx_seat *s, adx_range *range)
 {
-    // relaxed: a hint for adx_help
+    // relaxed: a hint for adx_work_while_waiting
     atomic_store_explicit(&range->thief, s->index + 1, memory_order_relaxed);
     s->helping++;
     adx_run_range(s, range->call, range->arg, range->lo, range->hi);
@@ -1007,7 +1011,7 @@ static adx_range *adx_find(adx_seat *s)
     unsigned first = adx_random(&s->random) % n;
 
     for (unsigned k = 0; k < n; k++) {
-        // acquire: with the release of adx_sit
+        // acquire: with the release of adx_take_seat
         adx_seat *victim = atomic_load_explicit(&p->seat[(first + k) % n],
                                                 memory_order_acquire);
         adx_range *range = victim == NULL || victim == s ? NULL
@@ -1022,7 +1026,7 @@ static adx_range *adx_find(adx_seat *s)
 // range, whose deque most often holds pieces of it. Work from others is taken
 // only while the stack is not deep in stolen work, because whatever is taken
 // must end before the thread can go on with its own.
-static adx_range *adx_help(adx_seat *s, const adx_range *awaited)
+static adx_range *adx_work_while_waiting(adx_seat *s, const adx_range *awaited)
 {
     unsigned thief = atomic_load_explicit(&awaited->thief,
                                           memory_order_relaxed);
@@ -1077,7 +1081,8 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
 // being freed.
 static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
 {
-    adx_range *range = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
+    adx_range *range = awaited == NULL ? adx_find(s)
+                                       : adx_work_while_waiting(s, awaited);
     if (range != NULL) {
         adx_run_stolen(s, range);
         *turns = 0;
@@ -1110,12 +1115,12 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 
     atomic_init(&upper.thief, 0);
     atomic_init(&upper.done, false);
-    bool pushed = adx_offer(s, &upper);
+    bool pushed = adx_push_range(s, &upper);
     if (pushed)
         adx_wake(s->pool);
     adx_run_range(s, call, arg, lo, mid);
     adx_chaos();
-    if (!pushed || adx_pop(s) != NULL)
+    if (!pushed || adx_pop_range(s) != NULL)
         adx_run_range(s, call, arg, mid, hi);
     else
         for (unsigned turns = 0; !atomic_load(&upper.done);)
@@ -1152,7 +1157,7 @@ static adx_outcome adx_work(void *arg)
 }
 
 // A seat for this thread: one that is free, or a new one. The mutex is held.
-static adx_seat *adx_sit(ad_pool *p)
+static adx_seat *adx_take_seat(ad_pool *p)
 {
     unsigned n = atomic_load(&p->seats);
     adx_seat *s = NULL;
@@ -1205,8 +1210,7 @@ static void adx_pool_end(ad_pool *p)
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator)
 {
-    if (allocator == NULL || allocator->alloc == NULL
-        || allocator->free == NULL)
+    if (!adx_is_allocator(allocator))
         return NULL;
     ad_pool *p = (ad_pool *)allocator->alloc(sizeof *p, allocator->user);
     if (p == NULL)
@@ -1227,7 +1231,7 @@ ADX_API ad_pool *ad_pool_new_with(unsigned threads,
     threads = threads > ADX_SEATS / 2 ? ADX_SEATS / 2 : threads;
     for (bool more = true; more && p->workers + 1 < threads;) {
         ADX_LOCK(&p->mutex);
-        adx_seat *s = adx_sit(p);
+        adx_seat *s = adx_take_seat(p);
         more = s != NULL && ADX_THREAD_START(&s->thread, adx_work, s);
         if (s != NULL)
             s->used = more;
@@ -1269,7 +1273,7 @@ ADX_API ad_status ad_pool_use(ad_pool *p)
     adx_seat *s = NULL;
     if (p != NULL) {
         ADX_LOCK(&p->mutex);
-        s = adx_sit(p);
+        s = adx_take_seat(p);
         p->users += s != NULL;
         ADX_UNLOCK(&p->mutex);
         if (s == NULL)
@@ -1477,7 +1481,7 @@ static adx_place adx_here_on(const ad_tape *t)
 // Hangs a task below its parent. Its jump pointer (Myers) leads to the parent
 // or, where the parent's last two jumps are equally long, as far as both
 // together. So any ancestor is reached in a logarithmic number of steps.
-static void adx_hang(adx_task *task, adx_task *parent)
+static void adx_hang_task(adx_task *task, adx_task *parent)
 {
     adx_task *j = parent->jump;
     task->parent = parent;
@@ -1552,7 +1556,7 @@ static void adx_enlist(adx_directory *d, adx_chunk *c)
 }
 
 // Makes a directory with twice the room and the same chunks. The mutex is held.
-static bool adx_widen(adx_team *team)
+static bool adx_widen_directory(adx_team *team)
 {
     const ad_allocator *a = &team->home.tape->allocator;
     adx_directory *d = atomic_load(&team->directory);
@@ -1577,7 +1581,7 @@ static bool adx_file(adx_team *team, adx_chunk *c)
 {
     ADX_LOCK(&team->mutex);
     adx_directory *d = atomic_load(&team->directory);
-    bool room = (d != NULL && 2 * d->n < d->room) || adx_widen(team);
+    bool room = (d != NULL && 2 * d->n < d->room) || adx_widen_directory(team);
     if (room)
         adx_enlist(atomic_load(&team->directory), c);
     ADX_UNLOCK(&team->mutex);
@@ -1633,7 +1637,7 @@ static adx_task *adx_new_task(adx_worker *w, adx_task *parent)
     uint32_t job = c->number * ADX_CHUNK + c->used++;
     memset(&task->fork, 0, sizeof *task - offsetof(adx_task, fork));
     task->tape = w->tape;
-    adx_hang(task, parent);
+    adx_hang_task(task, parent);
     atomic_store_explicit(&task->job, job, memory_order_release);
     return task;
 }
@@ -1661,7 +1665,7 @@ static void adx_forget(adx_worker *w, adx_task *task)
 
 // The place of an id in the table, or the free one where it belongs. A table is
 // at most half full, so the search ends.
-static adx_import *adx_look(const adx_table *table, uint64_t id)
+static adx_import *adx_find_import(const adx_table *table, uint64_t id)
 {
     size_t i = (size_t)adx_xxh3(&id, sizeof id, 0) & (table->room - 1);
     while (table->slot[i].id != id && table->slot[i].id != 0)
@@ -1694,7 +1698,7 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
         return false;
     for (size_t i = 0; i < table->room; i++)
         if (table->slot[i].id != 0)
-            *adx_look(&wide, table->slot[i].id) = table->slot[i];
+            *adx_find_import(&wide, table->slot[i].id) = table->slot[i];
     wide.n = table->n;
     adx_drop_table(t, table);
     *table = wide;
@@ -1712,7 +1716,7 @@ static adx_import *adx_slot_of(ad_tape *t, adx_table *table, adx_import *slot,
             return NULL;
         slot = NULL;
     }
-    return slot != NULL ? slot : adx_look(table, id);
+    return slot != NULL ? slot : adx_find_import(table, id);
 }
 
 static void adx_enter_import(adx_table *table, adx_import *slot, uint64_t id,
@@ -1748,7 +1752,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
 /* --- imports ------------------------------------------------------------- */
 
 // Zeroed memory in an entry of the tape, which a rewind takes back.
-static void *adx_note(adx_context *c, size_t bytes)
+static void *adx_add_zeroed(adx_context *c, size_t bytes)
 {
     void *p = adx_add_bytes(c, ADX_DATA, bytes, 0);
     if (p != NULL)
@@ -1764,7 +1768,8 @@ static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
     adx_list *list = level->last;
     if (list == NULL || list->n == list->room || list->tape != c->tape) {
         size_t room = list == NULL || list->room >= 128 ? 4 : 2 * list->room;
-        list = (adx_list *)adx_note(c, sizeof *list + room * sizeof entry);
+        list = (adx_list *)adx_add_zeroed(c, sizeof *list
+                                             + room * sizeof entry);
         if (list == NULL)
             return false;
         list->tape = c->tape;
@@ -1788,7 +1793,7 @@ static adx_level *adx_level_of(adx_task *task, adx_context *c, size_t depth)
         at = &(*at)->next;
     if (*at != NULL && (*at)->depth == depth)
         return *at;
-    adx_level *level = (adx_level *)adx_note(c, sizeof *level);
+    adx_level *level = (adx_level *)adx_add_zeroed(c, sizeof *level);
     if (level != NULL) {
         level->depth = depth;
         level->next = *at;
@@ -1812,7 +1817,8 @@ static adx_task *adx_maker(adx_team *team, ad_rev x)
 // listed by its depth. Otherwise both may run at the same time, which is a
 // race. NULL: x is not of this recording, or is this task's own, or the tape
 // has failed.
-static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
+static adx_level *adx_import_level(adx_worker *w, ad_rev x,
+                                   const ad_tape **tape)
 {
     adx_task *me = w->task;
     adx_context *c = adx_live(w->tape);
@@ -1844,7 +1850,7 @@ static size_t adx_new_input(adx_context *c)
     if (t->status != ADREV_OK || t->allocator.alloc == NULL
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_add_inputs(c, 1);
-    if (c->head != adx_top(t->block) && *c->head == ADX_INPUTS
+    if (c->head != adx_top_of_block(t->block) && *c->head == ADX_INPUTS
         && c->head != t->sealed)
         c->op[-1].id++;
     else if (adx_gap(c) >= c->reserved + ADX_LEAST) {
@@ -1877,7 +1883,7 @@ ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
 
     const ad_tape *tape = me->near_tape;
     adx_level *level = me->near == x.job ? me->near_level
-                                         : adx_source(w, x, &tape);
+                                         : adx_import_level(w, x, &tape);
     if (level == NULL)
         return 0;
     slot = adx_slot_of(t, &me->table, slot, id);
@@ -1903,7 +1909,8 @@ static uint64_t adx_import_value(ad_tape *t, uint64_t id)
         return 0;
     if (me->table.room == 0)
         adx_take_spare(w, me);
-    adx_import *slot = me->table.room == 0 ? NULL : adx_look(&me->table, id);
+    adx_import *slot = me->table.room == 0 ? NULL
+                     : adx_find_import(&me->table, id);
     return slot != NULL && slot->id == id ? adx_own_value(t, slot->local)
                                           : adx_first_use(t, slot, id);
 }
@@ -2125,11 +2132,11 @@ static void adx_clear_worker(adx_worker *w)
     }
     w->scratch = 0;
     w->task = NULL;
-    adx_reset(w->tape, &w->tape->rest);
+    adx_reset_tape(w->tape, &w->tape->rest);
     w->tape->segment[0].job = 0;
 }
 
-static void adx_forgive(adx_team *team)
+static void adx_forget_failure(adx_team *team)
 {
     atomic_store(&team->failed, ADREV_OK);
     memset(&team->failure, 0, sizeof team->failure);
@@ -2144,7 +2151,7 @@ static void adx_clear_team(ad_tape *t)
         adx_clear_worker(w);
     adx_file_again(team);
     adx_new_main(team);
-    adx_forgive(team);
+    adx_forget_failure(team);
 }
 
 static void adx_free_team(ad_tape *t)
@@ -2180,7 +2187,7 @@ static void adx_free_team(ad_tape *t)
 // Whether a place is behind the end of its tape: in the current block by its
 // header, since headers are written downwards, or in a block that the tape no
 // longer has.
-static bool adx_beyond(const ad_tape *t, const adx_place *place)
+static bool adx_is_beyond_end(const ad_tape *t, const adx_place *place)
 {
     const adx_context *c = adx_live(t);
     if (place->block == t->block)
@@ -2204,7 +2211,7 @@ static void adx_forget_branches(adx_fork *fork)
 
 // Drops the imports of a level whose inputs a rewind of t has removed. They are
 // the last ones of this tape.
-static void adx_cut(adx_level *level, const ad_tape *t)
+static void adx_cut_level(adx_level *level, const ad_tape *t)
 {
     size_t seq = adx_live(t)->seq;
     adx_list *kept = NULL;
@@ -2228,7 +2235,8 @@ static void adx_cut(adx_level *level, const ad_tape *t)
 // Tasks lie one in another where a thread ran branches while it waited, but
 // outermost ones follow one another, so the search goes back no further than to
 // the latest of those. *in becomes the newest chunk that is still needed.
-static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
+static const adx_task *adx_latest_task(const adx_worker *w,
+                                       const adx_chunk **in)
 {
     const adx_task *latest = NULL;
     *in = NULL;
@@ -2250,7 +2258,7 @@ static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
 static void adx_rewind_worker(adx_worker *w)
 {
     const adx_chunk *in;
-    const adx_task *latest = adx_latest(w, &in);
+    const adx_task *latest = adx_latest_task(w, &in);
     if (latest == NULL) {
         adx_clear_worker(w);
         return;
@@ -2270,7 +2278,7 @@ static void adx_rewind_worker(adx_worker *w)
 // After forks of the root are gone, what their branches recorded goes too.
 static void adx_rewind_team(adx_team *team)
 {
-    adx_forgive(team);
+    adx_forget_failure(team);
     for (adx_worker *w = team->workers; w != NULL; w = w->next)
         adx_rewind_worker(w);
     adx_file_again(team);
@@ -2281,9 +2289,9 @@ static void adx_rewind_team(adx_team *team)
 static void adx_cut_imports(adx_task *me, ad_tape *t)
 {
     if (me->fork != NULL)
-        adx_cut(&me->fork->own, t);
+        adx_cut_level(&me->fork->own, t);
     for (adx_level **at = &me->level; *at != NULL;) {
-        adx_cut(*at, t);
+        adx_cut_level(*at, t);
         if ((*at)->first == NULL)
             *at = (*at)->next;
         else
@@ -2321,7 +2329,7 @@ static void adx_rewound(ad_tape *t)
     // If the rewind undoes a failure of a branch, the team has to forget it.
     bool dropped = root && t->status == ADREV_OK
                 && atomic_load(&w->team->failed) != ADREV_OK;
-    while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
+    while (me->fork != NULL && adx_is_beyond_end(t, &me->fork->leap.after)) {
         adx_forget_branches(me->fork);
         me->fork = me->fork->before;
         dropped = true;
@@ -2604,7 +2612,7 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
         return ad_jacobian(t, m, y, n, x, J);
     bool missing = m > ADX_MOST_ELEMENTS
                 || adx_no_array(adx_size_times(m, n), J);
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     adx_jacobian j = { .tape = t, .m = m, .n = n, .y = y, .x = x, .J = J };
@@ -2640,7 +2648,7 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 // Whether branches are recorded as a part of the task that forks, one after the
 // other: where there cannot be a second tape, and within ad_grad in a branch,
 // whose recording is swept while other branches run.
-static bool adx_alone(const ad_tape *t)
+static bool adx_is_alone(const ad_tape *t)
 {
     return t->allocator.alloc == NULL || adx_live(t)->trace || t->alone
         || (t->annex != NULL && !adx_is_root(t) && t->segments > 1);
@@ -2649,7 +2657,7 @@ static bool adx_alone(const ad_tape *t)
 // From now on what is recorded on w, which is current here, belongs to this
 // task. NULL: it belongs to no task, and whoever uses it learns that it is
 // foreign.
-static void adx_switch(adx_worker *w, adx_task *task)
+static void adx_switch_task(adx_worker *w, adx_task *task)
 {
     ad_tape *t = w->tape;
     uint32_t job = task == NULL ? w->team->limbo
@@ -2689,7 +2697,7 @@ static bool adx_step_aside(ad_fork *f, adx_worker *w)
         f->adx_host = w;
         ad_use(w->tape);
     }
-    adx_switch(w, NULL);
+    adx_switch_task(w, NULL);
     return true;
 }
 
@@ -2703,7 +2711,7 @@ static void adx_step_back(ad_fork *f)
     if (t->status != ADREV_OK)
         adx_team_fail(f->adx_crew, t->status, t);
     if (w == NULL)
-        adx_switch((adx_worker *)t->annexed, f->adx_record->task);
+        adx_switch_task((adx_worker *)t->annexed, f->adx_record->task);
     else {
         ad_use(f->adx_tape);
         adx_give_worker(w);
@@ -2744,7 +2752,7 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
     f->adx_user = adx_mine.user;
     if (t == NULL || t->status != ADREV_OK)
         return;
-    f->adx_inline = adx_alone(t);
+    f->adx_inline = adx_is_alone(t);
     if (f->adx_inline)
         return;
 
@@ -2830,7 +2838,7 @@ static void adx_begin_task(ad_branch *b, adx_task *task)
     // The task's own scratch room is counted from 0.
     t->scratch = 0;
     task->sink = ++adx_now.seq;
-    adx_switch(w, task);
+    adx_switch_task(w, task);
     task->stretch.from = adx_here_on(t);
     task->blank = task->stretch.from.head;
     if (b->adx_fork->adx_record->measure)
@@ -2891,7 +2899,7 @@ static void adx_end_task(ad_branch *b)
         b->adx_fork->adx_record->branch[b->adx_index] = task;
     if (b->adx_fork->adx_record->measure)
         task->primal[1] = adx_clock();
-    adx_switch(w, NULL);
+    adx_switch_task(w, NULL);
     if (adx_now.tape != b->adx_before)
         ad_use(b->adx_before);
     if (b->adx_taken)
@@ -2923,7 +2931,7 @@ static void adx_splice(adx_level *to, const adx_level *from)
 // The imports of a branch that has joined go to where they are applied: those
 // of the depth of the task that forked stay with the fork, and those of lower
 // depths are merged with that task's own levels.
-static void adx_adopt(adx_fork *fork, adx_task *branch)
+static void adx_adopt_branch(adx_fork *fork, adx_task *branch)
 {
     adx_level *level = branch->level;
     adx_level **at = &fork->task->level;
@@ -2951,17 +2959,17 @@ static void adx_take_back(ad_tape *t, const adx_fork *fork)
 {
     const adx_place before = fork->leap.before;
     if (before.block == NULL)
-        adx_enter(t, &adx_now, t->first);
+        adx_enter_block(t, &adx_now, t->first);
     else {
         t->block = (adx_block *)before.block;
         adx_now.op = (adx_operand *)before.op;
         adx_now.head = (uint16_t *)before.head;
     }
-    adx_settle(t, &adx_now, 0);
+    adx_settle_room(t, &adx_now, 0);
 }
 
 // Joins all branches, in their order. Whether there is any with a recording.
-static bool adx_join(adx_fork *fork)
+static bool adx_join_fork(adx_fork *fork)
 {
     bool any = false;
     for (size_t i = 0; i < fork->n; i++)
@@ -2970,7 +2978,7 @@ static bool adx_join(adx_fork *fork)
             // release: with adx_joined
             atomic_store_explicit(&fork->branch[i]->joined, true,
                                   memory_order_release);
-            adx_adopt(fork, fork->branch[i]);
+            adx_adopt_branch(fork, fork->branch[i]);
         }
     return any;
 }
@@ -3047,7 +3055,7 @@ ADX_API void ad_fork_close(ad_fork *f)
     adx_step_back(f);
     t->open--;
     f->adx_record = NULL;
-    bool any = adx_join(fork);
+    bool any = adx_join_fork(fork);
     adx_inherit(t, f->adx_crew);
     adx_task *task = fork->task;
     if (t->status == ADREV_OK && f->adx_host != NULL
@@ -3361,7 +3369,8 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                        .reverse = task->reverse[1] };
     size_t before = at.seq;
 
-    for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;
+         before = at.seq) {
         w.job.values += header == ADX_GAP ? 0 : at.seq - before;
         if (header == ADX_LEAP) {
             const adx_fork *f = adx_fork_of(adx_leap_of(at.op));
@@ -3473,7 +3482,7 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
 static void adx_close_graph(adx_graph *g) { free(g->memory); }
 
 // An edge into job j is done at that time. With the last one the job is ready.
-static void adx_arrive(adx_graph *g, size_t j, double time)
+static void adx_arrive_at_job(adx_graph *g, size_t j, double time)
 {
     if (j >= g->n)
         return;
@@ -3496,15 +3505,15 @@ static void adx_complete(adx_graph *g, size_t j, double time)
     const ad_job *job = &g->job[j];
     if (g->reverse) {
         for (size_t k = g->first[j]; k < g->n; k = g->sibling[k])
-            adx_arrive(g, k, time);
+            adx_arrive_at_job(g, k, time);
         if (g->fork[j] < g->n)
-            adx_arrive(g, g->fork[j], time);
+            adx_arrive_at_job(g, g->fork[j], time);
         return;
     }
     for (size_t k = 0; k < job->branches && job->fork + k < g->n; k++)
-        adx_arrive(g, job->fork + k, time);
+        adx_arrive_at_job(g, job->fork + k, time);
     if (job->branches == 0 && job->join != 0)
-        adx_arrive(g, job->join, time);
+        adx_arrive_at_job(g, job->join, time);
 }
 
 typedef enum adx_measure {
@@ -3587,7 +3596,7 @@ static void adx_sink(adx_running heap[], size_t n, adx_running r)
 }
 
 // Puts r in at the end, place i.
-static void adx_rise(adx_running heap[], size_t i, adx_running r)
+static void adx_sift_up(adx_running heap[], size_t i, adx_running r)
 {
     for (; i > 0 && heap[(i - 1) / 2].end > r.end; i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];
@@ -3615,7 +3624,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
             double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
                                                       : ADX_PRIMAL);
             adx_running r = { now + time, j };
-            adx_rise(heap, busy++, r);
+            adx_sift_up(heap, busy++, r);
             continue;
         }
         // Otherwise time goes on to where the next job ends.

@@ -476,7 +476,7 @@ static bool adx_is_case(ad_visitor *v, const adx_field *f, const char *from,
     return same && v->status == ADREV_OK;
 }
 
-static char *adx_at(char *base, size_t offset)
+static char *adx_at_offset(char *base, size_t offset)
 {
     return base == NULL ? NULL : base + offset;
 }
@@ -494,8 +494,9 @@ static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
         ad_visit_other(v, f->count, plain, twin);
     else
         for (size_t i = 0; i < f->count; i++)
-            adx_walk_shape(v, f->shape(), adx_at(plain, i * f->shape()->plain),
-                           adx_at(twin, i * f->shape()->twin));
+            adx_walk_shape(v, f->shape(),
+                           adx_at_offset(plain, i * f->shape()->plain),
+                           adx_at_offset(twin, i * f->shape()->twin));
 }
 
 // Visits the fields of one struct. A pointer that is the last field, or the
@@ -507,8 +508,8 @@ static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
 {
     for (size_t i = 0; i < s->count && v->status == ADREV_OK; i++) {
         const adx_field *f = &s->field[i];
-        char *p = adx_at(*plain, f->plain);
-        char *r = adx_at(*twin, f->twin);
+        char *p = adx_at_offset(*plain, f->plain);
+        char *r = adx_at_offset(*twin, f->twin);
         // A union has one case, so nothing follows it.
         bool last = i + 1 == s->count || f->kind == ADX_CASE;
         if (f->kind < ADX_POINTER)
@@ -671,7 +672,7 @@ ADX_API ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
         : adx_struct_convert(ADX_TASK_CONSTANTS, of->shape, NULL, plain,
                              of->twin);
     if (status == ADREV_OK)
-        status = adx_open(&s);
+        status = adx_open_session(&s);
     if (status != ADREV_OK)
         return status;
 
@@ -681,7 +682,7 @@ ADX_API ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
         status = adx_struct_pack(of->shape, plain, of->n, x);
     if (x != NULL && status == ADREV_OK)
         status = ad_check(adx_struct_at, of, of->n, x, report);
-    status = adx_close(&s, status);
+    status = adx_close_session(&s, status);
     // The twin gets its constants back. What pointers lead to is still there.
     ad_ignore(adx_struct_convert(ADX_TASK_CONSTANTS, of->shape, NULL, plain,
                                  of->twin));

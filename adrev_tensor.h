@@ -357,7 +357,7 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: t or `write` is NULL; ADREV_ENOMEM. On
 //                failure nothing is written
-//   cost         that of ad_tensor_count, and as much again
+//   cost         twice that of ad_tensor_count
 //   see          docs/tensor-walk.md, tests/tensor/explain.c
 ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
                                     ad_write_fn *write, void *user);
@@ -1011,9 +1011,9 @@ ADX_SELDOM_END
  *
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
- *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
+ *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop_parsing
  *           adx_wrong_at adx_ends_line adx_say_missing adx_is_figure
- *           adx_take_from adx_take_word adx_took adx_expect adx_following
+ *           adx_take_from adx_take_word adx_accept adx_expect adx_following
  *           adx_is_text adx_is_word adx_is_comparison adx_descend adx_ascend
  * ========================================================================== */
 
@@ -1050,7 +1050,7 @@ typedef struct adx_parser {
 
 /* --- errors -------------------------------------------------------------- */
 
-static void adx_stop(adx_parser *p, ad_status status)
+static void adx_stop_parsing(adx_parser *p, ad_status status)
 {
     if (p->status == ADREV_OK) {
         p->status = status;
@@ -1105,7 +1105,7 @@ static bool adx_is_blank(char c)
 }
 
 // Blanks and comments. Returns where the next word begins.
-static uint32_t adx_skip(adx_parser *p, uint32_t at)
+static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
     for (;;) {
@@ -1214,7 +1214,7 @@ static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
 static void adx_take_from(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
-    at = adx_skip(p, at);
+    at = adx_skip_blanks(p, at);
     p->spot.at = at;
     p->kind = ADX_WORD_END;
     if (p->status == ADREV_OK && at < p->tree->length) {
@@ -1237,7 +1237,7 @@ static adx_spot adx_take_word(adx_parser *p)
 }
 
 // Whether the word at hand is this one; then to the next.
-static bool adx_took(adx_parser *p, int kind)
+static bool adx_accept(adx_parser *p, int kind)
 {
     if (p->kind != kind || kind == ADX_WORD_END)
         return false;
@@ -1247,14 +1247,14 @@ static bool adx_took(adx_parser *p, int kind)
 
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
-    if (!adx_took(p, kind))
+    if (!adx_accept(p, kind))
         adx_say_missing(p, what);
 }
 
 // The character of the text behind the word at hand, and behind blanks.
 static char adx_following(adx_parser *p)
 {
-    return p->tree->text[adx_skip(p, p->spot.at + p->spot.length)];
+    return p->tree->text[adx_skip_blanks(p, p->spot.at + p->spot.length)];
 }
 
 static bool adx_is_text(const adx_tree *tree, adx_spot spot, const char *text)
@@ -1582,7 +1582,7 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     uint32_t i = of != 0 && adx_widen_slots(tree) ? ADX_ONE_MORE(tree, declared)
                                                   : 0;
     if (i == 0) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return;
     }
     adx_declared *d = &tree->declared[i];
@@ -1737,7 +1737,7 @@ static uint32_t adx_bind_index(adx_parser *p)
         return 0;
     uint32_t i = ADX_ONE_MORE(p->tree, index);
     if (i == 0) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return 0;
     }
     p->tree->index[i].name = name;
@@ -1849,7 +1849,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
         return;
     if (!adx_extend(p->tree->memory, (void **)&p->term, &p->term_room,
                     p->terms + 1, sizeof *p->term)) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return;
     }
     const adx_multiple term = { k, kind, of, argument };
@@ -1901,12 +1901,12 @@ static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
         if (kept != 0)
             tree->multiple[kept] = p->term[i];
         else if (p->term[i].k != 0)
-            adx_stop(p, ADREV_ENOMEM);
+            adx_stop_parsing(p, ADREV_ENOMEM);
     }
     p->terms = f->first;
     uint32_t form = p->status == ADREV_OK ? ADX_ONE_MORE(tree, form) : 0;
     if (form == 0) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return 0;
     }
     adx_affine kept = { f->constant, first,
@@ -2013,7 +2013,7 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_open_here(p);
     bool minus = false;
-    for (; adx_took(p, '-'); minus = !minus) {}
+    for (; adx_accept(p, '-'); minus = !minus) {}
     if (p->kind == ADX_WORD_NUMBER)
         adx_read_whole(p, &f);
     else if (p->kind == ADX_WORD_NAME)
@@ -2113,7 +2113,7 @@ static void adx_read_range(adx_parser *p, adx_form_kind kind, uint32_t *from,
 {
     *from = 1;
     *to = adx_read_form(p, kind);
-    if (adx_took(p, ':')) {
+    if (adx_accept(p, ':')) {
         *from = *to;
         *to = adx_read_form(p, kind);
     }
@@ -2145,7 +2145,7 @@ static uint32_t adx_new_tree_node(adx_parser *p, adx_tree_kind kind,
 {
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(p->tree, node) : 0;
     if (i == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     adx_tensor_node *n = &p->tree->node[i];
     n->kind = kind;
     n->spot = spot;
@@ -2195,12 +2195,12 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
         uint32_t form = adx_read_form(p, ADX_FORM_OF_INDICES);
         uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(tree, list) : 0;
         if (i == 0)
-            adx_stop(p, ADREV_ENOMEM);
+            adx_stop_parsing(p, ADREV_ENOMEM);
         tree->list[i] = form;
         if (count < rank && !guarded)
             adx_stands_at(p, form, dims + count, spot.at);
         count++;
-    } while (adx_took(p, ','));
+    } while (adx_accept(p, ','));
     adx_expect(p, close, close == ']' ? "']'" : "')'");
     if (count != rank)
         adx_wrong_at(p, spot.at, "'%w' has %u %s, not %u", spot, rank,
@@ -2217,7 +2217,7 @@ static void adx_read_given_range(adx_parser *p, uint32_t index)
 {
     uint32_t from = 1;
     uint32_t to = 0;
-    if (adx_took(p, '<'))
+    if (adx_accept(p, '<'))
         to = adx_read_form(p, ADX_FORM_OF_RANGE);
     else if (adx_is_word(p, "in")) {
         adx_take_word(p);
@@ -2237,7 +2237,7 @@ static void adx_read_bound(adx_parser *p)
 {
     do
         adx_read_given_range(p, adx_bind_index(p));
-    while (adx_took(p, ','));
+    while (adx_accept(p, ','));
 }
 
 /* --- conditions ---------------------------------------------------------- */
@@ -2345,9 +2345,9 @@ static uint32_t adx_read_condition(adx_parser *p)
         adx_children both = { 0, 0 };
         do
             adx_read_comparison(p, &both);
-        while (adx_took(p, ','));
+        while (adx_accept(p, ','));
         adx_add_child(p, &any, adx_of_children(p, ADX_TREE_AND, &both));
-    } while (adx_took(p, '|'));
+    } while (adx_accept(p, '|'));
     return adx_of_children(p, ADX_TREE_OR, &any);
 }
 
@@ -2414,7 +2414,7 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     const adx_tensor_array a = p->tree->array[array];
     uint32_t i = adx_new_tree_node(p, ADX_TREE_READ, p->spot);
     adx_spot name = adx_take_word(p);
-    bool guarded = adx_took(p, '?');
+    bool guarded = adx_accept(p, '?');
     p->tree->node[i].of = array;
     p->tree->node[i].guarded = guarded;
     p->tree->node[i].end = p->behind;
@@ -2464,7 +2464,7 @@ static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
     do {
         adx_add_child(p, c, adx_read_sum(p));
         count++;
-    } while (adx_took(p, ','));
+    } while (adx_accept(p, ','));
     adx_end_sum(p, ')');
     adx_ascend(p);
     return count;
@@ -2558,7 +2558,7 @@ static int32_t adx_read_exponent(adx_parser *p)
 {
     int64_t value = 0;
     adx_take_word(p);
-    bool minus = adx_took(p, '-');
+    bool minus = adx_accept(p, '-');
     if (p->kind == ADX_WORD_END)
         adx_say_missing(p, "an exponent");
     else if (p->kind != ADX_WORD_NUMBER || !p->whole)
@@ -2616,7 +2616,7 @@ static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
     adx_take_word(p);
     adx_read_bound(p);
     uint32_t count = p->bounds - keep;
-    uint32_t condition = adx_took(p, ':') ? adx_read_condition(p) : 0;
+    uint32_t condition = adx_accept(p, ':') ? adx_read_condition(p) : 0;
     adx_expect(p, ')', "')'");
     uint32_t body = adx_read_product(p);
     adx_unbind(p, keep);
@@ -2646,7 +2646,7 @@ static uint32_t adx_read_unary(adx_parser *p)
 {
     const adx_spot sign = p->spot;
     bool minus = false;
-    for (; adx_took(p, '-'); minus = !minus) {}
+    for (; adx_accept(p, '-'); minus = !minus) {}
     uint32_t i = p->kind == '[' ? adx_read_bracket(p)
                : adx_is_word(p, "sum") ? adx_read_reduction(p, ADX_TREE_SUM)
                : adx_is_word(p, "maximum")
@@ -4507,7 +4507,7 @@ ADX_SELDOM_END
  *
  *   needs   tensor/api tensor/tree tensor/arena tensor/sets tensor/nests
  *           tensor/binding
- *   offers  adx_open_of adx_undecided adx_is_open_form adx_form_in_sizes
+ *   offers  adx_open_of adx_say_undecided adx_is_open_form adx_form_in_sizes
  *           adx_open_extreme adx_add_open adx_begin_set adx_ranges
  *           adx_make_ranges adx_bound_var adx_range_of_var adx_set_of_ranges
  *           adx_is_long_walk adx_witness adx_take_witness adx_indexed
@@ -4522,7 +4522,7 @@ static uint32_t adx_open_of(const ad_tensor *t)
 }
 
 // Something cannot be decided for all sizes: why, in words.
-static void adx_undecided(ad_tensor *t, const char *why)
+static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
         t->open->why = why;
@@ -4947,7 +4947,7 @@ static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(p->tree, dim) : 0;
     const adx_dim dim = { from, to, relation, column };
     if (i == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     p->tree->dim[i] = dim;
 }
 
@@ -4962,7 +4962,7 @@ static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
                     0, 0);
     uint32_t array = p->status == ADREV_OK ? ADX_ONE_MORE(tree, array) : 0;
     if (array == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     adx_tensor_array *a = &tree->array[array];
     a->name = name;
     a->first = dims;
@@ -4995,7 +4995,7 @@ static void adx_read_formula(adx_parser *p, bool out)
     uint32_t first = (uint32_t)tree->index_count;
     p->first = first;
     adx_spot name = adx_read_left_name(p);
-    if (adx_took(p, '[')) {
+    if (adx_accept(p, '[')) {
         adx_read_bound(p);
         adx_expect(p, ']', "']'");
     }
@@ -5011,7 +5011,7 @@ static void adx_read_formula(adx_parser *p, bool out)
     uint32_t array = adx_make_result(p, name, first, rank, out);
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(tree, formula) : 0;
     if (i == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     const adx_tensor_formula formula = {
         array, first, (uint32_t)tree->index_count - first, body
     };
@@ -5054,7 +5054,7 @@ static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
             adx_read_range(p, ADX_FORM_DECLARING, &from, &to);
             adx_add_dim(p, from, to, 0, 0);
         }
-    } while (adx_took(p, ','));
+    } while (adx_accept(p, ','));
     uint32_t rank = (uint32_t)tree->dim_count - *first;
     if (rank > ADX_BOUND_MOST)
         adx_wrong_at(p, p->spot.at, "more than %u indices in one place",
@@ -5173,24 +5173,12 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     adx_drop(&memory, t);
 }
 
-// The allocator of the options; NULL: there is none.
-static const ad_allocator *adx_tensor_memory(const ad_tensor_options *options)
-{
-    const ad_allocator *a = options == NULL ? NULL : options->allocator;
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
-
 static ad_status adx_new_tensor(ad_tensor **out, const char *text,
                                 const ad_tensor_options *options,
                                 ad_tensor_error *error)
 {
-    const ad_allocator *a = adx_tensor_memory(options);
+    const ad_allocator *a =
+        adx_allocator_or(options == NULL ? NULL : options->allocator);
     size_t length = text == NULL ? 0 : strlen(text);
     ad_status status = text == NULL || length > ADX_TEXT_MOST ? ADREV_ESHAPE
                                                               : ADREV_ENOMEM;
@@ -6083,9 +6071,9 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
         ? adx_mark_open(t, &t->program->value[value])
         : adx_mark_written(&t->arena, &t->program->value[value]);
     if (bits == NULL && t->open != NULL)
-        adx_undecided(t, "which numbers of an array are 0 for want of being "
-                         "written cannot be told for all sizes at once: it may "
-                         "be for larger least sizes");
+        adx_say_undecided(t, "which numbers of an array are 0 for want of "
+                             "being written cannot be told for all sizes at "
+                             "once: it may be for larger least sizes");
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
     v->full = bits != NULL && bits->set == v->size;
@@ -7193,7 +7181,7 @@ ADX_SELDOM_END
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
  *           tensor/nests tensor/open
  *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
- *           adx_say_signed adx_outside adx_check_inside adx_lower_form
+ *           adx_say_signed adx_say_outside adx_check_inside adx_lower_form
  *           adx_bind_indices adx_forget_indices
  * ========================================================================== */
 
@@ -7333,8 +7321,8 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
 }
 
 // "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
-static void adx_outside(adx_lowering *k, const adx_tensor_node *n,
-                        const uint32_t rows[], const int64_t value[])
+static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
+                            const uint32_t rows[], const int64_t value[])
 {
     const adx_tree *tree = &k->t->tree;
     char text[200];
@@ -7370,7 +7358,7 @@ static void adx_check_inside(adx_lowering *k, const adx_set *s,
     }
     const int64_t *value = adx_find_outside(c, r, 0, false);
     if (value != NULL)
-        adx_outside(k, n, rows, value);
+        adx_say_outside(k, n, rows, value);
     k->size_rows = 0;
 }
 
@@ -8592,7 +8580,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
             const int64_t *above = below != NULL ? NULL
                                  : adx_find_outside(s, row[i], to, true);
             if (below != NULL || above != NULL)
-                adx_outside(k, n, row, below != NULL ? below : above);
+                adx_say_outside(k, n, row, below != NULL ? below : above);
             continue;
         }
         for (int upper = 0; upper < 2 && adx_lowered(k); upper++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds and runs a benchmark that is one program, parallel.c, sparse.c,
-# recording.c, exported.c or tensor.c:
-#     sh bench/alone.sh parallel|sparse|recording|exported|tensor CC FLAGS
+# Builds and runs a benchmark that is one program: NAME is assemble, parallel,
+# sparse, recording, exported, tensor or adapters.
+#     sh bench/alone.sh NAME CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
 # SPDX-License-Identifier: MIT-0
@@ -47,6 +47,18 @@ if [ "$name" = tensor ]; then
     unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
     command -v taskset > /dev/null 2>&1 && pin="taskset -c 1"
     $pin true 2> /dev/null || pin=
+fi
+
+# Of Debian: coinor-libipopt-dev, libnlopt-dev, liblbfgs-dev, libgsl-dev.
+if [ "$name" = adapters ]; then
+    libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas"
+    more="-I$root -I$root/adapters"
+    # shellcheck disable=SC2086  # a list
+    if ! echo 'int main(void) { return 0; }' \
+        | $cc -x c - $libraries -o "$out/probe" 2> /dev/null; then
+        echo "skipped: adapters, one of $libraries is not installed"
+        exit 0
+    fi
 fi
 
 # shellcheck disable=SC2086  # flags are a list

@@ -85,6 +85,12 @@ static void chart_limits(chart *c)
     }
 }
 
+// The tick as it is written: 0 is not what rounding left of it.
+static double chart_label(double at, double tick)
+{
+    return fabs(at) < 1e-9 * tick ? 0 : at;
+}
+
 static void chart_axes(const chart *c)
 {
     double tick = chart_tick(c->top - c->bottom, 8);
@@ -93,7 +99,7 @@ static void chart_axes(const chart *c)
                 "<path d='M%d %.1fH%d' stroke='#ddd'/>\n"
                 "<text x='%d' y='%.1f' text-anchor='end'>%g</text>\n",
                 CHART_LEFT, chart_y(c, y), CHART_RIGHT, CHART_LEFT - 9,
-                chart_y(c, y) + 5, y);
+                chart_y(c, y) + 5, chart_label(y, tick));
 
     tick = chart_tick(c->right - c->left, 16);
     for (double x = ceil(c->left / tick) * tick; x <= c->right; x += tick)
@@ -101,7 +107,7 @@ static void chart_axes(const chart *c)
                 "<path d='M%.1f %dv6' stroke='#222'/>\n"
                 "<text x='%.1f' y='%d' text-anchor='middle'>%g</text>\n",
                 chart_x(c, x), CHART_BOTTOM, chart_x(c, x), CHART_BOTTOM + 24,
-                x);
+                chart_label(x, tick));
     fprintf(c->file, "<path d='M%d %dV%dH%d' fill='none' stroke='#222'/>\n",
             CHART_LEFT, CHART_TOP, CHART_BOTTOM, CHART_RIGHT);
 }
@@ -150,8 +156,8 @@ static int chart_line(const chart *c, int usual)
 }
 
 // NAN among the coordinates leaves a gap.
-static void chart_curve(const chart *c, int n, const double x[],
-                        const double y[], const char *name)
+static inline void chart_curve(const chart *c, int n, const double x[],
+                               const double y[], const char *name)
 {
     const int line = chart_line(c, 2);
     fprintf(c->file, "<path fill='none' stroke='%s' stroke-width='2.5' d='",
@@ -168,8 +174,8 @@ static void chart_curve(const chart *c, int n, const double x[],
             CHART_LEGEND + 8, line - 5, CHART_LEGEND + 56, line, name);
 }
 
-static void chart_points(const chart *c, int n, const double x[],
-                         const double y[], const char *name)
+static inline void chart_points(const chart *c, int n, const double x[],
+                                const double y[], const char *name)
 {
     double r = c->radius > 0 ? c->radius : 5;
     const int line = chart_line(c, 1);

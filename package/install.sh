@@ -1,17 +1,24 @@
 #!/bin/sh
 # Installs adrev, or removes it:
 #
-#     sh package/install.sh install|uninstall PREFIX DESTDIR CC FLAGS
+#     sh package/install.sh install|uninstall PREFIX DESTDIR CC FLAGS LIBDIR
 #
-#     include/adrev*.h                  adapters, too
-#     lib/libadrev.a                    the implementation of all headers
-#     lib/pkgconfig/adrev.pc            cc main.c $(pkg-config --cflags --libs adrev)
-#     lib/cmake/adrev/*.cmake           find_package(adrev): adrev::adrev, and
-#                                       adrev::headers without the library
-#     share/adrev/examples/             sources
-#     share/doc/adrev/                  README, docs, license
+#     bin/adrev-port                    the converter, docs/porting-tool.md
+#     include/adrev*.h                  headers and adapters
+#     LIBDIR/libadrev.a                 the implementation of all headers
+#     LIBDIR/libadrev.so.0.1            the same, for programs that load it
+#     LIBDIR/pkgconfig/adrev.pc         cc main.c $(pkg-config --cflags --libs adrev)
+#     LIBDIR/cmake/adrev/*.cmake        find_package(adrev)
+#     share/adrev/adrev-port.mk         rules of the converter for make
+#     share/adrev/python/adrev.py       the module for Python, if it is there
+#     share/doc/adrev/                  README, docs, license, examples
+#     share/man/man1/adrev-port.1
 #
 # PREFIX is where it will be; DESTDIR stands before it while it is put there.
+# LIBDIR is lib, or where in PREFIX else libraries are.
+#
+# There is no link libadrev.so: -ladrev is the library for good, which needs no
+# search for it when a program starts. docs/installing.md has the other way.
 # SPDX-License-Identifier: MIT-0
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,6 +28,7 @@ prefix=$2
 to=$3$2
 cc=$4
 flags=$5
+lib=${6:-lib}
 
 stop() {
     echo "install: $*" >&2
@@ -29,88 +37,93 @@ stop() {
 
 case $what in install | uninstall) ;; *) stop "install or uninstall?" ;; esac
 case $prefix in /*) ;; *) stop "PREFIX is no path from the root: $prefix" ;; esac
+case $lib in /* | *..* | "") stop "LIBDIR is no path inside PREFIX: $lib" ;; esac
+
+version=$(sed -n 's/^#define ADREV_VERSION  *"\(.*\)"/\1/p' "$root/adrev.h")
+soname=libadrev.so.${version%.*}
 
 if [ "$what" = uninstall ]; then
     for header in "$root"/adrev*.h "$root"/adapters/adrev*.h; do
         rm -f "$to/include/$(basename "$header")"
     done
-    rm -f "$to/lib/libadrev.a" "$to/lib/pkgconfig/adrev.pc"
-    rm -rf "$to/lib/cmake/adrev" "$to/share/adrev" "$to/share/doc/adrev"
+    rm -f "$to/bin/adrev-port" "$to/share/man/man1/adrev-port.1" \
+        "$to/$lib/libadrev.a" "$to/$lib/$soname" "$to/$lib/libadrev.so.$version" \
+        "$to/$lib/pkgconfig/adrev.pc"
+    rm -rf "$to/$lib/cmake/adrev" "$to/share/adrev" "$to/share/doc/adrev"
+    for folder in "$lib/cmake" "$lib/pkgconfig" "$lib" bin include share/doc \
+        share/man/man1 share/man share; do
+        rmdir "$to/$folder" 2> /dev/null
+    done
     exit 0
 fi
 
-version=$(sed -n 's/^#define ADREV_VERSION  *"\(.*\)"/\1/p' "$root/adrev.h")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-echo '#include <xxhash.h>' | $cc -fsyntax-only -x c - > /dev/null 2>&1 \
-    || echo "install: xxhash.h is missing, so libadrev.a has no" \
-            "adrev_parallel.h and no adrev_function.h"
 
 # shellcheck disable=SC2086  # a list
 $cc -std=c11 $flags -ffunction-sections -fdata-sections -fPIC -I"$root" \
     -c "$here/adrev.c" -o "$work/adrev.o" || stop "the library does not compile"
 ${AR:-ar} rcs "$work/libadrev.a" "$work/adrev.o" || exit 1
+# shellcheck disable=SC2086  # lists
+$cc -shared $flags $LDFLAGS "-Wl,-soname,$soname" "$work/adrev.o" -lm -pthread \
+    -o "$work/libadrev.so.$version" 2> "$work/log" \
+    || echo "install: no shared library: $(head -n 1 "$work/log")"
+# shellcheck disable=SC2086  # lists
+$cc -std=c11 $flags $LDFLAGS "$root"/port/*.c -o "$work/adrev-port" \
+    || stop "adrev-port does not compile"
 
 cat > "$work/adrev.pc" << END
 prefix=$prefix
 includedir=\${prefix}/include
-libdir=\${prefix}/lib
+libdir=\${prefix}/$lib
+port_mk=\${prefix}/share/adrev/adrev-port.mk
+examples=\${prefix}/share/doc/adrev/examples
 
 Name: adrev
 Description: automatic differentiation for C
 Version: $version
-Cflags: -I\${includedir}
-Libs: -L\${libdir} -ladrev -lm -pthread
+Cflags: -I"\${includedir}"
+Libs: -L"\${libdir}" -ladrev -lm -pthread
 END
 
-cat > "$work/adrevConfig.cmake" << 'END'
-# adrev::adrev      headers and libadrev.a
-# adrev::headers    headers; a file of yours defines ADREV_IMPLEMENTATION
-include(CMakeFindDependencyMacro)
-set(THREADS_PREFER_PTHREAD_FLAG ON)
-find_dependency(Threads)
-get_filename_component(_adrev "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
-if(NOT TARGET adrev::headers)
-  add_library(adrev::headers INTERFACE IMPORTED)
-  set_target_properties(adrev::headers PROPERTIES
-    INTERFACE_INCLUDE_DIRECTORIES "${_adrev}/include"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
-  add_library(adrev::adrev STATIC IMPORTED)
-  set_target_properties(adrev::adrev PROPERTIES
-    IMPORTED_LOCATION "${_adrev}/lib/libadrev.a"
-    INTERFACE_LINK_LIBRARIES adrev::headers)
-endif()
-unset(_adrev)
-END
+up=$(echo "$lib/cmake/adrev" | sed 's|[^/][^/]*|..|g')
+sed "s|@UP@|$up|g; s|@LIB@|$lib|g; s|@SONAME@|$soname|g" \
+    "$here/adrevConfig.cmake" > "$work/adrevConfig.cmake"
+sed "s|@VERSION@|$version|; s|@SERIES@|${version%.*}|" \
+    "$here/adrevConfigVersion.cmake" > "$work/adrevConfigVersion.cmake"
+sed "s|/\.\./build)|/$up/bin)|" "$root/port/adrev-port.cmake" \
+    > "$work/adrev-port.cmake"
+sed 's|\.\./build/adrev-port|../../bin/adrev-port|' "$root/port/adrev-port.mk" \
+    > "$work/adrev-port.mk"
 
-# Until 1.0 another minor version may differ, as CHANGELOG.md says.
-cat > "$work/adrevConfigVersion.cmake" << END
-set(PACKAGE_VERSION $version)
-if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
-  set(PACKAGE_VERSION_COMPATIBLE FALSE)
-elseif(NOT "\${PACKAGE_FIND_VERSION_MAJOR}.\${PACKAGE_FIND_VERSION_MINOR}"
-       STREQUAL "${version%.*}")
-  set(PACKAGE_VERSION_COMPATIBLE FALSE)
-else()
-  set(PACKAGE_VERSION_COMPATIBLE TRUE)
-endif()
-if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
-  set(PACKAGE_VERSION_EXACT TRUE)
-endif()
-END
-
-# put FOLDER FILE ...
+# put MODE FOLDER FILE ...
 put() {
-    folder=$to/$1
-    shift
-    mkdir -p "$folder" && cp "$@" "$folder" || stop "cannot write to $folder"
+    mode=$1
+    folder=$to/$2
+    shift 2
+    mkdir -p "$folder" || stop "cannot write to $folder"
+    for file; do
+        if [ -f "$file" ]; then
+            install -m "$mode" "$file" "$folder" || stop "cannot write to $folder"
+        fi
+    done
 }
 
-put include "$root"/adrev*.h $(ls "$root"/adapters/adrev*.h 2> /dev/null)
-put lib "$work/libadrev.a"
-put lib/pkgconfig "$work/adrev.pc"
-put lib/cmake/adrev "$work/adrevConfig.cmake" "$work/adrevConfigVersion.cmake"
-put share/adrev/examples "$root"/examples/*
-put share/doc/adrev "$root/README.md" "$root/CHANGELOG.md" "$root/LICENSE"
-put share/doc/adrev/docs "$root"/docs/*.md
-put share/doc/adrev/docs/behaviour "$root"/docs/behaviour/*.md
+doc=share/doc/adrev
+put 755 bin "$work/adrev-port"
+put 644 include "$root"/adrev*.h "$root"/adapters/adrev*.h
+put 644 "$lib" "$work/libadrev.a" "$work/libadrev.so.$version"
+[ ! -f "$work/libadrev.so.$version" ] \
+    || ln -sf "libadrev.so.$version" "$to/$lib/$soname" || exit 1
+put 644 "$lib/pkgconfig" "$work/adrev.pc"
+put 644 "$lib/cmake/adrev" "$work"/*.cmake
+put 644 share/adrev "$work/adrev-port.mk"
+put 644 share/adrev/python "$root/python/adrev.py"
+put 644 share/man/man1 "$here/adrev-port.1"
+put 644 $doc "$root/README.md" "$root/CHANGELOG.md" "$root/BENCHMARKS.md" \
+    "$root/LICENSE"
+put 644 $doc/docs "$root"/docs/*.md
+put 644 $doc/docs/behaviour "$root"/docs/behaviour/*.md
+put 644 $doc/examples "$root"/examples/*
+put 644 $doc/adapters "$root"/adapters/*.md
+put 644 $doc/adapters/examples "$root"/adapters/examples/*

@@ -1,13 +1,14 @@
 # adrev-port.cmake - keeps what adrev-port writes up to date.
 #
 #     include(path/to/adrev/port/adrev-port.cmake)
-#     adrev_port(OUTPUT model_ad.h SOURCE model.c
+#     adrev_port(OUTPUT model_ad.h SOURCE model.c [force.c ...]
 #                FUNCTION energy WITH x:n
 #                [OPTIONS --number ad_fwd] [FLAGS -DN=3])
 #     target_sources(program PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/model_ad.h)
 #
-# OUTPUT is relative to the build folder. A copy of it beside SOURCE is used
-# where there is no clang or no adrev-port.
+# OUTPUT is relative to the build folder. Of several sources those are read that
+# are needed. A copy of OUTPUT beside the first is used where there is no clang
+# or no adrev-port.
 #
 # SPDX-License-Identifier: MIT-0
 
@@ -15,10 +16,15 @@ find_program(ADREV_PORT adrev-port HINTS ${CMAKE_CURRENT_LIST_DIR}/../build)
 find_program(ADREV_PORT_CLANG clang)
 
 function(adrev_port)
-  cmake_parse_arguments(A "" "OUTPUT;SOURCE" "FUNCTION;WITH;OF;OPTIONS;FLAGS"
+  cmake_parse_arguments(A "" "OUTPUT" "SOURCE;FUNCTION;WITH;OF;OPTIONS;FLAGS"
                         ${ARGN})
-  get_filename_component(source ${A_SOURCE} ABSOLUTE)
-  get_filename_component(folder ${source} DIRECTORY)
+  set(sources)
+  foreach(s ${A_SOURCE})
+    get_filename_component(s ${s} ABSOLUTE)
+    list(APPEND sources ${s})
+  endforeach()
+  list(GET sources 0 first)
+  get_filename_component(folder ${first} DIRECTORY)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/${A_OUTPUT})
   set(arguments)
   foreach(f ${A_FUNCTION})
@@ -31,12 +37,19 @@ function(adrev_port)
     list(APPEND arguments --of ${o})
   endforeach()
   if(ADREV_PORT AND ADREV_PORT_CLANG)
+    # What is included is known to the tool; older CMakes look for it.
+    if(CMAKE_GENERATOR MATCHES "Ninja" OR NOT CMAKE_VERSION VERSION_LESS 3.20)
+      set(headers DEPFILE ${output}.d)
+    else()
+      set(headers IMPLICIT_DEPENDS C ${first})
+    endif()
     add_custom_command(
       OUTPUT ${output}
-      COMMAND ${ADREV_PORT} ${source} ${arguments} ${A_OPTIONS}
-              --clang ${ADREV_PORT_CLANG} -o ${output} -- ${A_FLAGS}
-      DEPENDS ${source} ${ADREV_PORT}
-      IMPLICIT_DEPENDS C ${source}
+      COMMAND ${ADREV_PORT} ${sources} ${arguments} ${A_OPTIONS}
+              --clang ${ADREV_PORT_CLANG} -o ${output} --depend ${output}.d
+              -- ${A_FLAGS}
+      DEPENDS ${sources} ${ADREV_PORT}
+      ${headers}
       VERBATIM)
   elseif(EXISTS ${folder}/${A_OUTPUT})
     configure_file(${folder}/${A_OUTPUT} ${output} COPYONLY)

@@ -337,26 +337,47 @@ static const char *header_folder(void)
     return b.at;
 }
 
-static int build(const char *dir)
+static void put_compiler(buffer *b, const translation *u)
 {
     const char *cc = getenv("CC");
+    putf(b, "%s -std=gnu11 -O1 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
+         header_folder(), folder_of(u->path));
+    flags_put(b, u);
+}
+
+// Another file of the original, as it is.
+static bool build_unit(const char *dir, int u)
+{
     buffer b = { 0 };
-    putf(&b, "%s -std=gnu11 -O1 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
-         header_folder(), folder_of(opt.file));
-    for (int i = 0; i < opt.flag_count; i++)
-        putf(&b, " '%s'", opt.flags[i]);
-    putf(&b, " -I'%s' '%s/plain.c' '%s/twin.c' '%s/driver.c' -o '%s/run' -lm",
-         dir, dir, dir, dir, dir);
+    put_compiler(&b, &units[u]);
+    putf(&b, " -Dmain=port_main_%d -c '%s' -o '%s/unit%d.o'", u, units[u].path,
+         dir, u);
+    return system(b.at) == 0;
+}
+
+static int build(const char *dir, const translation *own)
+{
+    buffer b = { 0 };
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL && &units[u] != own && !build_unit(dir, u))
+            return 1;
+    put_compiler(&b, own);
+    putf(&b, " -I'%s' '%s/plain.c' '%s/twin.c' '%s/driver.c'", dir, dir, dir, dir);
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL && &units[u] != own)
+            putf(&b, " '%s/unit%d.o'", dir, u);
+    putf(&b, " -o '%s/run' -lm", dir);
     return system(b.at);
 }
 
 static int run_there(const char *dir, const function *f, text text_of_twin)
 {
     buffer plain = { 0 }, other = { 0 }, run = { 0 };
-    char *full = realpath(opt.file, NULL);
+    const translation *own = &units[f->decl->unit];
+    char *full = realpath(own->path, NULL);
 
     putf(&plain, "#define main port_main\n#include \"%s\"\n#undef main\n"
-         "#include <stddef.h>\n#include <string.h>\n", full ? full : opt.file);
+         "#include <stddef.h>\n#include <string.h>\n", full ? full : own->path);
     put(&other, "#include \"twin.h\"\n#include <stddef.h>\n#include <string.h>\n");
     twin = false;
     if (!put_wrapper(&plain, f))
@@ -367,7 +388,7 @@ static int run_there(const char *dir, const function *f, text text_of_twin)
     if (!put_file(dir, "plain.c", text_in(&plain))
         || !put_file(dir, "twin.c", text_in(&other))
         || !put_file(dir, "twin.h", text_of_twin)
-        || !put_file(dir, "driver.c", text_of(driver)) || build(dir) != 0) {
+        || !put_file(dir, "driver.c", text_of(driver)) || build(dir, own) != 0) {
         fprintf(stderr, "adrev-port: twin and original do not compile\n");
         return 2;
     }
@@ -385,7 +406,7 @@ int check_run(text text_of_twin)
     if (mkdtemp(dir) == NULL)
         return 2;
     for (int i = 0; i < opt.entries && status == 0; i++)
-        status = run_there(dir, function_named(opt.entry[i]), text_of_twin);
+        status = run_there(dir, entry_named(opt.entry[i]), text_of_twin);
     putf(&clean, "rm -r '%s'", dir);
     return system(clean.at) != 0 ? 2 : status;
 }

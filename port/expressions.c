@@ -38,7 +38,8 @@ static bool names_in_dimensions(const node *n)
         const size_t next = skip_token(t, i);
         const text w = { t.at + i, next - i };
         const node *v = outer_variable(n, w);
-        const function *f = word_char(w.at[0]) ? function_named(w) : NULL;
+        const function *f = word_char(w.at[0])
+            ? function_named(w, n->unit) : NULL;
         if ((v != NULL && v->renamed) || (f != NULL && f->reached))
             return true;
         i = next;
@@ -707,6 +708,8 @@ static form write_cast(buffer *b, node *n, bool apart)
 
 void twin_name(buffer *b, const node *d)
 {
+    if (d->renamed)
+        put_text(b, d->prefix);
     put_text(b, d->name);
     if (d->renamed)
         put(b, opt.suffix);

@@ -99,7 +99,8 @@ static void assign(ty *to, ty *from, node *at)
 {
     if (to->kind == T_NUM)
         flows(from, to);
-    else if (to->kind == T_PTR || from->kind == T_PTR)
+    else if (to->kind == T_PTR || from->kind == T_PTR
+             || (to->kind == T_REC && from->kind == T_REC))
         join(to, from, at);
 }
 
@@ -166,7 +167,8 @@ static void see_dimensions(node *d)
             const size_t next = skip_token(t, i);
             const text w = { t.at + i, next - i };
             node *v = outer_variable(d, w);
-            function *f = word_char(w.at[0]) ? function_named(w) : NULL;
+            function *f = word_char(w.at[0])
+                ? function_named(w, d->unit) : NULL;
             if (v != NULL)
                 see_variable(v);
             if (f != NULL)
@@ -202,6 +204,9 @@ void reach(function *f)
                 p->ty = f->type->par[n++];
         }
     }
+    if (f->body != NULL && f->also != NULL && !f->reached)
+        refuse(f->also, "give one of the two files", "%.*s is defined in %s, too",
+               (int)f->name.n, f->name.at, file_at(span_of(f->decl).file)->path);
     if (f->body != NULL)
         f->reached = true;
 }
@@ -371,7 +376,7 @@ static ty *see_call(node *call)
 {
     const text name = callee_name(call);
     const library l = call_library(call);
-    function *target = name.n ? function_named(name) : NULL;
+    function *target = function_called(call);
     const int n = call->kids - 1;
     ty **arg = take((size_t)(n + 1) * sizeof *arg);
     ty *f = see(call->kid[0]);
@@ -460,10 +465,10 @@ static ty *see_name(node *n)
             see_address(f, n);
         return f->type;
     }
-    if (d->kind == VarDecl && d->parent == tree && d->use == NULL)
-        d->use = n;
-    if (d->kind == VarDecl && d->parent == tree)
+    if (d->kind == VarDecl && d->parent == tree) {
+        d->use = d->use ? d->use : n;
         see_variable(d);
+    }
     if (d->kind == EnumConstantDecl)
         return other();
     return d->ty ? d->ty : (d->ty = ty_of(d->type, d));
@@ -633,9 +638,11 @@ static ty *see_choice(node *n)
 
 static ty *see_member(node *n)
 {
-    see(n->kid[0]);
+    ty *in = see(n->kid[0]);
     node *f = node_by_id(n->ref);
-    if (f == NULL || f->ty == NULL) {
+    in = n->arrow ? pointee(in) : in;
+    if (f == NULL || f->ty == NULL
+        || (in->kind == T_REC && in->record != record_of(f->parent))) {
         return odd(n, "a member that is not understood", "name it");
     }
     n->decl = f;
@@ -871,12 +878,13 @@ static node *parameter(function *f, text name)
 static bool any_parameter(text name)
 {
     for (int i = 0; i < opt.entries; i++)
-        if (parameter(function_named(opt.entry[i]), name) != NULL)
+        if (parameter(entry_named(opt.entry[i]), name) != NULL)
             return true;
     return false;
 }
 
-// A function that the user gives: whatever goes in may come out.
+// A function that the user gives, as a twin: whatever goes in may come out, and
+// so may what it knows by itself.
 static void open_function(ty *f);
 
 static void open_functions(ty *t, int depth)
@@ -901,6 +909,7 @@ static void open_function(ty *f)
         if (f->par[i]->kind == T_PTR)
             each_number(f->par[i], from_hub, hub);
     }
+    num_root(hub->num)->varied = true;
     each_number(f->to, from_hub, hub);
 }
 
@@ -986,7 +995,7 @@ static bool names_are_right(void)
 bool flow_run(void)
 {
     for (int i = 0; i < opt.entries; i++) {
-        function *f = function_named(opt.entry[i]);
+        function *f = entry_named(opt.entry[i]);
         if (f == NULL || f->body == NULL)
             return false;
         f->entry = true;
@@ -997,8 +1006,8 @@ bool flow_run(void)
     while (see_functions())
         ;
     for (int i = 0; i < opt.entries; i++) {
-        seed_inputs(function_named(opt.entry[i]));
-        seed_outputs(function_named(opt.entry[i]));
+        seed_inputs(entry_named(opt.entry[i]));
+        seed_outputs(entry_named(opt.entry[i]));
     }
     num_spread();
     records_settle();

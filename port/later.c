@@ -95,18 +95,28 @@ static ty *size_type(node *n)
     return n->arg;
 }
 
+// The division by a size that n is in: of a size, a number of rows divided by
+// whole numbers before.
 static node *quotient(node *n)
 {
     node *p = n->parent;
-    while (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
-        p = p->parent;
-    return p->kind == BinaryOperator && is(p->opcode, "/") ? p : NULL;
+    for (;; n = p, p = p->parent) {
+        if (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
+            continue;
+        if (p->kind != BinaryOperator || !is(p->opcode, "/"))
+            return NULL;
+        if (n == p->kid[1]
+            || base_node(p->kid[1])->kind == UnaryExprOrTypeTraitExpr)
+            return p;
+    }
 }
 
 // The number of elements: sizeof a / sizeof (double).
 static bool quotient_known(node *q)
 {
     node *a = base_node(q->kid[0]), *b = base_node(q->kid[1]);
+    while (a->kind == BinaryOperator && is(a->opcode, "/"))
+        a = base_node(a->kid[0]);       // sizeof a / 5 / sizeof (double)
     if (a->kind != UnaryExprOrTypeTraitExpr
         || b->kind != UnaryExprOrTypeTraitExpr)
         return false;
@@ -176,7 +186,7 @@ static void unseen_check(later *l)
                l->why);
         return;
     }
-    const function *f = name.n ? function_named(name) : NULL;
+    const function *f = function_called(l->at);
     if (f != NULL)
         f = f->body ? NULL : f;
     if (f != NULL) {
@@ -233,7 +243,7 @@ static bool only_null(const later *l)
 // A function that gives memory must not look into it.
 static void wrapped_check(later *l)
 {
-    const function *f = function_named(callee_name(l->at));
+    const function *f = function_called(l->at);
     const ty *t = f->type->to->to;
     const ty *of = l->type;
     while (of->kind == T_VOID && of->bound != NULL)
@@ -271,7 +281,7 @@ void laters_check(void)
                  && holds(l->type, l->kind == BYTES ? or_varied : or_active))
             refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == POINTER && !ty_root(l->type)->known
-                 && !only_null(l)
+                 && !ty_root(l->type)->open && !only_null(l)
                  && (ty_changed(l->type) || l->in->changed))
             refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == ODD && l->in != NULL
@@ -313,8 +323,7 @@ static bool any_write(const node *n, const node *d, int depth)
 
 static bool call_writes(const node *call, const node *argument, int depth)
 {
-    const text name = callee_name(call);
-    const function *f = name.n ? function_named(name) : NULL;
+    const function *f = function_called(call);
     int at = 0;
     while (call->kid[at] != argument)
         at++;
@@ -328,8 +337,33 @@ static bool call_writes(const node *call, const node *argument, int depth)
     return p == NULL || !starts(p->type, "const ");
 }
 
+static node *function_around(const node *n)
+{
+    while (n != NULL && n->kind != FunctionDecl)
+        n = n->parent;
+    return (node *)n;
+}
+
+static const node *local_named(const node *n)
+{
+    n = base_node((node *)n);
+    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
+    return d != NULL && (d->kind == ParmVarDecl
+                         || (d->kind == VarDecl && d->parent != tree
+                             && d->storage.n == 0)) ? d : NULL;
+}
+
+// An address that becomes the value of a variable: what is written through that.
+static bool copy_writes(const node *variable, const node *at, int depth)
+{
+    const node *f = function_around(at);
+    return variable == NULL || f == NULL || depth > 6
+        || any_write(f, variable, depth + 1);
+}
+
 static bool may_write(const node *n, int depth)
 {
+    const bool local = local_named(n) != NULL && holds_pointer(n);
     for (const node *p = n->parent; ; n = p, p = p->parent) {
         const text o = p->opcode;
         if (p->kind == ImplicitCastExpr && is(p->cast, "LValueToRValue")
@@ -346,9 +380,22 @@ static bool may_write(const node *n, int depth)
         if (p->kind == UnaryOperator && (is(o, "*") || is(o, "&")))
             continue;
         if (p->kind == UnaryOperator && holds_pointer(p)
-            && (is(o, "++") || is(o, "--")) && n->kind == DeclRefExpr
-            && node_by_id(n->ref) && node_by_id(n->ref)->kind == ParmVarDecl)
+            && (is(o, "++") || is(o, "--")) && n->kind == DeclRefExpr && local)
             continue;
+        if (p->kind == CompoundAssignOperator && n == p->kid[0]
+            && n->kind == DeclRefExpr && local)
+            return false;
+        if (p->kind == CompoundStmt || p->kind == ForStmt)
+            return false;               // a value that is not used
+        if (p->kind == BinaryOperator && is(o, "=") && n == p->kid[0]
+            && n->kind == DeclRefExpr && local)
+            return false;
+        if (p->kind == BinaryOperator && is(o, "=") && n == p->kid[1]
+            && holds_pointer(p))
+            return copy_writes(local_named(p->kid[0]), p, depth);
+        if (p->kind == VarDecl && holds_pointer(p) && p->parent != tree
+            && p->storage.n == 0)
+            return copy_writes(p, p, depth);
         if (p->kind == BinaryOperator && (is(o, "+") || is(o, "-"))
             && holds_pointer(p))
             continue;

@@ -13,7 +13,7 @@ options opt = { .suffix = "_ad", .number = "ad_rev", .clang = "clang",
                 .rec = "ad_rec", .acc = "ad_acc", .points = 3, .seed = 1 };
 
 static const char usage[] =
-"adrev-port FILE.c --function NAME ... --with PARAMETER[:COUNT] ... -o OUT.h\n"
+"adrev-port FILE.c ... --function NAME ... --with PARAMETER[:COUNT] ... -o OUT.h\n"
 "           [-- flags of the compiler]\n"
 "\n"
 "  --function NAME          a function to convert, with all that it calls\n"
@@ -26,7 +26,8 @@ static const char usage[] =
 "                           runs twin and original\n"
 "  --set NAME=VALUE         of a whole number that the check passes\n"
 "  --clang PROGRAM          the compiler whose front end reads the file\n"
-"  -p compile_commands.json the flags of FILE.c\n"
+"  -p compile_commands.json flags of files, and more files\n"
+"  --depend FILE            writes a rule of make: what the header is made of\n"
 "\n"
 "status: 0 converted, 1 refused, 2 wrong use\n";
 
@@ -51,7 +52,7 @@ static option option_of(const char *s)
 
 static const char *const valued[] = {
     "--function", "--with", "--of", "--number", "--suffix", "--stubs",
-    "--points", "--seed", "--set", "--clang", "-p", "-o",
+    "--points", "--seed", "--set", "--clang", "--depend", "-p", "-o",
 };
 
 static bool has_value(const char *s)
@@ -97,6 +98,8 @@ static bool take_value(const char *name, const char *v)
     }
     if (strcmp(name, "--clang") == 0)
         return opt.clang = v, true;
+    if (strcmp(name, "--depend") == 0)
+        return opt.depend = v, true;
     if (strcmp(name, "-p") == 0)
         return opt.commands = v, true;
     return opt.out = v, true;
@@ -105,6 +108,7 @@ static bool take_value(const char *name, const char *v)
 // 0, or the status of wrong use.
 static int read_arguments(int argc, char **argv)
 {
+    opt.file = take((size_t)argc * sizeof *opt.file);
     for (int i = 1; i < argc; i++) {
         const char *s = argv[i];
         if (strcmp(s, "--") == 0) {
@@ -124,12 +128,10 @@ static int read_arguments(int argc, char **argv)
             i++;
         else if (*s == '-')
             return wrong("no such option", s);
-        else if (opt.file != NULL)
-            return wrong("more than one file", s);
         else
-            opt.file = s;
+            opt.file[opt.files++] = s;
     }
-    if (opt.file == NULL || opt.entries == 0 || (opt.withs == 0 && !opt.all))
+    if (opt.files == 0 || opt.entries == 0 || (opt.withs == 0 && !opt.all))
         return wrong("a file, --function and --with are needed", NULL);
     if (opt.out == NULL && !opt.check)
         return wrong("-o is missing", NULL);
@@ -141,154 +143,7 @@ static int read_arguments(int argc, char **argv)
     return 0;
 }
 
-/* --- clang ---------------------------------------------------------------- */
-
-static void put_quoted(buffer *b, const char *s)
-{
-    put(b, " '");
-    for (; *s; s++)
-        if (*s == '\'')
-            put(b, "'\\''");
-        else
-            put_char(b, *s);
-    put(b, "'");
-}
-
-static text output_of(const char *command, int *status)
-{
-    FILE *f = popen(command, "r");
-    buffer b = { 0 };
-
-    if (f == NULL) {
-        *status = -1;
-        return text_in(&b);
-    }
-    for (size_t n = 1; n > 0; b.n += n) {
-        b.at = grow(b.at, &b.room, b.n + (1 << 20), 1);
-        n = fread(b.at + b.n, 1, (1 << 20) - 1, f);
-    }
-    *status = pclose(f);
-    b.at[b.n] = 0;
-    return text_in(&b);
-}
-
-static text clang(const char *what, int *status)
-{
-    buffer b = { 0 };
-    putf(&b, "%s -std=gnu11 -w", opt.clang);
-    for (int i = 0; i < opt.flag_count; i++)
-        put_quoted(&b, opt.flags[i]);
-    putf(&b, " %s", what);
-    put_quoted(&b, opt.file);
-    return output_of(b.at, status);
-}
-
-/* --- compile_commands.json ------------------------------------------------ */
-
-// The text of a member of the object that t begins with.
-static text member_of(text t, const char *name)
-{
-    const size_t at = find(t, name);
-    if (at == t.n)
-        return (text){ "", 0 };
-    size_t i = at + strlen(name);
-    while (i < t.n && t.at[i] != '"')
-        i++;
-    const size_t from = ++i;
-    while (i < t.n && t.at[i] != '"')
-        i += t.at[i] == '\\' ? 2 : 1;
-    return (text){ t.at + from, i - from };
-}
-
-// Whether an entry is about the file that is read.
-static bool entry_is(text directory, text name)
-{
-    buffer path = { 0 };
-    if (name.n && name.at[0] != '/')
-        putf(&path, "%.*s/", (int)directory.n, directory.at);
-    put_text(&path, name);
-    char *a = path.n ? realpath(path.at, NULL) : NULL;
-    char *b = realpath(opt.file, NULL);
-    const bool equal = a != NULL && b != NULL && strcmp(a, b) == 0;
-    free(a);
-    free(b);
-    return equal;
-}
-
-// The words of "arguments": [ ... ], with blanks between them.
-static text arguments_of(text object)
-{
-    buffer b = { 0 };
-    size_t i = find(object, "\"arguments\":");
-    while (i < object.n && object.at[i] != '[')
-        i++;
-    for (bool in = false; i < object.n && (in || object.at[i] != ']'); i++)
-        if (object.at[i] == '"')
-            in = !in, put(&b, " ");
-        else if (in)
-            put_char(&b, object.at[i]);
-    return text_in(&b);
-}
-
-static bool wanted_flag(text w)
-{
-    return starts(w, "-I") || starts(w, "-D") || starts(w, "-U")
-        || starts(w, "-std=") || starts(w, "-isystem") || starts(w, "-include");
-}
-
-// Words of a command that say how the file is read. -I of a relative folder is
-// one of `directory`.
-static void flags_of(text command, text directory)
-{
-    const char **list = take(256 * sizeof *list);
-    int n = 0;
-    bool next = false;
-
-    for (size_t i = 0; i < command.n && n + opt.flag_count < 250;) {
-        while (i < command.n && command.at[i] == ' ')
-            i++;
-        const size_t from = i;
-        while (i < command.n && command.at[i] != ' ')
-            i += command.at[i] == '\\' ? 2 : 1;
-        const text w = { command.at + from, i - from };
-        buffer flag = { 0 };
-        if (starts(w, "-I") && w.n > 2 && w.at[2] != '/')
-            putf(&flag, "-I%.*s/%.*s", (int)directory.n, directory.at,
-                 (int)(w.n - 2), w.at + 2);
-        else
-            put_text(&flag, w);
-        if (next || wanted_flag(w))
-            list[n++] = flag.at;
-        next = !next && (is(w, "-I") || is(w, "-D") || is(w, "-isystem")
-                         || is(w, "-include"));
-    }
-    for (int i = 0; i < opt.flag_count; i++)
-        list[n++] = opt.flags[i];
-    opt.flags = list;
-    opt.flag_count = n;
-}
-
-static bool read_commands(void)
-{
-    bool found;
-    text t = read_file(opt.commands, &found);
-    while (found && t.n > 0) {
-        const size_t open = find(t, "{");
-        t = (text){ t.at + open, t.n - open };
-        const size_t close = find(t, "}");
-        const text object = { t.at, close };
-        const text directory = member_of(object, "\"directory\":");
-        if (close < t.n && entry_is(directory, member_of(object, "\"file\":"))) {
-            const text command = member_of(object, "\"command\":");
-            flags_of(command.n ? command : arguments_of(object), directory);
-            return true;
-        }
-        t = (text){ t.at + close, t.n - close };
-        if (t.n)
-            t = (text){ t.at + 1, t.n - 1 };
-    }
-    return false;
-}
+/* --- all of it ------------------------------------------------------------ */
 
 static bool readable(const char *path)
 {
@@ -316,21 +171,16 @@ int main(int argc, char **argv)
 
     if (status)
         return status;
-    if (!readable(opt.file))
-        return wrong("no such file", opt.file);
+    for (int i = 0; i < opt.files; i++)
+        if (!readable(opt.file[i]))
+            return wrong("no such file", opt.file[i]);
     set_number();
-    if (opt.commands != NULL && !read_commands())
-        return wrong("the file is not in it", opt.commands);
+    if (!units_list())
+        return wrong("no list of commands", opt.commands);
     if (opt.stubs != NULL)
         opt.stub_text = read_file(opt.stubs, &found);
-    const text json = clang("-fsyntax-only -Xclang -ast-dump=json", &status);
-    if (status != 0 || tree_read(json) == NULL) {
-        fprintf(stderr, "adrev-port: %s cannot read %s\n", opt.clang, opt.file);
+    if (!units_read())
         return 2;
-    }
-    main_file = file_named(text_of(opt.file));
-    macros_read(clang("-dM -E", &status));
-    flow_read();
     if (!flow_run())
         return wrong("no such function, or parameter", NULL);
     write_output(&out);
@@ -342,6 +192,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(opt.out, "twin.h") != 0 && !write_file(opt.out, text_in(&out))) {
         fprintf(stderr, "adrev-port: cannot write %s\n", opt.out);
+        return 2;
+    }
+    if (opt.depend != NULL && !depend_write()) {
+        fprintf(stderr, "adrev-port: cannot write %s\n", opt.depend);
         return 2;
     }
     return opt.check ? check_run(text_in(&out)) : 0;

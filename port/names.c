@@ -1,5 +1,8 @@
 /* names.c - declarations by their names: functions, and data at file scope.
  *
+ * A name means something in each unit: what the unit declares static, or what
+ * all units mean by it.
+ *
  * SPDX-License-Identifier: MIT-0
  */
 
@@ -10,25 +13,23 @@
 function *functions;
 static function **function_end = &functions;
 
-// File-scope declarations by name: the one that defines comes first.
-typedef struct name_entry {
-    text name;
-    node *decl;
+// What a name at file scope stands for. In a unit; or in all of them, of names
+// with external linkage.
+typedef struct meaning {
+    node *data;                 // the declaration that defines comes first
     function *function;
-} name_entry;
+} meaning;
 
-static name_entry *names;
-static size_t name_room, name_count;
+static names meanings;
 
-static name_entry *name_find(text name)
+static meaning *meaning_of(text name, int unit)
 {
-    unsigned h = 5381;
-    for (size_t i = 0; i < name.n; i++)
-        h = h * 33 ^ (unsigned char)name.at[i];
-    size_t i = h & (name_room - 1);
-    while (names[i].name.at != NULL && !same(names[i].name, name))
-        i = (i + 1) & (name_room - 1);
-    return &names[i];
+    meaning *m = name_find(&meanings, name, unit);
+    if (m == NULL) {
+        m = take(sizeof *m);
+        name_set(&meanings, name, unit, m);
+    }
+    return m;
 }
 
 node *body_of(node *decl)
@@ -45,73 +46,137 @@ void function_add(function *f)
     function_end = &f->next;
 }
 
+static bool places_equal(const node *a, const node *b)
+{
+    return a->begin.expanded.file == b->begin.expanded.file
+        && a->begin.expanded.at == b->begin.expanded.at;
+}
+
+// A function of a header that an earlier unit has, too.
+static function *header_function(const node *decl)
+{
+    for (int u = 0; u < decl->unit && source_unit(decl->begin.expanded.file) < 0;
+         u++) {
+        const meaning *m = name_find(&meanings, decl->name, u);
+        if (m != NULL && m->function != NULL && m->function->body != NULL
+            && places_equal(m->function->decl, decl)
+            && same_code(m->function->decl, decl))
+            return m->function;
+    }
+    return NULL;
+}
+
+static function *function_new(node *decl)
+{
+    function *f = take(sizeof *f);
+    f->name = decl->name;
+    f->decl = decl;
+    function_add(f);
+    return f;
+}
+
+static function *function_meant(node *decl)
+{
+    meaning *here = meaning_of(decl->name, decl->unit);
+    meaning *all = meaning_of(decl->name, -1);
+    function *known = body_of(decl) ? header_function(decl) : NULL;
+
+    if (known != NULL)
+        here->function = known;
+    if (here->function == NULL && is(decl->storage, "static"))
+        here->function = function_new(decl);
+    if (here->function == NULL && all->function == NULL)
+        all->function = function_new(decl);
+    return here->function ? here->function
+                          : (here->function = all->function);
+}
+
 static void note_function(node *decl)
 {
-    name_entry *e = name_find(decl->name);
-    if (e->name.at == NULL) {
-        e->name = decl->name;
-        name_count++;
+    function *f = function_meant(decl);
+    decl->function = f;
+    if (body_of(decl) == NULL || f->decl == decl)
+        f->body = f->body ? f->body : body_of(f->decl);
+    else if (f->body == NULL)
+        f->decl = decl, f->body = body_of(decl);
+    else if (!places_equal(f->decl, decl) && !same_code(f->decl, decl))
+        f->also = decl;
+}
+
+static void define(meaning *m, node *decl)
+{
+    if (m->data == NULL || is(m->data->storage, "extern") || decl->init)
+        m->data = decl;
+}
+
+// Constant data of a header that an earlier unit has, too, are the same.
+static node *header_data(const node *decl)
+{
+    for (int u = 0; u < decl->unit && source_unit(decl->begin.expanded.file) < 0;
+         u++) {
+        const meaning *m = name_find(&meanings, decl->name, u);
+        if (m != NULL && m->data != NULL && places_equal(m->data, decl)
+            && find(decl->type, "const") < decl->type.n
+            && same_code(m->data, decl))
+            return m->data;
     }
-    if (e->function == NULL) {
-        e->function = take(sizeof *e->function);
-        e->function->name = decl->name;
-        e->function->decl = decl;
-        function_add(e->function);
-    }
-    decl->function = e->function;
-    if (body_of(decl) != NULL) {
-        e->function->decl = decl;
-        e->function->body = body_of(decl);
-    }
+    return NULL;
 }
 
 static void note_variable(node *decl)
 {
-    name_entry *e = name_find(decl->name);
-    e->name = decl->name;
-    if (e->decl == NULL || is(e->decl->storage, "extern") || decl->init)
-        e->decl = decl;
+    meaning *here = meaning_of(decl->name, decl->unit);
+    node *known = is(decl->storage, "static") ? header_data(decl) : NULL;
+    if (known != NULL)
+        here->data = known;
+    else
+        define(here, decl);
+    if (!is(decl->storage, "static"))
+        define(meaning_of(decl->name, -1), decl);
 }
 
-static void note_title(node *n, node *in)
+void names_read(int unit)
 {
-    node *r = in->ref ? node_by_id(in->ref) : NULL;
-    if (r != NULL && r->kind == RecordDecl && r->complete && r->name.n == 0
-        && in->parent->parent == n)
-        record_entitle(r, n->name);
-    for (int i = 0; i < in->kids; i++)
-        note_title(n, in->kid[i]);
+    const node *root = units[unit].root;
+    for (int i = 0; i < root->kids; i++)
+        if (root->kid[i]->kind == FunctionDecl)
+            note_function(root->kid[i]);
+        else if (root->kid[i]->kind == VarDecl)
+            note_variable(root->kid[i]);
 }
 
-static void note_inner(node *n)
+// A function of a header stands where the first unit has it.
+void names_settle(void)
 {
-    if (n->kind == RecordDecl)
-        record_of(n);
-    if (n->kind == TypedefDecl) {
-        typedef_note(n);
-        note_title(n, n);
-    }
-    for (int i = 0; i < n->kids; i++)
-        note_inner(n->kid[i]);
-}
-
-void flow_read(void)
-{
-    for (name_room = 64; name_room < 4u * (size_t)tree->kids;)
-        name_room *= 2;
-    names = take(name_room * sizeof *names);
     for (int i = 0; i < tree->kids; i++) {
-        node *n = tree->kid[i];
-        if (n->kind == FunctionDecl)
-            note_function(n);
-        else if (n->kind == VarDecl)
-            note_variable(n);
-        note_inner(n);
+        node *d = tree->kid[i];
+        function *f = d->kind == FunctionDecl ? d->function : NULL;
+        if (f == NULL || f->settled || body_of(d) == NULL)
+            continue;
+        f->settled = true;
+        if (places_equal(f->decl, d)) {
+            f->decl = d;
+            f->body = body_of(d);
+        }
     }
-    records_link();
 }
 
-node *variable_named(text name) { return name_find(name)->decl; }
+node *variable_named(text name, int unit)
+{
+    const meaning *m = name_find(&meanings, name, unit);
+    const meaning *all = name_find(&meanings, name, -1);
+    node *d = m ? m->data : NULL;
+    if (d != NULL && !is(d->storage, "static") && all != NULL && all->data)
+        return all->data;
+    return d;
+}
+
+function *function_named(text name, int unit)
+{
+    const meaning *m = name_find(&meanings, name, unit);
+    return m ? m->function : NULL;
+}
+
 static bool local_in(const node *n, text name)
 {
     if ((n->kind == VarDecl || n->kind == ParmVarDecl) && same(n->name, name))
@@ -125,32 +190,39 @@ static bool local_in(const node *n, text name)
 // Data at file scope, unless the function around `at` has a local of that name.
 node *outer_variable(const node *at, text name)
 {
-    node *d = word_char(name.at[0]) ? variable_named(name) : NULL;
+    node *d = at && word_char(name.at[0]) ? variable_named(name, at->unit) : NULL;
     while (d != NULL && at != NULL && at->kind != FunctionDecl)
         at = at->parent;
     return d != NULL && at != NULL && local_in(at, name) ? NULL : d;
 }
 
-function *function_named(text name) { return name_find(name)->function; }
-
 function *function_of(node *decl)
 {
     if (decl->function == NULL && decl->kind == FunctionDecl)
-        decl->function = function_named(decl->name);
+        decl->function = function_named(decl->name, decl->unit);
     if (decl->function == NULL)
         note_function(decl);
     return decl->function;
+}
+
+// Data may be declared in a function, too.
+static node *data_meant(node *d)
+{
+    node *here = variable_named(d->name, d->unit);
+    node *all = here ? here : variable_named(d->name, -1);
+    return all ? all : d;
 }
 
 // The declaration that stands for all of a name.
 node *declared(node *n)
 {
     node *d = n->decl ? n->decl : node_by_id(n->ref);
-    if (d != NULL && d->kind == VarDecl && d->parent == tree)
-        d = name_find(d->name)->decl;
+    if (d != NULL && d->kind == VarDecl
+        && (d->parent == tree || is(d->storage, "extern")))
+        d = data_meant(d);
     if (n->kind == DeclRefExpr && is(n->ref_kind, "FunctionDecl")
-        && function_named(n->ref_name) != NULL)
-        d = function_named(n->ref_name)->decl;
+        && function_named(n->ref_name, n->unit) != NULL)
+        d = function_named(n->ref_name, n->unit)->decl;
     return n->decl = d;
 }
 
@@ -170,10 +242,16 @@ text callee_name(const node *call)
     return named ? f->ref_name : (text){ "", 0 };
 }
 
+function *function_called(const node *call)
+{
+    const text name = callee_name(call);
+    return name.n ? function_named(name, call->unit) : NULL;
+}
+
 library call_library(const node *call)
 {
     const text name = callee_name(call);
-    const function *f = name.n ? function_named(name) : NULL;
+    const function *f = function_called(call);
     if (f != NULL && f->body != NULL && !starts(name, "__tg_"))
         return (library){ .kind = L_NONE };
     return library_named(name);

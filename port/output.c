@@ -16,38 +16,35 @@
 typedef struct item {
     node *first, *last;
     int order;
-    bool in_main;
+    bool in_source;
     bool plain, twin;           // is needed
     buffer plain_text, twin_text;
 } item;
 
-typedef struct name_row {
-    text name;
-    int item;
-} name_row;
-
+static names rows;              // an item for each name of a unit
 static item *items;
 static size_t item_room;
 static int item_count;
-static name_row *rows;
-static size_t row_room;
-static int row_count;
 
 /* --- items ---------------------------------------------------------------- */
 
-static void add_name(text name, int i)
+typedef struct row {
+    int item;
+    struct row *next;
+} row;
+
+static void add_name(text name, int unit, int i)
 {
-    if (name.n == 0)
-        return;
-    rows = grow(rows, &row_room, (size_t)row_count + 1, sizeof *rows);
-    rows[row_count++] = (name_row){ name, i };
+    row *r = take(sizeof *r);
+    *r = (row){ i, name_find(&rows, name, unit) };
+    name_set(&rows, name, unit, r);
 }
 
 static void add_names(node *n, int i)
 {
-    if (n->kind == TypedefDecl || n->kind == RecordDecl || n->kind == EnumDecl
-        || n->kind == EnumConstantDecl)
-        add_name(n->name, i);
+    if ((n->kind == TypedefDecl || n->kind == RecordDecl || n->kind == EnumDecl
+         || n->kind == EnumConstantDecl) && n->name.n)
+        add_name(n->name, n->unit, i);
     for (int k = 0; k < n->kids; k++)
         if (n->kind == RecordDecl || n->kind == EnumDecl)
             add_names(n->kid[k], i);
@@ -66,25 +63,39 @@ static bool overlap(const node *a, const node *b)
     return s.file == t.file && s.begin < t.end && t.begin < s.end;
 }
 
+static bool is_type(const node *n)
+{
+    return n->kind == TypedefDecl || n->kind == RecordDecl
+        || n->kind == EnumDecl;
+}
+
+static void add_item(node *n, int order)
+{
+    item *last = item_count ? &items[item_count - 1] : NULL;
+    if (n->alike != NULL && n->alike->item) {
+        n->item = n->alike->item;
+    } else if (last != NULL && overlap(last->first, n)
+               && last->first->unit == n->unit) {
+        last->last = n;
+        n->item = item_count;
+    } else {
+        const int f = n->begin.expanded.file;
+        items = grow(items, &item_room, (size_t)item_count + 1, sizeof *items);
+        items[item_count++] = (item){ .first = n, .last = n, .order = order,
+                                      .in_source = source_unit(f) >= 0 };
+        n->item = item_count;
+    }
+    add_names(n, n->item - 1);
+}
+
 static void add_items(void)
 {
     for (int i = 0; i < tree->kids; i++) {
         node *n = tree->kid[i];
         const int f = n->begin.expanded.file;
-        const bool type = n->kind == TypedefDecl || n->kind == RecordDecl
-            || n->kind == EnumDecl;
-        if (n->implicit || f < 0 || system_file(f)
-            || !(type || n->kind == VarDecl || n->kind == FunctionDecl))
-            continue;
-        item *last = item_count ? &items[item_count - 1] : NULL;
-        if (last != NULL && overlap(last->first, n)) {
-            last->last = n;
-        } else {
-            items = grow(items, &item_room, (size_t)item_count + 1, sizeof *items);
-            items[item_count++] = (item){ .first = n, .last = n, .order = i,
-                                          .in_main = f == main_file };
-        }
-        add_names(n, item_count - 1);
+        if (!n->implicit && f >= 0 && !system_file(f)
+            && (is_type(n) || n->kind == VarDecl || n->kind == FunctionDecl))
+            add_item(n, i);
     }
 }
 
@@ -103,7 +114,7 @@ static bool next_node(const item *t, int *i, node **n)
 
 /* --- names that are needed ------------------------------------------------ */
 
-static void need_text(text t);
+static void need_text(text t, int unit);
 
 static text plain_of(text t)
 {
@@ -180,6 +191,8 @@ void write_typedef(buffer *b, node *d, bool first)
 // A typedef that contains a structure writes that, too.
 static void write_twin(item *t)
 {
+    const int before = unit_written;
+    unit_written = t->first->unit;
     node *n;
     bool first = true;
     for (int i = -1; next_node(t, &i, &n);) {
@@ -198,6 +211,7 @@ static void write_twin(item *t)
             first = false;
         }
     }
+    unit_written = before;
 }
 
 static void need_item(int i, bool twin)
@@ -206,37 +220,46 @@ static void need_item(int i, bool twin)
     if (twin && !t->twin) {
         t->twin = true;
         write_twin(t);
-        need_text(text_in(&t->twin_text));
+        need_text(text_in(&t->twin_text), t->first->unit);
     } else if (!twin && !t->plain) {
         t->plain = true;
         write_plain(t);
-        if (t->in_main)
-            need_text(text_in(&t->plain_text));
+        if (t->in_source)
+            need_text(text_in(&t->plain_text), t->first->unit);
     }
 }
 
-static void need_name(text w)
+static names needed;            // words that are written, by units
+
+static void need_macro(macro *m)
 {
-    macro *m = macro_named(w);
+    for (; m != NULL && !m->wanted; m = m->before) {
+        m->wanted = true;
+        need_text(m->body, m->unit);
+    }
+}
+
+static void need_name(text w, int unit)
+{
     const text plain = plain_of(w);
 
-    if (m != NULL && m->at.file >= 0 && !m->wanted) {
-        m->wanted = true;
-        need_text(m->body);
-    }
-    for (int i = 0; i < row_count; i++)
-        if (same(rows[i].name, w))
-            need_item(rows[i].item, false);
-        else if (plain.n < w.n && same(rows[i].name, plain))
-            need_item(rows[i].item, true);
+    if (name_find(&needed, w, unit) != NULL)
+        return;
+    name_set(&needed, w, unit, &needed);
+    need_macro(macro_named(w, unit));
+    for (const row *r = name_find(&rows, w, unit); r != NULL; r = r->next)
+        need_item(r->item, false);
+    for (const row *r = plain.n < w.n ? name_find(&rows, plain, unit) : NULL;
+         r != NULL; r = r->next)
+        need_item(r->item, true);
 }
 
-static void need_text(text t)
+static void need_text(text t, int unit)
 {
     for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
         const size_t next = skip_token(t, i);
         if (word_char(t.at[i]))
-            need_name((text){ t.at + i, next - i });
+            need_name((text){ t.at + i, next - i }, unit);
         i = next;
     }
 }
@@ -426,10 +449,37 @@ static size_t best_cut(text l, brackets b, size_t least, brackets *at)
     return cut;
 }
 
+// Behind the `=` of a declaration or an assignment.
+static size_t assignment_cut(text l)
+{
+    for (size_t i = 0; i + 2 < l.n && i < 80; i = skip_token(l, i)) {
+        if (strchr("({[\"/", l.at[i]) != NULL)
+            break;
+        if (l.at[i] == '=' && l.at[i + 1] == ' ' && l.at[i - 1] == ' ')
+            return i + 1;
+    }
+    return 0;
+}
+
+static bool has_cut(text l)
+{
+    brackets at;
+    return best_cut(l, (brackets){ 0 }, 0, &at) > 0;
+}
+
 static void put_line(buffer *b, text l)
 {
     brackets open = { 0 }, at;
-    size_t cut;
+    size_t cut = l.n > 80 && !has_cut(l) ? assignment_cut(l) : 0;
+    buffer moved = { 0 };
+    if (cut > 0) {
+        put_text(b, (text){ l.at, cut });
+        put(b, "\n");
+        put_text(&moved, (text){ l.at, skip_blank(l, 0) });
+        put(&moved, "    ");
+        put_text(&moved, (text){ l.at + cut + 1, l.n - cut - 1 });
+        l = text_in(&moved);
+    }
     for (int i = 0; i < 60 && l.n > 80
                     && ((cut = best_cut(l, open, 48, &at)) > 0
                         || (cut = best_cut(l, open, 0, &at)) > 0); i++) {
@@ -482,6 +532,23 @@ static bool plain_line(text l)
     return i < l.n && l.at[i] == '#';
 }
 
+// A recording belongs to one thread: what asks for several is left out.
+static bool for_threads(text l)
+{
+    size_t i = skip_blank(l, 0);
+    if (i >= l.n || l.at[i] != '#')
+        return false;
+    i = skip_blank(l, i + 1);
+    if (!starts((text){ l.at + i, l.n - i }, "pragma"))
+        return false;
+    i = skip_blank(l, i + 6);
+    const text words = { l.at + i, l.n - i };
+    if (!starts(words, "omp ") || starts(words, "omp simd"))
+        return false;
+    note(NULL, "#pragma omp is left out: a recording belongs to one thread");
+    return true;
+}
+
 static void put_lines(buffer *b, text t)
 {
     for (size_t i = 0; i < t.n;) {
@@ -489,12 +556,14 @@ static void put_lines(buffer *b, text t)
         while (e < t.n && t.at[e] != '\n')
             e++;
         const text l = { t.at + i, e - i };
+        i = e + 1;
+        if (for_threads(l))
+            continue;
         if (l.n <= 80 || plain_line(l))
             put_text(b, l);
         else
             put_statement(b, l);
         put(b, e < t.n ? "\n" : "");
-        i = e + 1;
     }
 }
 
@@ -509,12 +578,17 @@ static bool constant_data(const node *d)
     return find((text){ t.at + i, t.n - i }, "const") < t.n - i;
 }
 
-// What has a twin of another name: functions, and data of this file.
+static bool in_source(const node *d)
+{
+    return source_unit(d->begin.expanded.file) >= 0;
+}
+
+// What has a twin of another name: functions, and data of the sources.
 static void rename_all(void)
 {
     for (function *f = functions; f != NULL; f = f->next)
         if (f->reached && (f->changed
-                           || f->decl->begin.expanded.file == main_file)) {
+                           || in_source(f->decl))) {
             f->decl->renamed = 1;
             f->decl->function = f;
         }
@@ -526,17 +600,67 @@ static void rename_all(void)
                     && d->function->type && ty_changed(d->function->type));
         if (d->kind == VarDecl && d->visited)
             d->renamed = ty_changed(d->ty)
-                || (d->begin.expanded.file == main_file
+                || (in_source(d)
                     && (is(d->storage, "static")
                         || (d->init && constant_data(d))));
     }
 }
 
+/* --- names that two files have -------------------------------------------- */
+
+static names owners;            // of a twin's name: the first that has it
+
+static text stem_of(int unit)
+{
+    const char *name = base_name(units[unit].path);
+    buffer b = { 0 };
+    for (const char *s = name; *s && strcmp(s, ".c") != 0; s++)
+        put_char(&b, word_char(*s) ? *s : '_');
+    put(&b, "_");
+    return text_in(&b);
+}
+
+// The name of a static function, or of data, has the name of its file in front
+// where another file has that name, too.
+static void own_name(node *d)
+{
+    node *owner = name_find(&owners, d->name, -1);
+    if (owner == NULL)
+        name_set(&owners, d->name, -1, d);
+    else if (owner->unit != d->unit)
+        d->prefix = stem_of(d->unit);
+}
+
+static void own_names(void)
+{
+    for (int fixed = 0; fixed < 2; fixed++)         // what is not static first
+        for (int i = 0; unit_count > 1 && i < tree->kids; i++) {
+            node *d = tree->kid[i];
+            const bool whole = d->kind == VarDecl
+                ? variable_named(d->name, d->unit) == d
+                : d->kind == FunctionDecl && d->function
+                  && d->function->decl == d;
+            if (whole && d->renamed && is(d->storage, "static") == fixed)
+                own_name(d);
+        }
+}
+
 typedef struct piece {
-    int order;
+    int order, unit;
     buffer above, text;
     bool function;
 } piece;
+
+// Whether a header that is included says that there are such data.
+static bool header_declares(const node *d)
+{
+    for (int i = units[d->unit].first; i < units[d->unit].last; i++) {
+        const node *n = tree->kid[i];
+        if (n->kind == VarDecl && same(n->name, d->name) && !in_source(n))
+            return true;
+    }
+    return false;
+}
 
 static void write_variable(buffer *b, node *d)
 {
@@ -544,7 +668,7 @@ static void write_variable(buffer *b, node *d)
     const span s = span_of(d);
 
     if (!d->renamed) {
-        if (d->begin.expanded.file != main_file)
+        if (!in_source(d) || header_declares(d))
             return;
         put(b, "extern ");
         ty_print(b, d->ty, d->name);
@@ -612,41 +736,62 @@ static piece function_piece(function *f, int order)
     return p;
 }
 
+/* --- includes ------------------------------------------------------------- */
+
 static bool before_others(const char *s) { return strstr(s, "adrev") != NULL; }
 
-static const char *base_name(const char *s)
+// Whether a place of a source is in a declaration.
+static bool in_declaration(const translation *u, size_t at)
 {
-    return strrchr(s, '/') ? strrchr(s, '/') + 1 : s;
-}
-
-// Whether a place of the main file is in a declaration.
-static bool in_declaration(size_t at)
-{
-    for (int i = 0; i < tree->kids; i++) {
+    for (int i = u->first; i < u->last; i++) {
         const span s = span_of(tree->kid[i]);
-        if (s.file == main_file && s.begin < at && at < s.end)
+        if (s.file == u->file && s.begin < at && at < s.end)
             return true;
     }
     return false;
 }
 
+// The file that a line includes; nothing, if a macro says it.
+static text included(text l)
+{
+    size_t i = 0;
+    while (i < l.n && l.at[i] != '"' && l.at[i] != '<')
+        i++;
+    const char close = i < l.n && l.at[i] == '<' ? '>' : '"';
+    const size_t from = i < l.n ? ++i : i;
+    while (i < l.n && l.at[i] != close)
+        i++;
+    return (text){ l.at + from, i - from };
+}
+
+// Whether it is read: a line may stand where a condition excludes it.
+static bool is_read(const translation *u, text name)
+{
+    for (size_t i = 0; i < u->headers; i++) {
+        const text path = text_of(file_at(u->header[i])->path);
+        text tail = name;
+        while (starts(tail, "../") || starts(tail, "./"))
+            tail = (text){ tail.at + 1, tail.n - 1 };
+        if (path.n >= tail.n && same((text){ path.at + path.n - tail.n, tail.n },
+                                     tail))
+            return true;
+    }
+    return name.n == 0;
+}
+
 // A header of the source whose name the written file takes is found beside the
 // source.
-static void put_include(buffer *b, text l)
+static void put_include(buffer *b, text l, const translation *u)
 {
-    const size_t open = find(l, "\"") + 1;
-    const size_t n = open < l.n
-        ? find((text){ l.at + open, l.n - open }, "\"") : 0;
-    const char *name = n ? text_copy((text){ l.at + open, n }) : "";
-    const char *dir = strrchr(opt.file, '/');
-    char *full;
+    const char *name = text_copy(included(l));
+    const char *slash = strrchr(u->path, '/');
 
     if (opt.out != NULL && strcmp(base_name(name), base_name(opt.out)) == 0) {
         buffer path = { 0 };
-        if (dir != NULL)
-            put_text(&path, (text){ opt.file, (size_t)(dir - opt.file) + 1 });
+        if (slash != NULL)
+            put_text(&path, (text){ u->path, (size_t)(slash - u->path) + 1 });
         put(&path, name);
-        full = realpath(path.at, NULL);
+        char *full = realpath(path.at, NULL);
         putf(b, "#include \"%s\"\n", full ? full : name);
         free(full);
         return;
@@ -655,24 +800,41 @@ static void put_include(buffer *b, text l)
     put(b, "\n");
 }
 
-static void put_includes(buffer *b)
+static bool is_include(text l)
 {
-    const text t = file_at(main_file)->text;
+    size_t k = 0;
+    while (k < l.n && (l.at[k] == ' ' || l.at[k] == '#'))
+        k++;
+    return l.n && l.at[0] == '#'
+        && starts((text){ l.at + k, l.n - k }, "include");
+}
+
+static bool put_includes_of(buffer *b, const translation *u)
+{
+    static names seen;
+    const text t = file_at(u->file)->text;
     bool header = false;
     for (size_t i = 0; i < t.n; i++) {
         const size_t line = i;
         while (i < t.n && t.at[i] != '\n')
             i++;
         const text l = { t.at + line, i - line };
-        size_t k = 0;
-        while (k < l.n && (l.at[k] == ' ' || l.at[k] == '#'))
-            k++;
-        if (l.n && l.at[0] == '#' && !in_declaration(line)
-            && starts((text){ l.at + k, l.n - k }, "include")) {
-            header |= before_others(text_copy(l));
-            put_include(b, l);
-        }
+        if (!is_include(l) || in_declaration(u, line) || !is_read(u, included(l))
+            || name_find(&seen, l, -1) != NULL)
+            continue;
+        name_set(&seen, l, -1, &seen);
+        header |= before_others(text_copy(l));
+        put_include(b, l, u);
     }
+    return header;
+}
+
+static void put_includes(buffer *b)
+{
+    bool header = false;
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL && put_includes_of(b, &units[u]))
+            header = true;
     if (!header)
         put(b, "#include \"adrev.h\"\n");
     if (opt.stubs != NULL && opt.stub_text.n)
@@ -681,8 +843,7 @@ static void put_includes(buffer *b)
 
 static void put_guard(buffer *b)
 {
-    const char *base = strrchr(opt.out, '/') ? strrchr(opt.out, '/') + 1 : opt.out;
-    for (const char *s = base; *s; s++)
+    for (const char *s = base_name(opt.out); *s; s++)
         put_char(b, word_char(*s) ? (char)(*s >= 'a' && *s <= 'z' ? *s - 32 : *s)
                                   : '_');
 }
@@ -711,8 +872,13 @@ static const char real_kinds[] =
 
 static void put_head(buffer *b)
 {
-    putf(b, "/* Made by adrev-port from %s: changes belong there.\n *\n",
-         base_name(opt.file));
+    const char *before = "/* Made by adrev-port from ";
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL) {
+            putf(b, "%s%s", before, base_name(units[u].path));
+            before = ", ";
+        }
+    put(b, ": changes belong there.\n *\n");
     for (int i = 0; i < opt.entries; i++)
         putf(b, " *     %.*s%s", (int)opt.entry[i].n, opt.entry[i].at, opt.suffix),
         putf(b, i + 1 < opt.entries ? "\n" : "");
@@ -737,15 +903,6 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-// The order of a macro is that of the declaration behind it.
-static int macro_order(const macro *m)
-{
-    for (int i = 0; i < item_count; i++)
-        if (items[i].in_main && span_of(items[i].first).begin > m->at.begin)
-            return 2 * items[i].order;
-    return 2 * tree->kids;
-}
-
 static piece *pieces;
 static size_t piece_room;
 static int piece_count;
@@ -755,16 +912,19 @@ static void add_piece(piece p)
     if (p.text.n == 0)
         return;
     pieces = grow(pieces, &piece_room, (size_t)piece_count + 1, sizeof p);
+    p.unit = tree->kid[p.order / 2]->unit;
     pieces[piece_count++] = p;
 }
 
 // Functions in the order in which they are written.
+static int place_in_order(int i) { return i * 1024; }
+
 static void number_functions(void)
 {
-    int at = 0;
     for (int i = 0; i < tree->kids; i++) {
         const node *d = tree->kid[i];
         function *f = d->kind == FunctionDecl ? d->function : NULL;
+        int at = place_in_order(i);
         if (f == NULL || f->decl != d)
             continue;
         f->position = ++at;
@@ -785,24 +945,34 @@ static void find_early(const node *n, int at)
         find_early(n->kid[i], at);
 }
 
-static void add_prototypes(buffer *b)
+static bool is_early(const function *f)
 {
-    number_functions();
+    return written_here(f) && f->early;
+}
+
+// Of what functions and data of a unit name before it is written.
+static void add_prototypes(buffer *b, const translation *u)
+{
     for (function *f = functions; f != NULL; f = f->next)
-        if (written_here(f))
+        f->early = false;
+    for (function *f = functions; f != NULL; f = f->next)
+        if (written_here(f) && &units[f->decl->unit] == u)
             find_early(f->body, f->position);
-    for (int i = 0; i < tree->kids; i++)
+    for (int i = u->first; i < u->last; i++)
         if (tree->kid[i]->kind == VarDecl && tree->kid[i]->visited)
-            find_early(tree->kid[i], 0);
-    for (function *f = functions; f != NULL; f = f->next)
-        if (written_here(f) && f->early) {
-            if (in_macro(f->decl) || old_definition(f->decl))
-                signature_apart(b, f);
-            else
-                write_signature(b, f);
-            trim(b);
-            put(b, ";\n");
-        }
+            find_early(tree->kid[i], place_in_order(i));
+    for (function *f = functions; f != NULL; f = f->next) {
+        if (!is_early(f) || f->announced)
+            continue;
+        f->announced = true;
+        unit_written = f->decl->unit;
+        if (in_macro(f->decl) || old_definition(f->decl))
+            signature_apart(b, f);
+        else
+            write_signature(b, f);
+        trim(b);
+        put(b, ";\n");
+    }
 }
 
 typedef struct helper {
@@ -904,38 +1074,203 @@ static void add_wrappers(buffer *b)
     }
 }
 
+/* --- macros --------------------------------------------------------------- */
+
+static names current;           // what a name is at this place of the output
+
+// Of a header, or given: it is there from the start.
+static macro *first_meaning(text name)
+{
+    for (int u = 0; u < unit_count; u++) {
+        macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m != NULL && m->at.file < 0 && !m->given)
+            return m;
+    }
+    return NULL;
+}
+
+static bool same_macro(const macro *a, const macro *b)
+{
+    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
+}
+
+static macro none;              // a name that is no macro here
+
+static macro *current_macro(text name)
+{
+    macro *m = name_find(&current, name, -1);
+    return m == &none ? NULL : m ? m : first_meaning(name);
+}
+
+static void put_macro(buffer *b, macro *m)
+{
+    const macro *now = current_macro(m->name);
+    if (same_macro(m, now))
+        return;
+    if (now != NULL)
+        putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
+    if (m->at.file >= 0)
+        put_text(b, slice(m->at));
+    else
+        putf(b, "#define %.*s%s%.*s", (int)m->name.n, m->name.at,
+             m->call ? "" : " ", (int)m->body.n, m->body.at);
+    put(b, "\n");
+    name_set(&current, m->name, -1, m);
+}
+
+static void put_undef(buffer *b, const macro *m)
+{
+    if (current_macro(m->name) == NULL)
+        return;
+    putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
+    name_set(&current, m->name, -1, &none);
+}
+
+// Macros of <math.h>, which adrev.h includes, where a unit has data of the name.
+static const char *const of_math[] = { "INFINITY", "NAN", "HUGE_VAL" };
+
+static bool hides(int unit, const char *name)
+{
+    return name_find(&needed, text_of(name), unit) != NULL
+        && macro_named(text_of(name), unit) == NULL
+        && variable_named(text_of(name), unit) != NULL;
+}
+
+static void put_hidden(buffer *b, int unit, bool end)
+{
+    for (size_t i = 0; i < sizeof of_math / sizeof *of_math; i++)
+        if (unit >= 0 && hides(unit, of_math[i]) && end)
+            putf(b, "#pragma pop_macro(\"%s\")\n", of_math[i]);
+        else if (unit >= 0 && hides(unit, of_math[i]))
+            putf(b, "#pragma push_macro(\"%s\")\n#undef %s\n", of_math[i],
+                 of_math[i]);
+}
+
+// Before what a unit needs is written: names of other units mean something else
+// there.
+static void put_meanings(buffer *b, int unit)
+{
+    for (size_t i = 0; i < needed.room; i++) {
+        const name_row *r = &needed.row[i];
+        macro *now = r->name.at && r->unit == unit ? current_macro(r->name) : NULL;
+        macro *m = r->name.at && r->unit == unit ? macro_named(r->name, unit) : NULL;
+        if (now != NULL && m == NULL)
+            put_undef(b, now);
+        else if (m != NULL && m->at.file < 0)
+            put_macro(b, m);
+    }
+}
+
+// The order of a directive is that of the declaration behind it.
+typedef struct directive {
+    int order;
+    size_t at;
+    macro *macro;
+    bool ends;
+} directive;
+
+static directive *directives;
+static size_t directive_room;
+static int directive_count, directive_at;
+
+static int order_at(span s, const translation *u)
+{
+    for (int i = 0; i < item_count; i++)
+        if (items[i].in_source && items[i].first->unit == (int)(u - units)
+            && span_of(items[i].first).begin > s.begin)
+            return 2 * items[i].order;
+    return -1;                          // behind all
+}
+
+static void add_directive(macro *m, span at, bool ends)
+{
+    const int order = at.file < 0 ? -1 : order_at(at, &units[m->unit]);
+    if (order < 0)
+        return;
+    directives = grow(directives, &directive_room, (size_t)directive_count + 1,
+                      sizeof *directives);
+    directives[directive_count++] = (directive){
+        order, at.begin, m, ends };
+}
+
+static int by_directive(const void *a, const void *b)
+{
+    const directive *x = a, *y = b;
+    return x->order != y->order ? x->order - y->order
+         : (x->at > y->at) - (x->at < y->at);
+}
+
+static void list_directives(void)
+{
+    for (size_t i = 0; i < needed.room; i++) {
+        const name_row *r = &needed.row[i];
+        macro *m = r->name.at ? macro_named(r->name, r->unit) : NULL;
+        for (; m != NULL; m = m->before) {
+            add_directive(m, m->at, false);
+            add_directive(m, m->undef, true);
+        }
+    }
+    if (directive_count)
+        qsort(directives, (size_t)directive_count, sizeof *directives,
+              by_directive);
+}
+
+static void put_directives(buffer *b, int order)
+{
+    buffer o = { 0 };
+    for (; directive_at < directive_count
+           && directives[directive_at].order <= order; directive_at++) {
+        const directive *d = &directives[directive_at];
+        if (d->ends)
+            put_undef(&o, d->macro);
+        else
+            put_macro(&o, d->macro);
+    }
+    put(b, o.n ? "\n" : "");
+    put_text(b, text_in(&o));
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
 // Data that are defined further down.
 static bool declared_first(const node *d)
 {
-    const node *c = variable_named(d->name);
-    return c != NULL && c != d && c->visited && c->renamed
-        && d->begin.expanded.file == main_file && !is(d->storage, "extern");
+    const node *c = variable_named(d->name, d->unit);
+    return c != NULL && c != d && c->visited && c->renamed && in_source(d)
+        && c->unit == d->unit && !is(d->storage, "extern");
+}
+
+static void write_data(node *d, int order)
+{
+    piece p = { .order = order };
+    const bool first = !d->visited && declared_first(d);
+    if (!d->visited && !first)
+        return;
+    if (first) {
+        d->ty = variable_named(d->name, d->unit)->ty;
+        d->renamed = 1;
+    }
+    write_variable(&p.text, d);
+    if (p.text.n && !first && first_declarator(d))
+        comment_above(&p.above, d);
+    add_piece(p);
 }
 
 static void write_pieces(void)
 {
     for (int i = 0; i < tree->kids; i++) {
         node *d = tree->kid[i];
-        if (d->kind == FunctionDecl && d->function != NULL
-            && d->function->decl == d && d->function->reached) {
-            if (written_here(d->function))
-                add_piece(function_piece(d->function, 2 * i + 1));
-            for (function *g = functions; g != NULL; g = g->next)
-                if (g->origin == d->function && written_here(g))
-                    add_piece(function_piece(g, 2 * i + 1));
-        } else if (d->kind == VarDecl && d->visited) {
-            piece p = { .order = 2 * i + 1 };
-            write_variable(&p.text, d);
-            if (p.text.n)
-                comment_above(&p.above, d);
-            add_piece(p);
-        } else if (d->kind == VarDecl && declared_first(d)) {
-            piece p = { .order = 2 * i + 1 };
-            d->ty = variable_named(d->name)->ty;
-            d->renamed = 1;
-            write_variable(&p.text, d);
-            add_piece(p);
-        }
+        unit_written = d->unit;
+        if (d->kind == VarDecl)
+            write_data(d, 2 * i + 1);
+        if (d->kind != FunctionDecl || d->function == NULL
+            || d->function->decl != d || !d->function->reached)
+            continue;
+        if (written_here(d->function))
+            add_piece(function_piece(d->function, 2 * i + 1));
+        for (function *g = functions; g != NULL; g = g->next)
+            if (g->origin == d->function && written_here(g))
+                add_piece(function_piece(g, 2 * i + 1));
     }
 }
 
@@ -943,11 +1278,12 @@ static void need_pieces(void)
 {
     const int n = piece_count;
     for (int i = 0; i < n; i++)
-        need_text(text_in(&pieces[i].text));
+        need_text(text_in(&pieces[i].text), pieces[i].unit);
     for (int i = 0; i < item_count; i++) {
         item *t = &items[i];
         piece p = { .order = 2 * t->order };
-        if (t->plain && t->in_main && t->plain_text.n > 1) {
+        unit_written = t->first->unit;
+        if (t->plain && t->in_source && t->plain_text.n > 1) {
             put_text(&p.text, text_in(&t->plain_text));
             put(&p.text, t->twin_text.n ? "\n" : "");
         }
@@ -958,77 +1294,85 @@ static void need_pieces(void)
     }
 }
 
-static void put_macros(buffer *b, int *from, int order, macro **list, int n)
+static bool names_function(const node *n)
 {
-    bool any = false;
-    while (*from < n && macro_order(list[*from]) <= order) {
-        put(b, any ? "" : "\n");
-        put_text(b, slice(list[*from]->at));
-        put(b, "\n");
-        any = true;
-        ++*from;
-    }
+    if (n->kind == DeclRefExpr && n->decl != NULL && n->decl->function != NULL)
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (names_function(n->kid[i]))
+            return true;
+    return false;
 }
 
-static int by_macro(const void *a, const void *b)
+static bool needs_prototypes(const piece *p)
 {
-    const macro *x = *(macro *const *)a, *y = *(macro *const *)b;
-    return (x->at.begin > y->at.begin) - (x->at.begin < y->at.begin);
+    const node *d = tree->kid[p->order / 2];
+    return p->function || (d->kind == VarDecl && names_function(d));
 }
 
-static macro **wanted_macros(int *n)
+static int written_units(void)
 {
-    const text t = file_at(main_file)->text;
-    macro **list = NULL;
-    size_t room = 0;
-    *n = 0;
-    for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
-        const size_t next = skip_token(t, i);
-        macro *m = macro_named((text){ t.at + i, next - i });
-        if (m != NULL && m->wanted && m->at.file >= 0) {
-            m->wanted = false;
-            list = grow(list, &room, (size_t)*n + 1, sizeof *list);
-            list[(*n)++] = m;
-        }
-        i = next;
-    }
-    if (*n)
-        qsort(list, (size_t)*n, sizeof *list, by_macro);
-    return list;
-}
-
-bool write_output(buffer *b)
-{
-    buffer all = { 0 }, helpers = { 0 }, prototypes = { 0 };
-    int macro_count, macro_at = 0;
-    bool functions_begun = false;
-
-    rename_all();
-    add_items();
-    write_pieces();
-    add_wrappers(&helpers);
-    need_pieces();
-    add_prototypes(&prototypes);
-    qsort(pieces, (size_t)piece_count, sizeof *pieces, by_order);
-    macro **macros = wanted_macros(&macro_count);
+    int n = 0;
     for (int i = 0; i < piece_count; i++)
-        put_text(&all, text_in(&pieces[i].text));
-    add_parts(&helpers, text_in(&all));
-    put_head(b);
+        n += i == 0 || pieces[i].unit != pieces[i - 1].unit;
+    return n;
+}
+
+static void put_part(buffer *b, int unit)
+{
+    if (written_units() > 1)
+        putf(b, "\n/* === from %s === */\n", base_name(units[unit].path));
+    put_meanings(b, unit);
+    put_hidden(b, unit, false);
+}
+
+static void put_pieces(buffer *b, buffer *helpers)
+{
+    int unit = -1, announced = -1;
+    bool begun = false;
+
     for (int i = 0; i < piece_count; i++) {
         piece *p = &pieces[i];
-        put_macros(b, &macro_at, p->order, macros, macro_count);
-        put(b, "\n");
-        if (p->function && !functions_begun) {
-            put_lines(b, text_in(&helpers));
-            put_lines(b, text_in(&prototypes));
-            put(b, prototypes.n ? "\n" : "");
-            functions_begun = true;
+        buffer prototypes = { 0 };
+        if (p->unit != unit) {
+            put_hidden(b, unit, true);
+            put_part(b, unit = p->unit);
         }
+        put_directives(b, p->order);
+        put(b, "\n");
+        if (needs_prototypes(p) && unit != announced)
+            add_prototypes(&prototypes, &units[announced = unit]);
+        if (p->function && !begun)
+            put_lines(b, text_in(helpers));
+        begun |= p->function;
+        put_lines(b, text_in(&prototypes));
+        put(b, prototypes.n ? "\n" : "");
         put_text(b, text_in(&p->above));
         put_lines(b, text_in(&p->text));
         put(b, "\n");
     }
+    put_hidden(b, unit, true);
+}
+
+bool write_output(buffer *b)
+{
+    buffer all = { 0 }, helpers = { 0 };
+
+    rename_all();
+    own_names();
+    add_items();
+    write_pieces();
+    add_wrappers(&helpers);
+    need_pieces();
+    number_functions();
+    list_directives();
+    if (piece_count)
+        qsort(pieces, (size_t)piece_count, sizeof *pieces, by_order);
+    for (int i = 0; i < piece_count; i++)
+        put_text(&all, text_in(&pieces[i].text));
+    add_parts(&helpers, text_in(&all));
+    put_head(b);
+    put_pieces(b, &helpers);
     put(b, "\n");
     const size_t before = b->n;
     notes_print(b, "// ");

@@ -4,12 +4,15 @@
  * depend on the inputs, and writes the functions again with these numbers
  * recorded. Rooms, in the order of the work:
  *
- *   text         slices, buffers, memory; messages
- *   json         reads the tree
+ *   text         slices, names, buffers, memory; messages
+ *   json         reads JSON
  *   source       files, places, macros
+ *   tree         the tree that clang prints
  *   types        types of C, with an activity for each number in them
  *   library      functions of the C library that it knows
  *   names        declarations by their names
+ *   alike        types that several units declare
+ *   units        the files that are read
  *   flow         what flows where; which numbers are active
  *   instances    functions that are looked at anew for each call
  *   later        what is decided when it is known what is active
@@ -58,8 +61,34 @@ void put_char(buffer *b, char c);
 void putf(buffer *b, const char *format, ...);
 text text_in(const buffer *b);
 bool word_char(char c);
+const char *base_name(const char *path);
 text read_file(const char *path, bool *found);
 bool write_file(const char *path, text t);
+
+// What is kept under a name in a unit, or under -1 for all units.
+typedef struct name_row {
+    text name;
+    int unit;
+    void *is;
+} name_row;
+
+typedef struct names {
+    name_row *row;
+    size_t room, count;
+} names;
+
+void *name_find(const names *all, text name, int unit);
+void name_set(names *all, text name, int unit, void *is);
+
+/* === json ================================================================= */
+
+void json_begin(text t);
+bool json_more(void);
+bool json_next(char c);
+bool json_member(text *name, bool *first);
+text json_string(void);
+text json_scalar(void);
+void json_skip(void);
 
 /* === tree ================================================================= */
 
@@ -132,6 +161,7 @@ typedef struct node {
     unsigned visited : 1;
     unsigned touched_known : 1, touched : 1;
     unsigned outer_write : 1;   // data that functions write which are not read
+    unsigned followed : 1;      // of data: files that they need are read
     unsigned addressed : 1;     // a function whose address is taken here
     struct node *use;           // the first, of data
     ty *arg;                    // of sizeof: the type that is named
@@ -139,12 +169,17 @@ typedef struct node {
     unsigned sized : 1;         // of sizeof: what it is the size of is known
     ty **uses;                  // of TypedefDecl: the types that name it
     size_t use_room, use_count;
+    int unit;
+    struct node *alike;         // of a type: the same one of an earlier unit
+    struct node *older;         // of a type: the one before with this name
+    int item;                   // that writes it, counted from 1
+    text prefix;                // of a twin, where two files have this name
 } node;
 
-node *tree_read(text json);             // NULL: not a tree
+node *tree_read(text json, int unit);   // NULL: not a tree
 node *tree_copy(node *n);               // its declarations are new ones
 node *node_by_id(uint64_t id);
-extern node *tree;
+extern node *tree;                      // of all units
 
 /* === source =============================================================== */
 
@@ -152,6 +187,7 @@ typedef struct file {
     char *path;
     text text;
     bool read;
+    int source;                 // of a unit, counted from 1
 } file;
 
 typedef struct span {           // part of a file
@@ -162,12 +198,34 @@ typedef struct span {           // part of a file
 typedef struct macro {
     text name;
     bool call;                  // has parameters
-    span at;                    // the directive, if it is in the main file
+    span at;                    // the directive, if it is in a source
+    span undef;                 // where it ends, if it does in a source
     text body;
+    bool given;                 // on the command line
     bool wanted;
+    int unit;
+    struct macro *before;       // the definition before this one
 } macro;
 
-extern int main_file;
+// A translation unit: a file that is compiled, and what it includes.
+typedef struct translation {
+    const char *path;
+    int file;
+    const char **flag;
+    int flags;
+    bool given;                 // named on the command line
+    bool tried;
+    node *root;                 // NULL: not read
+    int first, last;            // its declarations, among those of the tree
+    int *header;                // files that are read for it
+    size_t header_room, headers;
+} translation;
+
+extern translation *units;
+extern int unit_count;
+int source_unit(int index);             // whose source the file is, or -1
+void source_set(int index, int unit);
+void unit_include(int unit, int file);
 int file_named(text path);
 file *file_at(int index);
 void lines_of(int index, size_t at, unsigned *line, unsigned *col);
@@ -177,8 +235,8 @@ text token(spot s);
 bool in_macro(const node *n);           // all of it from one expansion
 bool one_macro(const node *a, const node *b);
 bool spelled_whole(const node *n, span *s);     // an argument as it is written
-void macros_read(text dump);
-macro *macro_named(text name);
+void macros_read(text dump, int unit);
+macro *macro_named(text name, int unit);
 size_t comment_before(int index, size_t at);
 size_t skip_blank(text t, size_t at);   // white space and comments
 size_t skip_token(text t, size_t at);
@@ -245,6 +303,7 @@ bool active(const ty *t);               // a number that is recorded
 bool ty_changed(const ty *t);           // something in it is
 bool record_twin(record *r);
 record *record_of(node *decl);
+void record_share(node *decl, record *r);
 void records_link(void);
 void records_settle(void);
 ty *ty_root(ty *t);                     // of T_FUN
@@ -256,7 +315,7 @@ void typedef_note(node *decl);
 bool typedef_plain(const node *decl);   // something that names it is not
 bool typedef_twin(const node *decl);    // something that names it is recorded
 void record_entitle(node *decl, text name);
-node *typedef_named(text name, const node *at);
+node *typedef_named(text name, int unit);
 bool types_conflicts(void);             // true: something was refused
 
 /* === messages ============================================================= */
@@ -314,6 +373,10 @@ typedef struct function {
     bool called;
     int position;               // among those that are written
     bool early;                 // named before it is written
+    bool settled;               // where it stands
+    bool announced;             // has a prototype
+    bool followed;              // files that it needs are read
+    node *also;                 // another definition, in another file
     struct function *next;
 } function;
 
@@ -322,9 +385,10 @@ void function_add(function *f);
 function *function_of(node *decl);
 node *declared(node *n);                // the one that stands for all of a name
 node *body_of(node *decl);
-node *variable_named(text name);
+node *variable_named(text name, int unit);
 node *outer_variable(const node *at, text name);
-function *function_named(text name);
+function *function_named(text name, int unit);
+function *function_called(const node *call);    // NULL: by a pointer
 function *function_written(function *f);        // of merged ones the first
 
 typedef struct option {
@@ -339,7 +403,9 @@ typedef struct options {
     setting set[64];
     int sets;
     const char *self;
-    const char *file, *out, *suffix, *number, *stubs, *commands, *clang;
+    const char *out, *suffix, *number, *stubs, *commands, *clang, *depend;
+    const char **file;
+    int files;
     option with[64], of[64];
     text entry[64];
     int withs, ofs, entries;
@@ -354,7 +420,15 @@ typedef struct options {
 
 extern options opt;
 
-void flow_read(void);                   // functions, types, records
+void names_read(int unit);              // functions and data
+void names_settle(void);                // when all units are read
+void alike_read(void);                  // types
+bool same_code(const node *a, const node *b);
+bool units_list(void);                  // those that may be read
+bool depend_write(void);
+void flags_put(buffer *b, const translation *u);
+bool units_read(void);                  // those that are needed
+function *entry_named(text name);
 bool flow_run(void);                    // false: wrong use
 node *base_node(node *n);               // without parentheses and casts
 text callee_name(const node *call);
@@ -393,12 +467,14 @@ extern bool flow_reads;                 // numbers are read from a file
 
 typedef enum form { F_PLAIN, F_NUMBER, F_EXPR } form;
 
+extern int unit_written;                // of what is written now
 bool touched(node *n);                  // something in it is written otherwise
 void write_as(buffer *b, node *n, form want, bool apart);
 void write_void(buffer *b, node *n, bool apart);
 void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed);
 void write_stmt(buffer *b, node *n, bool apart, int indent);
 void write_body(buffer *b, function *f);
+bool first_declarator(const node *d);
 void write_group(buffer *b, node **decl, int n, bool apart, span all);
 void write_record(buffer *b, node *r);
 void write_type_words(buffer *b, text words, const ty *base);

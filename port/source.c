@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT-0
  */
 
+#define _XOPEN_SOURCE 700
 #include "port.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,20 +16,41 @@
 static file *files;
 static size_t file_room;
 static int file_count;
-int main_file = -1;
 
+int source_unit(int index)
+{
+    return index >= 0 && index < file_count ? files[index].source - 1 : -1;
+}
+
+void source_set(int index, int unit) { files[index].source = unit + 1; }
+
+static int file_add(text path)
+{
+    files = grow(files, &file_room, (size_t)file_count + 1, sizeof *files);
+    files[file_count] = (file){ .path = text_copy(path) };
+    return file_count++;
+}
+
+// Two paths may name one file.
 int file_named(text path)
 {
+    static names paths, places;         // what is kept is the index, and one
     static int last = -1;
 
     if (last >= 0 && is(path, files[last].path))
         return last;
-    for (int i = 0; i < file_count; i++)
-        if (is(path, files[i].path))
-            return last = i;
-    files = grow(files, &file_room, (size_t)file_count + 1, sizeof *files);
-    files[file_count] = (file){ .path = text_copy(path) };
-    return last = file_count++;
+    uintptr_t known = (uintptr_t)name_find(&paths, path, -1);
+    if (known == 0) {
+        const text name = text_of(text_copy(path));
+        char *full = realpath(name.at, NULL);
+        const text real = full ? text_of(full) : name;
+        known = (uintptr_t)name_find(&places, real, -1);
+        if (known == 0)
+            known = (uintptr_t)file_add(path) + 1;
+        name_set(&paths, name, -1, (void *)known);
+        name_set(&places, real, -1, (void *)known);
+    }
+    return last = (int)known - 1;
 }
 
 file *file_at(int index)
@@ -138,34 +160,17 @@ size_t closing(text t, size_t i)
 
 /* --- macros --------------------------------------------------------------- */
 
-static macro *macros;
-static size_t macro_room, macro_count;
-static unsigned *macro_table;
-static size_t table_room;
+static names macros;            // the latest of a name in a unit
 
-static size_t slot_of(text name)
+macro *macro_named(text name, int unit)
 {
-    unsigned h = 5381;
-    for (size_t i = 0; i < name.n; i++)
-        h = h * 33 ^ (unsigned char)name.at[i];
-    size_t i = h & (table_room - 1);
-    while (macro_table[i] && !same(macros[macro_table[i] - 1].name, name))
-        i = (i + 1) & (table_room - 1);
-    return i;
-}
-
-macro *macro_named(text name)
-{
-    if (table_room == 0)
-        return NULL;
-    const unsigned i = macro_table[slot_of(name)];
-    return i ? &macros[i - 1] : NULL;
+    return name_find(&macros, name, unit);
 }
 
 // A #define at t.at[i], behind the name of the directive.
 static macro macro_read(text t, size_t i)
 {
-    macro m = { .at = { -1, 0, 0 } };
+    macro m = { .at = { -1, 0, 0 }, .undef = { -1, 0, 0 } };
     while (i < t.n && (t.at[i] == ' ' || t.at[i] == '\t'))
         i++;
     const size_t from = i;
@@ -175,66 +180,131 @@ static macro macro_read(text t, size_t i)
     m.call = i < t.n && t.at[i] == '(';
     const size_t body = i;
     while (i < t.n && t.at[i] != '\n')
-        i += t.at[i] == '\\' && i + 1 < t.n ? 2 : 1;
+        i = t.at[i] == '/' && i + 1 < t.n && t.at[i + 1] == '*'
+            ? skip_comment(t, i)
+            : t.at[i] == '"' || t.at[i] == '\'' ? skip_token(t, i)
+            : i + (t.at[i] == '\\' && i + 1 < t.n ? 2 : 1);
     m.body = (text){ t.at + body, i - body };
     return m;
 }
 
-static void macro_add(macro m)
+static void macro_add(macro m, int unit)
 {
-    macros = grow(macros, &macro_room, macro_count + 1, sizeof *macros);
-    macros[macro_count++] = m;
+    macro *made = take(sizeof *made);
+    *made = m;
+    made->unit = unit;
+    made->before = macro_named(m.name, unit);
+    name_set(&macros, m.name, unit, made);
 }
 
-// Directives of the main file, so that they can be copied.
-static void macros_place(void)
+// Behind `#` and the word, in a line that begins at t.at[i]; 0 if it is another
+// directive.
+static size_t directive(text t, size_t i, const char *word)
 {
-    const text t = file_at(main_file)->text;
-    for (size_t i = 0; i < t.n; i++) {
-        const size_t line = i;
-        while (i < t.n && (t.at[i] == ' ' || t.at[i] == '\t'))
-            i++;
-        size_t j = i + 1;
-        if (i < t.n && t.at[i] == '#') {
-            while (j < t.n && (t.at[j] == ' ' || t.at[j] == '\t'))
-                j++;
-            if (starts((text){ t.at + j, t.n - j }, "define")) {
-                const macro m = macro_read(t, j + 6);
-                macro *known = macro_named(m.name);
-                if (known != NULL)
-                    known->at = (span){ main_file, line,
-                        (size_t)(m.body.at + m.body.n - t.at) };
-            }
+    while (i < t.n && (t.at[i] == ' ' || t.at[i] == '\t'))
+        i++;
+    if (i >= t.n || t.at[i++] != '#')
+        return 0;
+    while (i < t.n && (t.at[i] == ' ' || t.at[i] == '\t'))
+        i++;
+    return starts((text){ t.at + i, t.n - i }, word) ? i + strlen(word) : 0;
+}
+
+static size_t line_end(text t, size_t i)
+{
+    while (i < t.n && t.at[i] != '\n')
+        i += t.at[i] == '\\' && i + 1 < t.n ? 2 : 1;
+    return i < t.n ? i : t.n;
+}
+
+// A definition of the source, so that it can be copied.
+static bool macro_here(int index, size_t at, int unit)
+{
+    const text t = file_at(index)->text;
+    const size_t name = directive(t, at, "define");
+    if (name == 0)
+        return false;
+    macro m = macro_read(t, name);
+    m.at = (span){ index, at, (size_t)(m.body.at + m.body.n - t.at) };
+    macro_add(m, unit);
+    return true;
+}
+
+static void macro_ends(text t, size_t i, size_t at, int unit)
+{
+    macro *m = macro_named(macro_read(t, i).name, unit);
+    if (m != NULL && at)
+        m->undef = (span){ units[unit].file, at, at + 1 };
+}
+
+// Where a line of the source begins; lines come in their order.
+typedef struct reading {
+    int file;                   // of the source
+    size_t at;
+    unsigned line;              // that begins there
+} reading;
+
+static size_t begin_of(reading *r, unsigned line)
+{
+    const text t = file_at(r->file)->text;
+    if (line < r->line)
+        *r = (reading){ r->file, 0, 1 };
+    for (; r->line < line && r->at < t.n; r->line++) {
+        while (r->at < t.n && t.at[r->at] != '\n')
+            r->at++;
+        r->at++;
+    }
+    return r->at;
+}
+
+// `# 12 "file" 1`: where the next line stands.
+static int line_marker(text t, size_t i, unsigned *line)
+{
+    *line = (unsigned)strtoul(t.at + i, NULL, 10);
+    while (i < t.n && t.at[i] != '"' && t.at[i] != '\n')
+        i++;
+    const size_t from = i + 1;
+    for (i = from; i < t.n && t.at[i] != '"' && t.at[i] != '\n';)
+        i++;
+    return file_named((text){ t.at + from, i - from });
+}
+
+// What clang -E -dD prints: directives, in a text whose lines are told.
+void macros_read(text t, int unit)
+{
+    const int source = units[unit].file;
+    reading r = { source, 0, 1 };
+    unsigned line = 1;
+    int now = source;
+
+    for (size_t i = 0; i < t.n; i = line_end(t, i) + 1, line++) {
+        if (t.at[i] != '#')
+            continue;
+        const size_t name = directive(t, i, "define");
+        if (i + 2 < t.n && isdigit((unsigned char)t.at[i + 2])) {
+            now = line_marker(t, i + 2, &line);
+            unit_include(unit, now);
+            line--;
+        } else if (directive(t, i, "undef")) {
+            macro_ends(t, directive(t, i, "undef"),
+                       now == source ? begin_of(&r, line) : 0, unit);
+        } else if (name && (now != source
+                            || !macro_here(source, begin_of(&r, line), unit))) {
+            macro m = macro_read(t, name);
+            m.given = file_at(now)->path[0] == '<'
+                && strstr(file_at(now)->path, "command") != NULL;
+            macro_add(m, unit);
         }
-        while (i < t.n && t.at[i] != '\n')
-            i += t.at[i] == '\\' && i + 1 < t.n ? 2 : 1;
     }
-}
-
-// What clang -dM prints.
-void macros_read(text dump)
-{
-    for (size_t i = 0; i < dump.n; i++) {
-        if (starts((text){ dump.at + i, dump.n - i }, "#define "))
-            macro_add(macro_read(dump, i + 8));
-        while (i < dump.n && dump.at[i] != '\n')
-            i++;
-    }
-    for (table_room = 64; table_room < 3 * macro_count; )
-        table_room *= 2;
-    macro_table = take(table_room * sizeof *macro_table);
-    for (size_t i = 0; i < macro_count; i++)
-        macro_table[slot_of(macros[i].name)] = (unsigned)i + 1;
-    macros_place();
 }
 
 /* --- spans ---------------------------------------------------------------- */
 
 // Behind the invocation of a macro whose name is the token s.
-static size_t invocation_end(spot s)
+static size_t invocation_end(spot s, int unit)
 {
     const text t = file_at(s.file)->text;
-    const macro *m = macro_named(token(s));
+    const macro *m = macro_named(token(s), unit);
     const size_t i = skip_blank(t, s.at + s.n);
 
     if (m != NULL && m->call && i < t.n && t.at[i] == '(')
@@ -249,7 +319,7 @@ span span_of(const node *n)
     if (s.file < 0)
         return s;
     const place *e = n->end.expanded.file == s.file ? &n->end : &n->begin;
-    s.end = e->macro ? invocation_end(e->expanded)
+    s.end = e->macro ? invocation_end(e->expanded, n->unit)
                      : e->expanded.at + e->expanded.n;
     if (s.end < s.begin)
         s.end = s.begin;

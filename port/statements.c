@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+int unit_written;
 static const ty *result_type;           // of the function that is written
 
 /* --- words of a type ------------------------------------------------------ */
@@ -25,7 +26,7 @@ static bool number_macro(text w, const ty *base)
 {
     text t = w;
     for (int i = 0; i < 8; i++) {
-        const macro *m = macro_named(t);
+        const macro *m = macro_named(t, unit_written);
         if (m == NULL || m->call)
             break;
         t = m->body;
@@ -76,7 +77,7 @@ void write_type_words(buffer *b, text t, const ty *base)
             put_text(b, w);
             put(b, opt.suffix);
             done = true;
-        } else if (!done && ty_changed(base) && typedef_named(w, NULL) != NULL) {
+        } else if (!done && ty_changed(base) && typedef_named(w, unit_written) != NULL) {
             put_text(b, w);
             put(b, opt.suffix);
             done = true;
@@ -291,7 +292,8 @@ static void put_dimensions(buffer *b, const node *d, text t)
         const size_t next = skip_token(t, i);
         const text w = { t.at + i, next - i };
         const node *v = outer_variable(d, w);
-        const function *f = word_char(w.at[0]) ? function_named(w) : NULL;
+        const function *f = word_char(w.at[0])
+            ? function_named(w, d->unit) : NULL;
         if (v != NULL && v->renamed)
             twin_name(b, v);
         else if (f != NULL && f->reached && f->decl->renamed)
@@ -364,6 +366,36 @@ static void write_specifiers(buffer *b, node *d, span words, bool again)
     put_text(b, slice((span){ words.file, s.end, words.end }));
 }
 
+// The declarator before that of d, in the same declaration.
+static const node *sibling_before(const node *d)
+{
+    const node *before = NULL;
+    for (int i = 0; d->parent != NULL && i < d->parent->kids; i++) {
+        const node *k = d->parent->kid[i];
+        if (k == d)
+            return before;
+        if (k->kind == d->kind && span_of(k).file == span_of(d).file
+            && span_of(k).begin == span_of(d).begin)
+            before = k;
+    }
+    return NULL;
+}
+
+bool first_declarator(const node *d) { return sibling_before(d) == NULL; }
+
+// Where a declarator begins, and where its specifiers end.
+static size_t declarator_start(const node *d, size_t *words)
+{
+    const size_t begin = span_of(d).begin;
+    const text t = file_at(span_of(d).file)->text;
+    const node *before = sibling_before(d), *first = d;
+    for (const node *k = before; k != NULL; k = sibling_before(k))
+        first = k;
+    *words = declarator_begin(first, begin, first->loc.expanded.at);
+    return before == NULL ? *words
+         : skip_blank(t, skip_blank(t, span_of(before).end) + 1);
+}
+
 void write_group(buffer *b, node **decl, int n, bool apart, span all)
 {
     const node *first = decl[0];
@@ -377,9 +409,8 @@ void write_group(buffer *b, node **decl, int n, bool apart, span all)
         return;
     }
     const size_t begin = span_of(first).begin;
-    const size_t start = declarator_begin(first, begin, first->loc.expanded.at);
     const text t = file_at(all.file)->text;
-    size_t from = start;
+    size_t start, from = declarator_start(first, &start);
 
     for (int i = 0; i < n; i++) {
         node *d = decl[i];

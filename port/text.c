@@ -1,6 +1,6 @@
-/* text.c - slices of text, buffers, memory, and messages.
+/* text.c - slices of text, names, buffers, memory, and messages.
  *
- * Memory is kept until the program ends: it reads one file, and is done. A
+ * Memory is kept until the program ends: it writes one file, and is done. A
  * refusal is three lines: place and reason, the expression, a proposal.
  *
  * SPDX-License-Identifier: MIT-0
@@ -74,6 +74,11 @@ bool starts(text t, const char *s)
     return t.n >= n && memcmp(t.at, s, n) == 0;
 }
 
+const char *base_name(const char *path)
+{
+    return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
 size_t find(text t, const char *s)
 {
     const size_t n = strlen(s);
@@ -85,6 +90,44 @@ size_t find(text t, const char *s)
 }
 
 bool word_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* --- names ---------------------------------------------------------------- */
+
+static size_t row_of(const names *all, text name, int unit)
+{
+    unsigned h = 5381u + (unsigned)unit;
+    for (size_t i = 0; i < name.n; i++)
+        h = h * 33 ^ (unsigned char)name.at[i];
+    size_t i = (h ^ h >> 15) & (all->room - 1);
+    while (all->row[i].name.at != NULL
+           && !(all->row[i].unit == unit && same(all->row[i].name, name)))
+        i = (i + 1) & (all->room - 1);
+    return i;
+}
+
+static void enlarge(names *all)
+{
+    const names old = *all;
+    all->room = old.room ? 4 * old.room : 256;
+    all->row = take(all->room * sizeof *all->row);
+    for (size_t i = 0; i < old.room; i++)
+        if (old.row[i].name.at != NULL)
+            all->row[row_of(all, old.row[i].name, old.row[i].unit)] = old.row[i];
+}
+
+void *name_find(const names *all, text name, int unit)
+{
+    return all->room ? all->row[row_of(all, name, unit)].is : NULL;
+}
+
+void name_set(names *all, text name, int unit, void *is)
+{
+    if (2 * all->count >= all->room)
+        enlarge(all);
+    name_row *r = &all->row[row_of(all, name, unit)];
+    all->count += r->name.at == NULL;
+    *r = (name_row){ name, unit, is };
+}
 
 /* --- buffers -------------------------------------------------------------- */
 
@@ -176,10 +219,12 @@ static char *one_line(text t)
     return b.at ? b.at : text_copy(T("?"));
 }
 
+static const char no_place[] = "(no place)";
+
 static message message_at(const node *at, const char *said)
 {
-    message m = { .file = main_file, .line = 1, .col = 1, .said = text_copy(text_of(said)),
-                  .expression = text_copy(T("(no place)")) };
+    message m = { .file = units[0].file, .line = 1, .col = 1, .said = text_copy(text_of(said)),
+                  .expression = text_copy(text_of(no_place)) };
     const spot *s = NULL;
 
     for (; at != NULL && s == NULL; at = at->parent)
@@ -259,7 +304,14 @@ void notes_print(buffer *b, const char *before)
 {
     if (note_count)
         qsort(notes, note_count, sizeof *notes, by_place);
-    for (size_t i = 0; i < note_count; i++)
-        putf(b, "%sline %u: %s: %s\n", before, notes[i].line, notes[i].said,
-             notes[i].expression);
+    for (size_t i = 0; i < note_count; i++) {
+        const message *m = &notes[i];
+        if (strcmp(m->expression, no_place) == 0) {
+            putf(b, "%s%s\n", before, m->said);
+            continue;
+        }
+        putf(b, "%s%s%sline %u: %s: %s\n", before,
+             unit_count > 1 ? base_name(file_at(m->file)->path) : "",
+             unit_count > 1 ? ", " : "", m->line, m->said, m->expression);
+    }
 }

@@ -140,24 +140,19 @@ ty *ty_number(void)
 
 /* --- typedefs and records ------------------------------------------------- */
 
-static node **typedefs;
-static size_t typedef_room, typedef_count;
+static names typedefs;          // the latest of a name in a unit
 static node **records;
 static size_t record_room, record_count;
 
 void typedef_note(node *decl)
 {
-    typedefs = grow(typedefs, &typedef_room, typedef_count + 1, sizeof decl);
-    typedefs[typedef_count++] = decl;
+    name_set(&typedefs, decl->name, decl->unit, decl);
 }
 
-node *typedef_named(text name, const node *at)
+node *typedef_named(text name, int unit)
 {
-    (void)at;
-    for (size_t i = typedef_count; i-- > 0;)
-        if (same(typedefs[i]->name, name))
-            return typedefs[i];
-    return NULL;
+    node *d = name_find(&typedefs, name, unit);
+    return d != NULL && d->alike ? d->alike : d;
 }
 
 bool typedef_twin(const node *decl)
@@ -184,12 +179,25 @@ void record_entitle(node *decl, text name)
         r->name = name;
 }
 
+static void record_list(node *decl)
+{
+    records = grow(records, &record_room, record_count + 1, sizeof decl);
+    records[record_count++] = decl;
+}
+
+// Of the same structure, declared by another unit.
+void record_share(node *decl, record *r)
+{
+    if (decl->record == NULL)
+        record_list(decl);
+    decl->record = r;
+}
+
 record *record_of(node *decl)
 {
     if (decl->record != NULL)
         return decl->record;
-    records = grow(records, &record_room, record_count + 1, sizeof decl);
-    records[record_count++] = decl;
+    record_list(decl);
     record *r = decl->record = take(sizeof *r);
     r->decl = decl;
     r->name = decl->name;
@@ -215,29 +223,34 @@ static void record_link(record *r)
     r->fields = n;
 }
 
-static record *record_named(text tag, text name)
+// Of a structure that the unit only names, the one that another unit completes.
+static record *record_named(text tag, text name, int unit)
 {
-    for (int whole = 1; whole >= 0; whole--)
-        for (size_t i = record_count; i-- > 0;)
-            if (same(record_of(records[i])->name, name) && is(tag, text_copy(records[i]->tag))
-                && (!whole || records[i]->complete))
-                return record_of(records[i]);
+    for (int turn = 0; turn < 3; turn++)
+        for (size_t i = record_count; i-- > 0;) {
+            node *d = records[i];
+            if (same(record_of(d)->name, name) && same(tag, d->tag)
+                && (turn == 1 || d->unit == unit) && (turn == 2 || d->complete))
+                return record_of(d);
+        }
     return NULL;
 }
 
 // `(unnamed struct at FILE:LINE:COL)`, and other words for it.
-static record *record_at(text where)
+static record *record_at(text where, int unit)
 {
     size_t colon[2] = { 0, 0 };
     for (size_t i = 0; i < where.n; i++)
         if (where.at[i] == ':')
             colon[0] = colon[1], colon[1] = i;
+    const size_t from = find(where, " at ") + 4;
+    const text path = { where.at + from, colon[0] > from ? colon[0] - from : 0 };
     const unsigned line = (unsigned)atoi(where.at + colon[0] + 1);
     const unsigned col = (unsigned)atoi(where.at + colon[1] + 1);
     for (size_t i = record_count; i-- > 0;) {
         const spot *s = &records[i]->loc.expanded;
-        unsigned l = s->line, c = s->col;
-        if (records[i]->name.n == 0 && l == line && c == col)
+        if (records[i]->name.n == 0 && s->line == line && s->col == col
+            && records[i]->unit == unit && file_named(path) == s->file)
             return record_of(records[i]);
     }
     return NULL;
@@ -278,7 +291,8 @@ static ty *record_type(reader *r, text tag)
     ty *t = ty_new(T_REC);
     if (peek(r) == '(') {
         const size_t from = r->i, to = closing(r->t, r->i);
-        t->record = record_at((text){ r->t.at + from, to - from });
+        t->record = record_at((text){ r->t.at + from, to - from },
+                              r->at->unit);
         r->i = to;
         return t;
     }
@@ -289,7 +303,7 @@ static ty *record_type(reader *r, text tag)
             return record_type(r, tag);
         name = next_word(r);
     }
-    t->record = record_named(tag, name);
+    t->record = record_named(tag, name, r->at->unit);
     return t;
 }
 
@@ -360,7 +374,7 @@ static ty *specifiers(reader *r)
                 r->i = closing(r->t, r->i);
             odd = true;
         }
-        node *td = to == from ? typedef_named(w, r->at) : NULL;
+        node *td = to == from ? typedef_named(w, r->at->unit) : NULL;
         if (td != NULL) {
             t = typedef_type(td);
             break;
@@ -690,6 +704,15 @@ static void first_number(ty *t, void *first)
         join(*f, t, NULL);
 }
 
+// The members of another declaration of the structure.
+static void fields_share(node *decl, const record *r)
+{
+    if (decl == r->decl)
+        return;
+    for (int i = 0; i < decl->kids && i < r->decl->kids; i++)
+        decl->kid[i]->ty = r->decl->kid[i]->ty;
+}
+
 // What overlaps in a union is recorded, or not, together.
 void records_link(void)
 {
@@ -697,6 +720,7 @@ void records_link(void)
         record *r = record_of(records[i]);
         ty *first = NULL;
         record_link(r);
+        fields_share(records[i], r);
         for (int k = 0; r->is_union && k < r->fields; k++)
             each_number(r->field[k], first_number, &first);
     }

@@ -6,18 +6,29 @@
 
 install() {
     [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null 2>&1 || return
-    { apt-get install -y "$1" \
-        || { apt-get update && apt-get install -y "$1"; }; } > /dev/null 2>&1
+    { apt-get install -y "$@" \
+        || { apt-get update && apt-get install -y "$@"; }; } > /dev/null 2>&1
 }
 
-# Libraries of the examples: whether an empty program links with them.
+# Libraries of the examples, and of adapters: whether an empty program links
+# with them. One call installs them; if one is not to be had, one by one.
 probe=$(mktemp -d)
+missing=
+libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
+[ "$1" = examples ] || libraries="$libraries nlopt:libnlopt-dev gsl:libgsl-dev
+    ipopt:coinor-libipopt-dev ceres:libceres-dev"
 echo 'int main(void) { return 0; }' > "$probe/main.c"
-for library in lapack lbfgs; do
-    gcc "$probe/main.c" -o "$probe/main" "-l$library" > /dev/null 2>&1 \
-        || install "lib$library-dev"
+for pair in $libraries; do
+    gcc "$probe/main.c" -o "$probe/main" "-l${pair%%:*}" > /dev/null 2>&1 \
+        || missing="$missing ${pair##*:}"
 done
 rm -rf "$probe"
+if [ -n "$missing" ]; then
+    # shellcheck disable=SC2086  # a list
+    install --no-install-recommends $missing || for package in $missing; do
+        install --no-install-recommends "$package"
+    done
+fi
 [ "$1" != examples ] || exit 0
 
 # What core/hash is compared with.
@@ -27,6 +38,17 @@ echo '#include <xxhash.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
 for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
 done
+
+# WebAssembly, which node runs.
+[ -d /usr/include/wasm32-wasi ] || install wasi-libc
+ls /usr/lib/*/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a \
+    /usr/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a 2> /dev/null \
+    | grep -q . || install libclang-rt-14-dev-wasm32
+command -v wasm-ld > /dev/null 2>&1 || install lld
+command -v node > /dev/null 2>&1 || install nodejs
+
+# The module for Python, which is tried by the distribution's own.
+/usr/bin/python3 -c "import numpy" > /dev/null 2>&1 || install python3-numpy
 
 # Matrices of C++. (libboost-dev, which is large, is used if it is there.)
 [ -f /usr/include/eigen3/Eigen/Core ] || install libeigen3-dev

@@ -41,6 +41,19 @@ for other in "${numbers%.}" "$title" "$log"; do
     [ "$other" = "$version" ] || say "version $version, elsewhere $other"
 done
 
+# Public names.
+sh tools/names.sh | cmp -s - docs/names.txt \
+    || say "the public names are not those of docs/names.txt: make docs"
+
+# The statuses that the module for Python knows, and its series of versions.
+statuses=$(sed -n 's/^    ROW( \([A-Z]*\), *".*/\1/p' src/core/types.h | tr '\n' ' ')
+known=$(sed -n '/^STATUSES = /,/)/p' python/adrev.py | grep -o '"[A-Z]*"' \
+        | tr -d '"' | tr '\n' ' ')
+[ "$statuses" = "$known" ] || say "python/adrev.py: STATUSES are not those of" \
+    "core/types: $statuses"
+grep -q "^SERIES = \"${version%.*}\"" python/adrev.py \
+    || say "python/adrev.py: SERIES is not ${version%.*}"
+
 # Files that comments point to exist.
 for file in $(grep -ohE '\b(tests|examples|bench|docs|tools|adapters)/[a-z0-9_/]+\.[a-z]+' \
               adrev*.h README.md CHANGELOG.md docs/behaviour/*.md \
@@ -133,6 +146,12 @@ for header in $(ls adapters/*.h 2> /dev/null); do
         || say "$header is not in the table of adapters/README.md"
     [ -f "tests/adapters/${name#adrev_}.c" ] \
         || say "tests/adapters/${name#adrev_}.c is missing"
+done
+
+# Private names of adapters are theirs alone: a file may implement adrev, too.
+grep -ohE '\badx_[a-z0-9_]+' adapters/*.h | sort -u > build/lint
+for name in $(grep -owhFf build/lint adrev*.h | sort -u); do
+    say "$name is a name of an adapter and of adrev"
 done
 
 # Prefixes: nothing else reaches a file that includes the header.

@@ -242,7 +242,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
         adx_tell_external(s, &from, bytes, &kept);
     }
     for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)
-        adx_result(&y[i], v[i], ADX_BASE(s), i);
+        adx_set_result(&y[i], v[i], ADX_BASE(s), i);
     if (s == NULL) {
         if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))
             rule->destroy(saved);

@@ -6,9 +6,9 @@
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
- *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
- *           adx_zeros adx_chain adx_linear adx_linear_rule adx_part adx_seal
- *           adx_add_linear adx_sum_of
+ *   offers  adx_axpy adx_inner_product adx_finite_all adx_copy_few
+ *           adx_finite_few adx_zeros adx_chain adx_linear adx_linear_rule
+ *           adx_part adx_seal_linear adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -28,7 +28,8 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
 // A scalar product in eight running sums, however wide a register is: in a
 // single sum every addition would wait for the one before, and with a number of
 // sums that depends on the register the last bits would, too.
-ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
+ADX_APART ad_real adx_inner_product(size_t n, const ad_real x[],
+                                    const ad_real y[])
 {
     ad_real total = 0;
     size_t i = 0;
@@ -189,7 +190,7 @@ static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
     return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
-                        : p->scale * adx_inner(s->n, p->d, y);
+                        : p->scale * adx_inner_product(s->n, p->d, y);
 }
 
 // A statement whose adjoints are all zero contributes nothing. Otherwise each
@@ -259,7 +260,7 @@ static const adx_rule adx_linear_rule = {
 // than 1 or -1 is multiplied into them here, once, instead of in every sweep.
 static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
 {
-    ad_real fault = adx_pack(d, p->d);
+    ad_real fault = adx_pack_view(d, p->d);
     if (p->scale == 1 || p->scale == -1)
         return fault == 0;
     ADX_TALLY(reverse, mul, n);
@@ -303,7 +304,7 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
 
 // Ends a statement whose partials the caller has written (`own`): from now on
 // it is known whether its sweep needs care.
-static void adx_seal(adx_linear *s)
+static void adx_seal_linear(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
         const adx_span *p = &s->span[k];
@@ -361,7 +362,7 @@ static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                    product ? &part->d : NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
-    adx_result(&y, v, ADX_BASE(s), 0);
+    adx_set_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 

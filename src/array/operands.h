@@ -10,12 +10,13 @@
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/queries
  *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
- *           adx_offset adx_element adx_size ADX_BASE adx_missing adx_missing_s
- *           adx_missing_matrix adx_no_result adx_pack_one adx_pack adx_id_here
- *           adx_corners adx_classify adx_pack_even_at adx_pack_even
- *           adx_is_constant adx_write_list adx_id adx_id_of adx_adjacent
- *           adx_recording adx_public_view adx_array_operation adx_tell_array
- *           adx_add_extended adx_result adx_put_results
+ *           adx_offset adx_element adx_view_size ADX_BASE adx_missing
+ *           adx_missing_s adx_missing_matrix adx_no_result adx_pack_one
+ *           adx_pack_view adx_id_here adx_ids_of_corners adx_classify
+ *           adx_pack_even_at adx_pack_even adx_is_constant adx_write_list
+ *           adx_id adx_id_of adx_adjacent adx_recording adx_public_view
+ *           adx_array_operation adx_tell_array adx_add_extended adx_set_result
+ *           adx_put_results
  * ========================================================================== */
 
 /* --- operands ------------------------------------------------------------ */
@@ -78,7 +79,7 @@ static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
     return a->v[adx_offset(a, i, j) * a->unit];
 }
 
-static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
+static size_t adx_view_size(const adx_view *a) { return a->rows * a->cols; }
 
 // A column as a row, because the loops run along rows. Other views stay as they
 // are.
@@ -170,7 +171,7 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 }
 
 // The whole view, row by row. The result is that of adx_pack_row.
-static ad_real adx_pack(const adx_view *a, ad_real to[])
+static ad_real adx_pack_view(const adx_view *a, ad_real to[])
 {
     const adx_view b = adx_lying(a);
     ad_real fault = 0;
@@ -218,12 +219,12 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
 // The spacing that the ids have if they are evenly spaced, read off the four
 // corners; base 0: they are not. A corner must be a value of this tape, and
 // newer than `since`, because the spacing of older values depends on the
-// schedule. Whether the numbers in between keep to it is for adx_even to find
-// out.
-static adx_ids adx_corners(const adx_view *a)
+// schedule. Whether the numbers in between keep to it is for adx_are_even to
+// find out.
+static adx_ids adx_ids_of_corners(const adx_view *a)
 {
     adx_ids ids = {0};
-    if (a->x == NULL || adx_size(a) == 0)
+    if (a->x == NULL || adx_view_size(a) == 0)
         return ids;
     ptrdiff_t across = (ptrdiff_t)(a->cols - 1) * a->cs;
     ptrdiff_t down = (ptrdiff_t)(a->rows - 1) * a->rs;
@@ -252,7 +253,7 @@ static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
 }
 
 // Whether all ids are what the corners promise.
-static bool adx_even(const adx_view *a, const adx_ids *ids)
+static bool adx_are_even(const adx_view *a, const adx_ids *ids)
 {
     const adx_view b = adx_lying(a);
     const adx_ids along = adx_lying_ids(a, ids);
@@ -268,11 +269,11 @@ static bool adx_even(const adx_view *a, const adx_ids *ids)
 // looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
-    adx_ids ids = adx_corners(a);
-    if (a->x == NULL || adx_size(a) == 0)
+    adx_ids ids = adx_ids_of_corners(a);
+    if (a->x == NULL || adx_view_size(a) == 0)
         return ids;
     bool constant = adx_word(a->x) == 0;        // then all may be
-    if ((ids.base != 0 || constant) && adx_even(a, &ids))
+    if ((ids.base != 0 || constant) && adx_are_even(a, &ids))
         return ids;
     const adx_view b = adx_lying(a);
     ids = (adx_ids){0};
@@ -473,7 +474,8 @@ static void adx_note_value(adx_operand *at, ad_real v)
 }
 
 // Makes y result i of a statement, or a constant if no statement was recorded.
-static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
+static void adx_set_result(ad_rev *y, ad_real v, const adx_extended *e,
+                           size_t i)
 {
     if (ADREV_DEBUG && e != NULL && v * 0 != 0)
         adx_note_value(e->site, v);
@@ -488,5 +490,5 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
         adx_name_run(n, v, y, adx_compound(adx_now.job, e->first + first));
     else
         for (size_t i = 0; i < n; i++)
-            adx_result(&y[(ptrdiff_t)i * inc], v[i], e, first + i);
+            adx_set_result(&y[(ptrdiff_t)i * inc], v[i], e, first + i);
 }

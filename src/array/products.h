@@ -49,7 +49,7 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
             for (size_t l = from; l < to; l++) {
                 if (a_active)
                     adj[adx_id_of(&s->a_ids, i, l, s->k)] +=
-                        adx_inner(s->n, &c[i * s->n], &s->b[l * s->n]);
+                        adx_inner_product(s->n, &c[i * s->n], &s->b[l * s->n]);
                 if (b_active)
                     adx_axpy(s->n, s->a[i * s->k + l], &c[i * s->n],
                              &adj[adx_id_of(&s->b_ids, l, 0, s->n)]);
@@ -186,22 +186,22 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               const ad_real **value)
 {
     size_t bytes = sizeof(adx_product)
-                 + (adx_size(a) + adx_size(b)) * sizeof(ad_real);
-    *ai = adx_corners(a);
-    *bi = adx_corners(b);
+                 + (adx_view_size(a) + adx_view_size(b)) * sizeof(ad_real);
+    *ai = adx_ids_of_corners(a);
+    *bi = adx_ids_of_corners(b);
     if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0)
         return false;
     adx_ahead ahead = adx_look_ahead(bytes, a->rows * sizeof(ad_real));
     if (ahead.payload == NULL)
         return false;
     ad_real *at = (ad_real *)((adx_product *)ahead.payload + 1);
-    ad_real *column = at + adx_size(a);
+    ad_real *column = at + adx_view_size(a);
     ad_real *product = b->cols == 1 ? (ad_real *)ahead.behind : NULL;
     bool even = adx_pack_even(b, bi, column, fault);
     for (size_t i = 0; even && i < a->rows; i++, at += a->cols) {
         even = adx_pack_even_at(a, ai, i, at, fault);
         if (product != NULL)
-            product[i] = adx_inner(a->cols, at, column);
+            product[i] = adx_inner_product(a->cols, at, column);
     }
     // a block that was added for this entry is of no use to others
     if (!even && ahead.added != NULL)
@@ -216,8 +216,8 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
 static adx_product *adx_lay_product(const adx_view *a, const adx_view *b,
                                     const adx_ids *ai, const adx_ids *bi)
 {
-    size_t a_size = adx_size(a);
-    size_t b_size = adx_size(b);
+    size_t a_size = adx_view_size(a);
+    size_t b_size = adx_view_size(b);
     size_t a_saved = adx_is_constant(bi) ? 0 : a_size;
     size_t b_saved = adx_is_constant(ai) ? 0 : b_size;
     size_t listed = (ai->listed ? a_size : 0) + (bi->listed ? b_size : 0);
@@ -247,7 +247,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
                                     const ad_real **value)
 {
     *value = NULL;
-    if (adx_size(a) == 0 || b->cols == 0 || !adx_recording())
+    if (adx_view_size(a) == 0 || b->cols == 0 || !adx_recording())
         return NULL;
     adx_ids ai;
     adx_ids bi;
@@ -264,11 +264,11 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
     if (s == NULL)
         return NULL;
     ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
-    ADX_TALLY(forward, mul, adx_size(a) * b->cols);
+    ADX_TALLY(forward, mul, adx_view_size(a) * b->cols);
     if (!packed && s->a != NULL)
-        fault += adx_pack(a, s->a);
+        fault += adx_pack_view(a, s->a);
     if (!packed && s->b != NULL)
-        fault += adx_pack(b, s->b);
+        fault += adx_pack_view(b, s->b);
     s->e.care = fault != 0;
     return s;
 }
@@ -331,7 +331,7 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
         ad_real v = value != NULL ? value[i]
                   : adx_products(a->cols, row, a->cs * a->unit, x->v,
                                  x->rs * x->unit);
-        adx_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
+        adx_set_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
     }
 }
 
@@ -443,7 +443,7 @@ static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
             adj[s->d_ids.base + i] += s->x[i] * y[i];
         if (!adx_is_constant(&s->x_ids))
             adj[s->x_ids.base + i] += s->d[i] * y[i]
-                                    + adx_inner(below, l, &y[i + 1]);
+                                    + adx_inner_product(below, l, &y[i + 1]);
         if (lb != NULL) {
             adx_axpy(below, s->x[i], &y[i + 1], lb);
             lb += below;
@@ -539,7 +539,8 @@ static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
     list = adx_write_list(d, &s->d_ids, list);
     list = adx_write_list(l, &s->l_ids, list);
     adx_write_list(x, &s->x_ids, list);
-    s->e.care = adx_pack(d, s->d) + adx_pack(l, s->l) + adx_pack(x, s->x) != 0;
+    s->e.care = adx_pack_view(d, s->d) + adx_pack_view(l, s->l)
+              + adx_pack_view(x, s->x) != 0;
     return s;
 }
 
@@ -562,8 +563,8 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
     // the diagonal first, then column after column
     for (size_t i = 0; i < n; i++)
-        adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
-                   ADX_BASE(s), i);
+        adx_set_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
+                       ADX_BASE(s), i);
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++)
             y[j].v += (l++)->v * x[i].v;

@@ -21,8 +21,9 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return adx_sum_of(v, n, &part);
 }
 
-// A scalar product with strides. It adds in the order of adx_inner, so it has
-// the same bits: a value does not depend on which of its operands are recorded.
+// A scalar product with strides. It adds in the order of adx_inner_product, so
+// it has the same bits: a value does not depend on which of its operands are
+// recorded.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -94,8 +95,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     for (size_t i = 0; s != NULL && i < n; i++)
         s->span[0].d[i] = v == 0 ? 0 : adx_element(&part.x, 0, i) / v;
     if (s != NULL)
-        adx_seal(s);
-    adx_result(&y, v, ADX_BASE(s), 0);
+        adx_seal_linear(s);
+    adx_set_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
@@ -127,8 +128,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                 s->span[k].d[i] = 2 * d;
     }
     if (s != NULL)
-        adx_seal(s);
-    adx_result(&z, v, ADX_BASE(s), 0);
+        adx_seal_linear(s);
+    adx_set_result(&z, v, ADX_BASE(s), 0);
     return z;
 }
 
@@ -170,8 +171,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     for (size_t i = 0; s != NULL && i < n; i++)
         s->span[0].d[i] /= sum;
     if (s != NULL)
-        adx_seal(s);
-    adx_result(&y, n == 0 ? most : most + adm_log(sum), ADX_BASE(s), 0);
+        adx_seal_linear(s);
+    adx_set_result(&y, n == 0 ? most : most + adm_log(sum), ADX_BASE(s), 0);
     return y;
 }
 
@@ -199,7 +200,8 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
         ad_rev *to = &y[(ptrdiff_t)i * incy];
-        adx_result(to, a.v * adx_element(&from, 0, i) + to->v, ADX_BASE(s), i);
+        adx_set_result(to, a.v * adx_element(&from, 0, i) + to->v, ADX_BASE(s),
+                       i);
     }
 }
 
@@ -219,8 +221,8 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                    ADX_BASE(s), &part[0].x, &from, NULL);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
-        adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
-                   ADX_BASE(s), i);
+        adx_set_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
+                       ADX_BASE(s), i);
 }
 
 // A row of the operator table as loops over n elements. The first loop computes
@@ -335,15 +337,15 @@ static void adx_each_piece(ad_opcode op, size_t from, size_t n,
                     &y[(ptrdiff_t)from * incy], incy);
 }
 
-static void adx_each(ad_opcode op, size_t n, const adx_part part[],
-                     adx_linear *s, ad_rev y[], ptrdiff_t incy)
+static void adx_record_each(ad_opcode op, size_t n, const adx_part part[],
+                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
     for (size_t from = 0; from < n; from += ADX_TOGETHER)
         adx_each_piece(op, from,
                        n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
                        part, s, y, incy);
     if (s != NULL)
-        adx_seal(s);
+        adx_seal_linear(s);
 }
 
 // The results of a step function are constants and make no statement. The trace
@@ -388,7 +390,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     adx_tell_array(ADREV_ARRAY_each, op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
                    arity > 2 ? &part[2].x : NULL);
-    adx_each(op, n, part, s, y, incy);
+    adx_record_each(op, n, part, s, y, incy);
 }
 
 /* --- softmax ------------------------------------------------------------- */
@@ -487,6 +489,6 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         ad_real v = adx_weight(adx_element(&from, 0, i), most) / sum;
         if (s != NULL)
             s->y[i] = v;
-        adx_result(&y[(ptrdiff_t)i * incy], v, ADX_BASE(s), i);
+        adx_set_result(&y[(ptrdiff_t)i * incy], v, ADX_BASE(s), i);
     }
 }

@@ -293,7 +293,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     if (adx_now_status() != ADREV_OK)
         return adx_now_status();
     for (size_t i = 0; i < adx_bulk_results(b); i++)
-        adx_result(&y[i], v[i], ADX_BASE(s), i);
+        adx_set_result(&y[i], v[i], ADX_BASE(s), i);
     return ADREV_OK;
 }
 

@@ -269,7 +269,7 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
 
 /* --- kinks --------------------------------------------------------------- */
 
-static bool adx_between(ad_real x, ad_real low, ad_real high)
+static bool adx_is_between(ad_real x, ad_real low, ad_real high)
 {
     return x >= low && x <= high;
 }
@@ -281,7 +281,7 @@ static bool adx_between(ad_real x, ad_real low, ad_real high)
 // is near 4, there is a kink in two cases: the jump of the slope is larger than
 // the errors; or f jumps, and by much of what it changes at the first step, not
 // by a quantum of its rounding.
-static bool adx_bent(const adx_row *first, const adx_row *r)
+static bool adx_is_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
     ad_real before = r[-1].right - r[-1].left;
@@ -292,7 +292,7 @@ static bool adx_bent(const adx_row *first, const adx_row *r)
     ad_real most = 5 / (ad_real)4;
     ad_real all = adx_most(adm_fabs(first->left), adm_fabs(first->right));
 
-    if (!adx_between(a, fifth, most) || !adx_between(b, fifth, most))
+    if (!adx_is_between(a, fifth, most) || !adx_is_between(b, fifth, most))
         return false;
     return adm_fabs(jump) > 32 * error
         || (adx_most(a, b) < 1 / (ad_real)3
@@ -341,12 +341,12 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
     if (!adx_finite(g) && g == g && adx_steepens(r[-1].right, r[0].right)
         && adx_steepens(r[-2].right, r[-1].right))
         return ADREV_KINK;
-    if (!adx_bent(first, r))
+    if (!adx_is_bent(first, r))
         return ADREV_AGREES;
     ad_real low = r->left < r->right ? r->left : r->right;
     ad_real high = adx_most(r->left, r->right);
     ad_real slack = ADX_LOOSE * (high - low);
-    return adx_between(g, low - slack, high + slack) ? ADREV_KINK
+    return adx_is_between(g, low - slack, high + slack) ? ADREV_KINK
                                                      : ADREV_NOISY;
 }
 

@@ -78,7 +78,7 @@ static ad_real adx_paths(const adx_probe *p)
     for (size_t j = p->first; j < p->first + p->count; j++)
         size[p->in + j] = adm_fabs(p->d[j]);
     adx_cursor at = adx_from(t, &p->session.mark);
-    for (unsigned header; (header = adx_next(t, &at)) != 0;) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;) {
         if (header == ADX_EXTENDED && !adx_paths_through(t, at.op, size))
             return 0;
         if (header & ADX_OTHER)
@@ -201,7 +201,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
 
 // Bisects a group of inputs that does not agree, down to one input if that does
 // not agree by itself.
-static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
+static ad_check_entry adx_bisect(adx_probe *p, ad_check_entry group)
 {
     while (group.inputs > 1 && group.verdict != ADREV_AGREES
            && p->status == ADREV_OK) {
@@ -350,7 +350,7 @@ static void adx_check_output(adx_probe *p, size_t j, size_t count,
         p->largest = adx_finite(slope) ? adx_most(slope, p->largest)
                                        : p->largest;
     }
-    ad_check_entry e = adx_narrow(p, adx_examine(p, j, count));
+    ad_check_entry e = adx_bisect(p, adx_examine(p, j, count));
     if (p->status == ADREV_OK)
         adx_enter_check(report, p->m * p->n, &e);
 }
@@ -385,7 +385,7 @@ static ad_real *adx_array_of_reals(adx_session *s, size_t n)
 
 // Takes the memory of a check from the session. False: the tape's status says
 // why.
-static bool adx_equip(adx_probe *p)
+static bool adx_take_check_memory(adx_probe *p)
 {
     adx_session *s = &p->session;
     size_t m = p->m;
@@ -416,7 +416,7 @@ ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
     report->filled = false;
     if (f == NULL || adx_no_array(n, x))
         return ADREV_ESHAPE;
-    ad_status status = adx_open(&p.session);
+    ad_status status = adx_open_session(&p.session);
     if (status != ADREV_OK)
         return status;
 
@@ -424,14 +424,14 @@ ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                           .limit = report->limit, .filled = true,
                           .outputs = m };
     bool any = n > 0 && m > 0;
-    if (any && adx_equip(&p)) {
+    if (any && adx_take_check_memory(&p)) {
         p.status = adx_differentiate(&p, &r);
         if (p.status == ADREV_OK)
             adx_compare(&p, &r);
         r.value = p.out[r.worst.output].v;
     }
     r.evaluations = p.evaluations + any;
-    status = adx_close(&p.session, p.status);
+    status = adx_close_session(&p.session, p.status);
     if (status == ADREV_OK)
         *report = r;
     return status;

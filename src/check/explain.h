@@ -25,11 +25,11 @@ static ad_rev adx_value(const ad_tape *t, size_t seq)
 static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
                               adx_site *site)
 {
-    unsigned header = adx_next(t, at);
+    unsigned header = adx_next_entry(t, at);
     memset(site, 0, sizeof *site);
     if (header == ADX_SITE) {
         memcpy(site, at->op, sizeof *site);
-        header = adx_next(t, at);
+        header = adx_next_entry(t, at);
     }
     return header;
 }
@@ -78,8 +78,8 @@ static bool adx_all_finite(const adx_cursor *at)
 // Whether other tapes have parts of the recording.
 static bool adx_scattered(const ad_tape *t)
 {
-    for (size_t i = 0; adx_further(t, i) != NULL; i++)
-        if (adx_live(adx_further(t, i))->seq > 0)
+    for (size_t i = 0; adx_annexed_tape(t, i) != NULL; i++)
+        if (adx_live(adx_annexed_tape(t, i))->seq > 0)
             return true;
     return false;
 }
@@ -133,7 +133,7 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
     adx_site site;
 
     if (status == ADREV_OK && y.job != 0)
-        status = adx_check(t, 1, &y, 0, NULL, found == NULL, &run);
+        status = adx_check_query(t, 1, &y, 0, NULL, found == NULL, &run);
     if (status == ADREV_OK && found == NULL)
         status = ADREV_ESHAPE;
     if (status == ADREV_OK)
@@ -213,7 +213,7 @@ ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 {
     bool missing = sum == NULL || (room > 0 && term == NULL);
     bool run = false;
-    ad_status status = adx_check(t, 1, &y, 1, &x, missing, &run);
+    ad_status status = adx_check_query(t, 1, &y, 1, &x, missing, &run);
     ad_explanation all = {0};
     ad_real *adj = NULL;
     adx_site site;
@@ -324,7 +324,8 @@ ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
 
     adx_cursor at = { .seq = t->lead };
     size_t before = at.seq;
-    for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;
+         before = at.seq) {
         const char *name;
         int edge = adx_edge_of_region(&at, header, &name);
         bool statement = !(header & ADX_OTHER);

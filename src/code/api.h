@@ -9,9 +9,9 @@
 /* --- configuration ------------------------------------------------------- */
 
 // ADREV_COMPILE      0: no ad_fn_compile.          default 1 where <dlfcn.h>
-//   exists, unless ADREV_NO_STDLIB is defined
+//   exists, unless ADREV_NO_STDLIB is defined; 0 in WebAssembly
 #ifndef ADREV_COMPILE
-#if defined __has_include && !defined ADREV_NO_STDLIB
+#if defined __has_include && !defined ADREV_NO_STDLIB && !defined __wasm__
 #if __has_include(<dlfcn.h>) && __has_include(<sys/stat.h>)
 #define ADREV_COMPILE 1
 #endif

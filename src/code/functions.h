@@ -446,7 +446,7 @@ static void adx_say_check(adx_writing *k)
 }
 
 // What an array is, for the header. Of a sparse matrix the entries are listed.
-static const char *adx_array_meaning(const char *array, bool sparse)
+static const char *adx_array_meaning(const adx_writing *k, const char *array)
 {
     static const char *const meaning[][2] = {
         { "x", "the point" },
@@ -460,7 +460,9 @@ static const char *adx_array_meaning(const char *array, bool sparse)
         { "J", "J[i*n + j] = dy[i]/dx[j], where n is the length of x" },
         { "H", "H[i*n + j] = d2(w y)/dx[i]dx[j], both triangles" },
     };
-    if (sparse && strchr("JH", *array) != NULL)
+    if (k->chosen && k->entries == NULL && strcmp(array, "J") == 0)
+        return "J[i*n + j] = dy[i]/dx[j], where n is the number of derivatives";
+    if (k->entries != NULL && strchr("JH", *array) != NULL)
         return *array == 'J' ? "J[k] = dy[row[k]]/dx[column[k]]"
                              : "H[k] = d2(w y)/dx[row[k]]dx[column[k]], the"
                                " lower triangle";
@@ -474,7 +476,7 @@ static void adx_say_meaning(adx_writing *k, const char *array, size_t length,
                             bool out)
 {
     adx_say(k->text, " *   %-2s [%lu]  %s  %s\n", array, (unsigned long)length,
-            out ? "out" : "in ", adx_array_meaning(array, k->entries != NULL));
+            out ? "out" : "in ", adx_array_meaning(k, array));
 }
 
 // Declares the pattern in a header, with a comment that says what `start` is.

@@ -18,7 +18,7 @@
  * instances they are.
  *
  *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/copy code/layout
+ *           function/unique function/emit function/copy code/layout
  *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
  *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
  *           adx_class_of adx_varying adx_read_by adx_find_pieces adx_entry_at

@@ -18,6 +18,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
+#define ADX_FILE_CHOSEN  2u     // the same, with a number of variables
 
 static void adx_put_string(adx_bytes *b, const char *text)
 {
@@ -92,7 +93,9 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
 static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
                          const ad_fn_report *report)
 {
-    const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
+    bool chosen = fn->variables < fn->n;
+    const uint64_t head[] = { ADX_FILE_MAGIC,
+                              chosen ? ADX_FILE_CHOSEN : ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
         fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
@@ -103,6 +106,8 @@ static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
         adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         adx_put_word(b, count[i], 8);
+    if (chosen)
+        adx_put_word(b, fn->variables, 8);
     adx_put_operations(b);
 }
 
@@ -161,7 +166,7 @@ typedef struct adx_source_bytes {
 
 // The next bytes as an integer. Beyond the end of the file it is 0 and the file
 // is bad, so a caller need not ask after each number.
-static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
+static uint64_t adx_get_integer(adx_source_bytes *b, size_t bytes)
 {
     uint64_t v = 0;
     if (b->bad || b->left < bytes) {
@@ -177,13 +182,13 @@ static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
 
 static uint32_t adx_get_word(adx_source_bytes *b)
 {
-    return (uint32_t)adx_get(b, 4);
+    return (uint32_t)adx_get_integer(b, 4);
 }
 
 static ad_real adx_get_real(adx_source_bytes *b)
 {
     ad_real v = 0;
-    uint64_t wide = adx_get(b, sizeof v);
+    uint64_t wide = adx_get_integer(b, sizeof v);
     uint32_t narrow = (uint32_t)wide;
     if (sizeof v == sizeof narrow)
         memcpy(&v, &narrow, sizeof narrow);
@@ -196,7 +201,7 @@ static ad_real adx_get_real(adx_source_bytes *b)
 // in the rest of the file.
 static size_t adx_get_count(adx_source_bytes *b, size_t each)
 {
-    uint64_t n = adx_get(b, 8);
+    uint64_t n = adx_get_integer(b, 8);
     if (n > b->left / each || n >= ADX_FROM_INPUT)
         b->bad = true;
     return b->bad ? 0 : (size_t)n;
@@ -230,6 +235,7 @@ typedef struct adx_loading {
 // The counts that a file begins with.
 typedef struct adx_file_counts {
     size_t n, m;                // inputs and results
+    size_t variables;           // of the inputs
     size_t numbers, nodes;
     ad_fn_report report;
 } adx_file_counts;
@@ -477,7 +483,7 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
 {
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
-        uint64_t kind = adx_get(&k->b, 1);
+        uint64_t kind = adx_get_integer(&k->b, 1);
         bool fixed = kind == 1;
         ad_real v = fixed ? adx_get_real(&k->b) : 0;
         if (fixed)
@@ -520,20 +526,22 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 
 // Reads the counts. What is counted must fit into the rest of the file, so that
 // no memory is asked for that the file could not fill.
-static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+static void adx_get_counts(adx_source_bytes *b, bool chosen, adx_file_counts *c)
 {
     c->n = adx_get_count(b, 1);
     c->m = adx_get_count(b, 4);
     c->numbers = adx_get_count(b, 1);
     c->nodes = adx_get_count(b, 20);
-    c->report.recorded = (size_t)adx_get(b, 8);
-    c->report.constant = (size_t)adx_get(b, 8);
-    c->report.common = (size_t)adx_get(b, 8);
-    c->report.identity = (size_t)adx_get(b, 8);
-    c->report.dead = (size_t)adx_get(b, 8);
-    c->report.operations = (size_t)adx_get(b, 8);
-    c->report.arrays = (size_t)adx_get(b, 8);
+    c->report.recorded = (size_t)adx_get_integer(b, 8);
+    c->report.constant = (size_t)adx_get_integer(b, 8);
+    c->report.common = (size_t)adx_get_integer(b, 8);
+    c->report.identity = (size_t)adx_get_integer(b, 8);
+    c->report.dead = (size_t)adx_get_integer(b, 8);
+    c->report.operations = (size_t)adx_get_integer(b, 8);
+    c->report.arrays = (size_t)adx_get_integer(b, 8);
     c->report.guards = adx_get_count(b, 8);
+    c->variables = chosen ? adx_get_count(b, 1) : c->n;
+    b->bad = b->bad || c->variables > c->n;
 }
 
 // Reads the program. When all nodes have been read, all numbers must have been
@@ -578,10 +586,11 @@ static bool adx_is_file(const void *data, size_t bytes)
     const uint8_t *v = (const uint8_t *)data;
     adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
     adx_source_bytes head = { v, bytes, false };
-    return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
-        && adx_get(&head, 4) == ADX_FILE_VERSION
-        && adx_get(&head, 4) == sizeof(ad_real)
-        && adx_get(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
+    return bytes > 20 && adx_get_integer(&head, 4) == ADX_FILE_MAGIC
+        && adx_get_integer(&head, 4) - ADX_FILE_VERSION
+           <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
+        && adx_get_integer(&head, 4) == sizeof(ad_real)
+        && adx_get_integer(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
 
 // Reads the counts, then the program.
@@ -598,7 +607,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
     adx_file_counts c;
-    adx_get_counts(&k.b, &c);
+    adx_source_bytes head = { (const uint8_t *)data + 4, 4, false };
+    adx_get_counts(&k.b, adx_get_integer(&head, 4) == ADX_FILE_CHOSEN, &c);
     if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
     ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
@@ -606,6 +616,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
+    k.p->fixed = c.n - c.variables;
+    fn->variables = c.variables;
     adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status

@@ -107,7 +107,7 @@ ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 //   file, line   out   NULL and 0 if unknown
 ADX_API void ad_tape_failed_at(const ad_tape *t, const char **file, int *line);
 
-// Its name until 0.1.0; later versions are without it.
+// The old name of ad_tape_failed_at; the next version is without it.
 ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
 {
     ad_tape_failed_at(t, file, line);
@@ -145,7 +145,8 @@ ADX_API ad_status ad_fail(ad_status status, const char *why);
 // is not part of the tape.
 ADX_API size_t ad_tape_missing(const ad_tape *t);
 
-// Where a value was recorded, in the same way. Cost: one pass over the tape.
+// Where a value was recorded: file and line as in ad_tape_failed_at. Cost: one
+// pass over the tape.
 ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
                            int *line);
 
@@ -198,7 +199,7 @@ ADX_TRY ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
 //   y   [m]      in    outputs; constants among them contribute nothing, but if
 //                      all are constants, the status is ADREV_EPASSIVE
 //   dy  [m]      in    weights of the outputs
-//   dx  [n]      out   dx[j] = sum over i of dy[i] dy[i]/dx[j]
+//   dx  [n]      out   dx[j] = sum over i of dy[i] J[i*n + j]
 //
 //   returns, cost, memory: as ad_gradient
 ADX_TRY ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],

@@ -14,8 +14,8 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy
- *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
- *           adx_make_scalar
+ *   offers  adx_find_moved adx_adjoint_part adx_adjoint_nodes adx_make_adjoint
+ *           adx_make_copy adx_make_scalar
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -33,7 +33,7 @@ static void adx_see_movement(void *user, uint32_t number)
 
 // The numbers that depend on any of `moving` inputs, counted from `first`: only
 // their adjoints are needed. NULL: no memory.
-static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
+static bool *adx_find_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
     if (moved == NULL)
@@ -340,7 +340,7 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, p->outputs))
         return q->status;
-    bool *moved = adx_moved(p, 0, moving);
+    bool *moved = adx_find_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_nodes(&k);

@@ -163,6 +163,35 @@ ADX_API const char *ad_fn_reason(void);
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 
+// How many inputs there are derivatives by: the first ones. All of them, unless
+// ad_fn_select has chosen.
+ADX_API size_t ad_fn_variables(const ad_fn *fn);
+
+// The same function with the choice of inputs that derivatives are taken by,
+// and of the results that are wanted. It is not recorded again, and is a
+// function like any other: everything that is asked of it, or made of it (C
+// code, machine code, files, maps, exports), is about these alone.
+//
+//   out          out   to be freed with ad_fn_free, before or after fn; NULL on
+//                      failure. Its inputs are those of fn: first the variables
+//                      in the order given, then all others in the order of fn.
+//                      The others are parameters: values depend on them,
+//                      derivatives by them are left out. So x has
+//                      ad_fn_inputs(out) numbers everywhere; v, dx, g, hv and
+//                      dx of ad_fn_map_jvp have nv, J is m x nv, and H nv x nv.
+//                      In ad_fn_call parameters are constants
+//   variable [nv]  in  inputs of fn, none twice; NULL: all, and nv is not read
+//   output [m]     in  results of fn; one may be there several times; NULL:
+//                      all, and m is not read
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: no such input or result, an input
+//                twice, or m is 0; ADREV_ENOMEM
+//   cost         a few ns for each operation that the results need, and for
+//                each guard of fn: guards are kept, and their numbers, too
+ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
+                               const size_t variable[], size_t m,
+                               const size_t output[]);
+
 // The report on a function. All zero if fn is NULL, or if the function is of
 // constants alone.
 //

@@ -153,7 +153,7 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
     ptrdiff_t bs = k->arg[1].rs;
     ad_real sum = 0;
     if (adx_has_eight_sums(k, careful))
-        return as == 1 && bs == 1 ? adx_inner(k->k, a, b)
+        return as == 1 && bs == 1 ? adx_inner_product(k->k, a, b)
                                   : adx_products(k->k, a, as, b, bs);
     for (size_t n = 0; n < k->k; n++, a += as, b += bs)
         sum += careful && k->op == ADX_OP_chain ? adx_absorb(*a, *b) : *a * *b;
@@ -173,7 +173,7 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
 }
 
 // The same at L points side by side, with the same bits: product n goes to sum
-// n mod 8, and the eight sums are added in the order of adx_inner.
+// n mod 8, and the eight sums are added in the order of adx_inner_product.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {

@@ -7,11 +7,12 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/formulas
- *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
- *           adx_start_making adx_begin_making adx_take_range adx_own_range
- *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
- *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
- *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
+ *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
+ *           adx_end_making adx_start_making adx_begin_making adx_take_range
+ *           adx_own_range adx_set_range adx_copied_list adx_copy_node
+ *           adx_partial_in adx_argument adx_accumulate_each adx_accumulate
+ *           adx_or_zero adx_argument_range adx_partials_in adx_cosines_in
+ *           adx_copy_nodes
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -28,7 +29,7 @@ typedef struct adx_making {
     uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
 
-static void adx_mark(void *user, uint32_t number)
+static void adx_mark_number(void *user, uint32_t number)
 {
     ((bool *)user)[number] = true;
 }
@@ -56,7 +57,7 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
         return false;
     if (s->op == ADX_OP_many)
         memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
-    adx_visit_reads(p, s, adx_mark, used);
+    adx_visit_reads(p, s, adx_mark_number, used);
     return true;
 }
 

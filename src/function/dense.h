@@ -22,7 +22,7 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
-           && adx_follow(s, &plan, major);
+           && adx_follow_plan(s, &plan, major);
     adx_drop(s->memory, plan.colour);
     return ok;
 }
@@ -60,13 +60,14 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     adx_program p;
     adx_entries t = {0};
     ad_status status = adx_make_scalar(&p, &fn->program, true);
+    p.fixed = fn->program.fixed;
     adx_pattern *s = adx_new_pattern(a);
     bool ok = status == ADREV_OK && s != NULL
            && adx_full_graph(&p, hessian, a, &s->g)
            && adx_transpose(a, &s->g, &t);
     bool helps = ok;
     if (ok) {
-        s->by_rows = !hessian && fn->n >= fn->m;
+        s->by_rows = !hessian && fn->variables >= fn->m;
         const adx_entries *major = s->by_rows ? &t : &s->g;
         helps = adx_is_thin(major);
         ok = !helps || adx_plan_thriftily(s, &t);
@@ -90,7 +91,8 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
-    size_t least = hessian || fn->n < fn->m ? fn->n : fn->m;
+    size_t n = fn->variables;
+    size_t least = hessian || n < fn->m ? n : fn->m;
     *out = NULL;
     if (least <= ADREV_LANES_MOST
         || atomic_load_explicit(&fn->crowded[hessian], memory_order_relaxed))
@@ -130,7 +132,7 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                      : w == NULL ? adx_jacobian_entries(fn, s, x, value)
                                  : adx_hessian_entries(fn, s, x, w, value);
     if (status == ADREV_OK)
-        adx_spread_entries(s, value, fn->n, to);
+        adx_spread_entries(s, value, fn->variables, to);
     adx_drop(&fn->memory, value);
     return status;
 }
@@ -139,10 +141,10 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
-    size_t n = fn->n;
+    size_t n = fn->variables;
     size_t m = fn->m;
-    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
-                         NULL };
+    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, fn->n }, { NULL, m } }, m,
+                         n, NULL };
     if (n >= m)
         return adx_fill_dense(&d, J, 1, n);
     d.kind = ADX_KIND_jvp;
@@ -206,10 +208,10 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
     if (fn == NULL || adx_lacks(fn, fn->n, H) || adx_lacks(fn, fn->n, x)
         || w == NULL)
         return ADREV_ESHAPE;
-    size_t n = fn->n;
+    size_t n = fn->variables;
     const adx_directions d = { fn, ADX_KIND_hvp, 3,
-                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
-                               NULL };
+                               { { x, fn->n }, { w, fn->m }, { NULL, n } }, n,
+                               n, NULL };
     const adx_wanted wanted[] = { { 0, n * n, H } };
     if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
         return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);

@@ -89,7 +89,7 @@ static ad_status adx_sweep_directions(const adx_directions *d,
             adx_run_lanes(m, work->w, lanes, careful, flipped);
             failed = adx_any_failed(flipped, lanes);
             if (flipped[0] != 0 && !failed)
-                return adx_flip(d->fn, flipped[0] - 1);
+                return adx_flip_guard(d->fn, flipped[0] - 1);
             if (!failed && !adx_lanes_have_nan(m, work->w, lanes))
                 break;
         }

@@ -8,9 +8,10 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique
- *   offers  adx_emit_of adx_emit adx_emit2 adx_emit_guard adx_append_many
- *           adx_numbers_of adx_single adx_is_single adx_emit_each
- *           adx_emit_each2 adx_emit_fold adx_emit_product adx_emit_external
+ *   offers  adx_commutes adx_emit_of adx_emit adx_emit2 adx_emit_guard
+ *           adx_append_many adx_numbers_of adx_single adx_is_single
+ *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
+ *           adx_emit_external
  * ========================================================================== */
 
 // Whether an operation has an identity without a constant: -(-x), c ? y : y.
@@ -260,6 +261,9 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
 
 // An operation on n numbers of each argument. The result is a single number if
 // all arguments are, or if n is 1.
+// Of the identities (adx_identity) only a factor of 1 and the square are looked
+// for. The others ask what an argument is, or what made it; of a range that
+// could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {

@@ -39,7 +39,7 @@ ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
 {
     if (adx_lacks(fn, 1, dy))
         return ADREV_ESHAPE;
-    const adx_given given[] = { { x, fn->n }, { v, fn->n } };
+    const adx_given given[] = { { x, fn->n }, { v, fn->variables } };
     const adx_wanted wanted[] = { { 0, fn->m, dy } };
     return adx_evaluate_fn(fn, ADX_KIND_jvp, 2, given, 1, wanted);
 }
@@ -47,10 +47,10 @@ ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
 ADX_API ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             ad_real dx[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, dx))
+    if (fn == NULL || adx_lacks(fn, fn->variables, dx))
         return ADREV_ESHAPE;
     const adx_given given[] = { { x, fn->n }, { w, fn->m } };
-    const adx_wanted wanted[] = { { 0, fn->n, dx } };
+    const adx_wanted wanted[] = { { 0, fn->variables, dx } };
     return adx_evaluate_fn(fn, ADX_KIND_vjp, 2, given, 1, wanted);
 }
 
@@ -78,7 +78,7 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
-        || adx_is_short(fn, fn->m < fn->n ? fn->m : fn->n);
+        || adx_is_short(fn, fn->m < fn->variables ? fn->m : fn->variables);
 }
 
 // Value and Jacobian; both may be NULL.
@@ -87,14 +87,14 @@ static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
 {
     const adx_given given[] = { { x, fn->n } };
     const adx_wanted wanted[] = { { 0, fn->m, y },
-                                  { fn->m, fn->m * fn->n, J } };
+                                  { fn->m, fn->m * fn->variables, J } };
     return adx_evaluate_fn(fn, ADX_KIND_linear, 1, given, 2, wanted);
 }
 
 ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
                                  ad_real g[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, g) || fn->m != 1)
+    if (fn == NULL || adx_lacks(fn, fn->variables, g) || fn->m != 1)
         return ADREV_ESHAPE;
     return adx_linearize(fn, x, y, g);
 }
@@ -102,9 +102,10 @@ ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
 ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             const ad_real v[], ad_real hv[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, hv))
+    if (fn == NULL || adx_lacks(fn, fn->variables, hv))
         return ADREV_ESHAPE;
-    const adx_given given[] = { { x, fn->n }, { w, fn->m }, { v, fn->n } };
-    const adx_wanted wanted[] = { { 0, fn->n, hv } };
+    const adx_given given[] = { { x, fn->n }, { w, fn->m },
+                                { v, fn->variables } };
+    const adx_wanted wanted[] = { { 0, fn->variables, hv } };
     return adx_evaluate_fn(fn, ADX_KIND_hvp, 3, given, 1, wanted);
 }

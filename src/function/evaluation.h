@@ -170,7 +170,7 @@ static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
     return stopped == NULL ? ADREV_OK
          : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
-         : adx_flip(e->fn, stopped->c);
+         : adx_flip_guard(e->fn, stopped->c);
 }
 
 /* --- one point ----------------------------------------------------------- */
@@ -204,7 +204,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     *again = left < 0
           || (left == 0 && !c->checks && !c->tells
               && !adx_all_wanted_finite(wants, wanted));
-    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+    return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
 // By machine code whose results are copied to their places when all is well.
@@ -226,7 +226,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     for (size_t i = 0; left == 0 && !*again && i < wants; i++)
         if (wanted[i].n > 0 && wanted[i].to != NULL)
             memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
-    return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
+    return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
 // As many results as this, or more, are written in place, since to copy them
@@ -285,7 +285,8 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
         int left = adx_call_compiled(c, parts, given, wanted[0].to,
                                      wants == 2 ? wanted[1].to : NULL, work);
         if (left >= 0)
-            return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
+            return left == 0 ? ADREV_OK
+                             : adx_flip_guard(fn, (uint32_t)left - 1);
     }
     return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
 }

@@ -8,6 +8,9 @@
  *
  *   needs   tape/memory tape/workspace function/api function/functions
  *           function/evaluate function/pattern function/plans
+ *   offers  adx_unsorted adx_sort_lines adx_end_unsorted adx_begin_unsorted
+ *           adx_new_export adx_export_fits adx_is_plain_export
+ *           adx_write_export
  * ========================================================================== */
 
 struct ad_export {
@@ -133,12 +136,19 @@ static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int fro
     }
 }
 
-static void adx_sort_export(ad_export *e, adx_unsorted *u)
+// Sorts by line, and within a line by the index across: order[0]. count[i]
+// becomes where line i ends.
+static void adx_sort_lines(adx_unsorted *u, size_t lines, size_t across)
 {
     for (uint32_t k = 0; k < u->n; k++)
         u->order[0][k] = k;
-    adx_sort_entries_by(u, 1, adx_across(e), 0);
-    adx_sort_entries_by(u, 0, adx_lines(e), 1);
+    adx_sort_entries_by(u, 1, across, 0);
+    adx_sort_entries_by(u, 0, lines, 1);
+}
+
+static void adx_sort_export(ad_export *e, adx_unsorted *u)
+{
+    adx_sort_lines(u, adx_lines(e), adx_across(e));
     e->entries = u->n;
     e->plain = u->n == e->of_entries;
     e->start[0] = 0;
@@ -160,10 +170,10 @@ static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
     adx_drop(a, u->count);
 }
 
-static bool adx_begin_unsorted(const ad_export *e, size_t most, adx_unsorted *u)
+// Room for `most` entries with indices below `indices`.
+static bool adx_begin_unsorted(const ad_allocator *a, size_t indices,
+                               size_t most, adx_unsorted *u)
 {
-    const ad_allocator *a = &e->memory;
-    size_t indices = e->rows > e->columns ? e->rows : e->columns;
     *u = (adx_unsorted){ .n = 0 };
     u->count = (uint32_t *)adx_take(a, indices + 1, sizeof *u->count);
     u->from = (uint32_t *)adx_take(a, most, sizeof *u->from);
@@ -204,7 +214,8 @@ static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
     e->start = (uint32_t *)adx_take(a, adx_lines(e) + 1, sizeof *e->start);
     e->across = (uint32_t *)adx_take(a, most, sizeof *e->across);
     e->from = (uint32_t *)adx_take(a, most, sizeof *e->from);
-    bool ok = adx_begin_unsorted(e, most, &u) && e->start != NULL
+    size_t indices = e->rows > e->columns ? e->rows : e->columns;
+    bool ok = adx_begin_unsorted(a, indices, most, &u) && e->start != NULL
            && e->across != NULL && e->from != NULL;
     if (ok) {
         adx_put_entries(e, g, &u);
@@ -416,10 +427,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
         l->mark[j - l->at_across] = 0;
     }
     for (size_t k = e->start[line + 1]; k-- > e->start[line];)
-        if (l->mark[e->across[k]] != 0) {
-            l->mark[e->across[k]] = 0;
+        if (l->mark[e->across[k]] != 0)
             missing = k;
-        }
     return missing;
 }
 
@@ -481,6 +490,12 @@ static bool adx_export_fits(const ad_export *e, const adx_entries *g,
         && e->of_columns == g->cols && e->of_entries == g->start[g->rows];
 }
 
+// Whether the solver has the entries in the order of the matrix.
+static bool adx_is_plain_export(const ad_export *e)
+{
+    return e->plain && e->place == NULL && !e->layout.adds;
+}
+
 // Writes values that are in the order of the matrix to where they belong.
 static void adx_write_export(const ad_export *e, const ad_real from[],
                              ad_real value[])
@@ -513,7 +528,7 @@ static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
         return status;
     if (!adx_export_fits(e, &s->g, hessian))
         return ADREV_ESHAPE;
-    if (e->plain && e->place == NULL && !e->layout.adds)
+    if (adx_is_plain_export(e))
         return adx_values_of(fn, x, w, value);
     adx_workspace *work = adx_take_workspace(&e->spare, &e->memory,
                                              e->of_entries);

@@ -15,7 +15,8 @@
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
  *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
- *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
+ *           adx_record adx_new_fn adx_make_derived adx_publish_machine
+ *           adx_machine_of adx_flip_guard
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -90,9 +91,11 @@ struct ad_fn {
     ad_allocator memory;
     atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
+    size_t variables;           // the first of the n inputs: derivatives by these
     adx_program program;
+    ad_fn *whole;               // which this was chosen from; NULL: none
     adx_repeated repeated;      // of a step of a loop
-    adx_code_place *guard;
+    adx_code_place *guard;      // of `whole`, if there is one
     char *names;                // of files, if it was loaded
     adx_file_name *files;       // and those of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
@@ -114,6 +117,10 @@ ADX_API size_t ad_fn_inputs(const ad_fn *fn) { return fn == NULL ? 0 : fn->n; }
 ADX_API size_t ad_fn_outputs(const ad_fn *fn)
 {
     return fn == NULL ? 0 : fn->m;
+}
+ADX_API size_t ad_fn_variables(const ad_fn *fn)
+{
+    return fn == NULL ? 0 : fn->variables;
 }
 
 // The report, with those figures that are counted only when they are asked for
@@ -237,6 +244,7 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     atomic_init(&fn->holders, 1);
     fn->n = n;
     fn->m = m;
+    fn->variables = n;
     adx_begin_program(&fn->program, &fn->memory, o->plain);
     return fn;
 }
@@ -248,14 +256,14 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
                               const adx_repeated *step)
 {
     adx_program adjoint;
-    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs,
-                                        step->carried > 0);
-    adjoint.outputs = p->inputs;        // without the values
+    size_t n = adx_variables_of(p);
+    ad_status status = adx_make_adjoint(&adjoint, p, n, step->carried > 0);
+    adjoint.outputs = n;                // without the values
     if (status == ADREV_OK)
-        status = adx_make_tangent(q, &adjoint, p->inputs);
+        status = adx_make_tangent(q, &adjoint, n);
     else
         adx_begin_program(q, p->memory, false);
-    q->outputs = q->outputs < p->inputs ? q->outputs : p->inputs;
+    q->outputs = q->outputs < n ? q->outputs : n;
     adx_free_program(&adjoint);
     return status;
 }
@@ -266,9 +274,9 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     const adx_program *p = &fn->program;
     const adx_repeated *step = &fn->repeated;
     switch (kind) {
-    case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
+    case ADX_KIND_jvp: return adx_make_tangent(q, p, adx_variables_of(p));
     case ADX_KIND_vjp:
-        return adx_make_adjoint(q, p, p->inputs, step->carried > 0);
+        return adx_make_adjoint(q, p, adx_variables_of(p), step->carried > 0);
     case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
@@ -298,6 +306,20 @@ static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
     return status;
 }
 
+// Publishes a machine. If another thread was first, its machine stays, and is
+// returned.
+static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
+                                        adx_machine *m)
+{
+    adx_machine *other = NULL;
+    if (atomic_compare_exchange_strong_explicit(
+            &fn->machine[kind], &other, m, memory_order_acq_rel,
+            memory_order_acquire))
+        return m;
+    adx_free_machine(m);
+    return other;
+}
+
 // The machine of a kind, which is made once. If two threads make it at the same
 // time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
@@ -309,20 +331,14 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
         ad_status status = adx_make_kind(&m, fn, kind);
         if (status != ADREV_OK)
             return status;
-        adx_machine *other = NULL;
-        if (!atomic_compare_exchange_strong_explicit(
-                &fn->machine[kind], &other, m, memory_order_acq_rel,
-                memory_order_acquire)) {
-            adx_free_machine(m);
-            m = other;
-        }
+        m = adx_publish_machine(fn, kind, m);
     }
     *out = m;
     return ADREV_OK;
 }
 
 // A guard came out differently: notes it for ad_fn_guard.
-static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
+static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
     adx_last_guard = (ad_guard){ guard, at->file, at->line };

@@ -84,7 +84,9 @@ ADX_API void ad_fn_free(ad_fn *fn)
         fn->unload(fn->library);
     adx_free_program(&fn->program);
     ad_allocator memory = fn->memory;
-    adx_drop(&memory, fn->guard);
+    if (fn->whole == NULL)
+        adx_drop(&memory, fn->guard);
+    ad_fn_free(fn->whole);
     adx_drop(&memory, fn->names);
     adx_drop_files(&memory, fn->files);
     adx_drop(&memory, fn);

@@ -78,7 +78,7 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(p, 0, moving);
+    bool *moved = adx_find_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_begin_matrix(&k, d);
@@ -106,7 +106,7 @@ static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
-    size_t n = p->inputs;
+    size_t n = adx_variables_of(p);
     size_t m = p->outputs;
     uint32_t *entry = (uint32_t *)adx_take(p->memory, m * n, sizeof *entry);
     const adx_derivatives d = { m, n, entry, values };
@@ -126,7 +126,7 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
-    size_t n = p->inputs;
+    size_t n = adx_variables_of(p);
     ad_status status = adx_make_adjoint(&adjoint, p, n, false);
     if (adjoint.outputs > n)
         adjoint.outputs = n;            // without the values
@@ -176,8 +176,9 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_pow: case ADREV_OP_powi: case ADREV_OP_remainder:
     case ADREV_OP_softplus: case ADREV_OP_log_add_exp: case ADREV_OP_exp10:
     case ADREV_OP_digamma: case ADREV_OP_polygamma: case ADREV_OP_jn:
-    case ADREV_OP_yn:
-    case ADX_OP_pow_dxx: case ADX_OP_pow_dxy:
+    case ADREV_OP_yn: case ADREV_OP_gamma_p: case ADREV_OP_gamma_q:
+    case ADX_OP_gamma_da: case ADX_OP_gamma_dx: case ADX_OP_pow_dxx:
+    case ADX_OP_pow_dxy:
         return ADX_LONG;
     default:                    // of the table: short if nothing is called
         return op < ADX_OP_COUNT
@@ -224,7 +225,7 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
             k->handed[s->r] = true;
             n++;
         } else
-            adx_visit_reads(p, s, adx_mark, k->needed);
+            adx_visit_reads(p, s, adx_mark_number, k->needed);
     }
     return n;
 }
@@ -249,7 +250,7 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         step->carried > 0);
     if (status != ADREV_OK)
         return status;
-    k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
+    k->weighted = adx_find_moved(&k->whole, p->inputs, p->outputs);
     k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
     k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
     if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)

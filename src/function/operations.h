@@ -10,7 +10,7 @@
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
  *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
  *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
- *           adx_allocator_or adx_make_room_for
+ *           adx_make_room_for
  * ========================================================================== */
 
 /* --- operations ----------------------------------------------------------- */
@@ -66,18 +66,6 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
 /* --- memory -------------------------------------------------------------- */
-
-// The allocator that is given, or that of the C library; NULL: there is none.
-static const ad_allocator *adx_allocator_or(const ad_allocator *a)
-{
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
 
 // Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,

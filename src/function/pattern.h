@@ -136,6 +136,12 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
+// An input is the number of its place.
+static bool adx_is_variable(const adx_program *p, uint32_t x)
+{
+    return p->from[x] == ADX_FROM_INPUT && x < adx_variables_of(p);
+}
+
 // Outputs of a block: each is a bit of a word.
 #define ADX_REACH 64
 
@@ -201,7 +207,7 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                 k->bits[adx_argument(&p->node[from], a)] |= k->bits[x];
     }
     for (size_t i = 0; i < k->order.n; i++)
-        if (p->from[k->order.v[i]] == ADX_FROM_INPUT)
+        if (adx_is_variable(p, k->order.v[i]))
             k->order.v[inputs++] = k->order.v[i];
     for (uint32_t r = 0; r < n; r++) {
         start[first + r] = (uint32_t)k->to.n;
@@ -232,7 +238,7 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
     bool ok = k.mark != NULL && k.bits != NULL && start != NULL
            && adx_reach_all(&k, start)
-           && adx_new_graph(a, g, p->outputs, p->inputs, k.to.n);
+           && adx_new_graph(a, g, p->outputs, adx_variables_of(p), k.to.n);
     if (ok) {
         memcpy(g->start, start, (p->outputs + 1) * sizeof *start);
         if (k.to.n > 0)
@@ -427,7 +433,7 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
     const adx_program *p = k->p;
     size_t most = 4096 + 8 * p->inputs;
     for (uint32_t i = 0; i < p->numbers; i++)
-        if (p->from[i] == ADX_FROM_INPUT) {
+        if (adx_is_variable(p, i)) {
             k->at[i] = (uint32_t)k->item.n;
             k->n[i] = 1;
             adx_list_add(&k->item, i);
@@ -476,7 +482,7 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
         adx_find_wanted(&k, used);
         adx_find_pairs(&k, used, &pairs);
         ok = !k.item.failed && !pairs.failed
-          && adx_graph_of_pairs(a, &pairs, p->inputs, g);
+          && adx_graph_of_pairs(a, &pairs, adx_variables_of(p), g);
     }
     if (!ok && (k.item.full || pairs.full))
         adx_spoil(p, ADREV_ELIMIT);

@@ -247,7 +247,7 @@ static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 }
 
 // Node i waits for `maker` (1 + its index; 0: it is not in the window).
-static void adx_raise(adx_window *w, size_t i, uint32_t maker)
+static void adx_raise_window(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
         w->height[maker - 1] = (uint16_t)(w->height[i] + 1);
@@ -269,9 +269,9 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         made[w->node[i].r] = (uint32_t)i + 1;
     }
     for (size_t i = n; i-- > 0;) {
-        adx_raise(w, i, made[w->node[i].a]);
-        adx_raise(w, i, made[w->node[i].b]);
-        adx_raise(w, i, made[w->node[i].c]);
+        adx_raise_window(w, i, made[w->node[i].a]);
+        adx_raise_window(w, i, made[w->node[i].b]);
+        adx_raise_window(w, i, made[w->node[i].c]);
     }
     adx_sort_by(w, n, w->height, levels, w->order[0], w->order[1]);
     for (size_t i = n; i-- > 0;)

@@ -12,9 +12,10 @@
  *           function/places function/functions function/evaluation
  *           function/evaluate function/directions function/pattern
  *           function/colour
- *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
- *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
- *           adx_jacobian_entries adx_hessian_entries
+ *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan
+ *           adx_follow_plan adx_symmetric adx_published adx_publish_pattern
+ *           adx_pattern_of adx_tell_entries adx_jacobian_entries
+ *           adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -130,8 +131,8 @@ static void adx_place_entries(adx_pattern *s)
 }
 
 // Follows the plan that was chosen; major: the rows of what was coloured.
-static bool adx_follow(adx_pattern *s, const adx_plan *plan,
-                       const adx_entries *major)
+static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
+                            const adx_entries *major)
 {
     if (!adx_begin_plan(s, major->rows, major->cols))
         return false;
@@ -159,8 +160,8 @@ static bool adx_plan_jacobian(adx_pattern *s)
     if (ok) {
         s->by_rows = 2 * rows.colours + rows.aparts
                    < columns.colours + 2 * columns.aparts;
-        ok = s->by_rows ? adx_follow(s, &rows, &t)
-                        : adx_follow(s, &columns, &s->g);
+        ok = s->by_rows ? adx_follow_plan(s, &rows, &t)
+                        : adx_follow_plan(s, &columns, &s->g);
     }
     adx_drop(a, columns.colour);
     adx_drop(a, rows.colour);
@@ -234,6 +235,7 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     const ad_allocator *a = &fn->memory;
     adx_program p;
     ad_status status = adx_make_scalar(&p, &fn->program, true);
+    p.fixed = fn->program.fixed;
     adx_pattern *s = adx_new_pattern(a);
     bool ok = status == ADREV_OK && s != NULL;
     if (ok)
@@ -284,6 +286,20 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+static void adx_tell_entries(const adx_entries *g, size_t start[],
+                             size_t row[], size_t column[])
+{
+    for (size_t i = 0; start != NULL && i <= g->rows; i++)
+        start[i] = g->start[i];
+    for (size_t i = 0; i < g->rows; i++)
+        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            if (row != NULL)
+                row[k] = i;
+            if (column != NULL)
+                column[k] = g->col[k];
+        }
+}
+
 // Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
@@ -299,15 +315,7 @@ static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
     if (about != NULL)
         *about = (ad_sparsity){ g->start[g->rows],
                                 (size_t)s->groups + s->aparts, s->aparts };
-    for (size_t i = 0; start != NULL && i <= g->rows; i++)
-        start[i] = g->start[i];
-    for (size_t i = 0; i < g->rows; i++)
-        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
-            if (row != NULL)
-                row[k] = i;
-            if (column != NULL)
-                column[k] = g->col[k];
-        }
+    adx_tell_entries(g, start, row, column);
     return ADREV_OK;
 }
 
@@ -359,8 +367,8 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                      apart ? s->groups + s->aparts : s->groups };
     const adx_directions d = {
         fn, reverse ? ADX_KIND_vjp : ADX_KIND_jvp, 2,
-        { { x, fn->n }, { NULL, reverse ? fn->m : fn->n } },
-        apart ? s->aparts : s->groups, reverse ? fn->n : fn->m,
+        { { x, fn->n }, { NULL, reverse ? fn->m : fn->variables } },
+        apart ? s->aparts : s->groups, reverse ? fn->variables : fn->m,
         apart ? s->apart : s->group
     };
     return adx_all_directions(&d, adx_take_sparse, &k);
@@ -396,8 +404,9 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     size_t entries = s->g.start[s->g.rows];
     adx_sparse k = { s, value, 0, s->groups };
     const adx_directions d = {
-        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
-        s->groups, fn->n, s->group
+        fn, ADX_KIND_hvp, 3,
+        { { x, fn->n }, { w, fn->m }, { NULL, fn->variables } },
+        s->groups, fn->variables, s->group
     };
     if (!adx_fails_late(&d))
         return adx_all_directions(&d, adx_take_sparse, &k);

@@ -13,6 +13,7 @@
  *
  *   needs   tape/memory tape/workspace parallel/api function/api
  *           function/places function/arrays function/run function/functions
+ *   offers  adx_mapping adx_map_all
  * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
@@ -23,8 +24,8 @@ typedef struct adx_mapping {
     adx_compiled *compiled;
     size_t points;
     size_t lanes;               // points of a block
-    const ad_column *given[2];
-    size_t given_n[2];
+    const ad_column *given[3];
+    size_t given_n[3];
     const ad_column *wanted[2]; // of the first and of the next results
     size_t wanted_n[2];
     bool adds;                  // to the first: they are adjoints
@@ -84,7 +85,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
     ad_real *w = own->work->w;
-    for (size_t g = 0; g < 2; g++)
+    for (size_t g = 0; g < 3; g++)
         for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
             if (k->given[g][i].step != 0 || !own->in_work)
                 adx_fill_column(&k->given[g][i], point, n, ADREV_LANES_MOST,
@@ -267,7 +268,7 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
 {
     const ad_real **at = own->at;
     ad_real *w = own->filled;
-    for (size_t g = 0; g < 2; g++)
+    for (size_t g = 0; g < 3; g++)
         for (size_t i = 0; i < k->given_n[g]; i++) {
             const ad_column *c = &k->given[g][i];
             if (c->step == 1) {
@@ -498,11 +499,11 @@ ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
                                 uint32_t left[])
 {
     if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
-        || adx_lacks_columns(fn->n, dx, false, points)
+        || adx_lacks_columns(fn->variables, dx, false, points)
         || adx_lacks_columns(fn->m, dy, dy != NULL, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, dx },
-                      .given_n = { fn->n, fn->n }, .wanted = { dy },
+                      .given_n = { fn->n, fn->variables }, .wanted = { dy },
                       .wanted_n = { fn->m }, .left = left };
     return adx_map_all(&k, ADX_KIND_jvp);
 }
@@ -513,12 +514,12 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 {
     if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
         || adx_lacks_columns(fn->m, w, false, points)
-        || adx_lacks_columns(fn->n, dx, dx != NULL, points)
+        || adx_lacks_columns(fn->variables, dx, dx != NULL, points)
         || adx_lacks_columns(fn->m, y, true, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, w },
                       .given_n = { fn->n, fn->m }, .wanted = { dx, y },
-                      .wanted_n = { fn->n, y == NULL ? 0 : fn->m },
+                      .wanted_n = { fn->variables, y == NULL ? 0 : fn->m },
                       .adds = true, .left = left };
     return adx_map_all(&k, ADX_KIND_vjp);
 }

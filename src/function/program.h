@@ -18,13 +18,14 @@
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
  *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
- *           adx_begin_program adx_drop_many adx_end_program adx_free_program
- *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
- *           adx_new_inputs adx_new_output adx_is_constant_number
- *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
- *           adx_external_operands adx_external_results adx_many_results
- *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
- *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
+ *           adx_begin_program adx_variables_of adx_drop_many adx_end_program
+ *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
+ *           adx_new_constant adx_new_inputs adx_new_output
+ *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
+ *           adx_made_by adx_many_of adx_external_operands adx_external_results
+ *           adx_many_results adx_listed adx_many_arity adx_results_of
+ *           adx_extent adx_in_range adx_range_ends adx_add_span
+ *           adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved. All programs and machines that have it as a
@@ -194,6 +195,7 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
+    size_t fixed;               // the last ones: no derivatives by these
     adx_seen_set *seen;         // nodes and constants by what they compute
     uint8_t *entered;           // numbers that each set was given so far
     size_t seen_sets;
@@ -221,6 +223,12 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
     memset(p, 0, sizeof *p);
     p->memory = memory;
     p->plain = plain;
+}
+
+// How many inputs there are derivatives by: the first ones.
+static size_t adx_variables_of(const adx_program *p)
+{
+    return p->inputs - p->fixed;
 }
 
 static void adx_drop_many(const ad_allocator *a, const adx_many *k)

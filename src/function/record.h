@@ -255,7 +255,7 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
 }
 
 // The range without its first n numbers.
-static adx_numbers adx_after(adx_numbers r, size_t n)
+static adx_numbers adx_range_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
@@ -277,8 +277,8 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
         size_t below = n - 1 - i;
         adx_numbers xi = adx_single(adx_in_range(&x, 0, i));
         adx_numbers term = adx_emit_each2(p, below, ADREV_OP_mul, l, xi);
-        y = adx_emit_each2(p, below, ADREV_OP_add, adx_after(y, 1), term);
-        l = adx_after(l, below);
+        y = adx_emit_each2(p, below, ADREV_OP_add, adx_range_after(y, 1), term);
+        l = adx_range_after(l, below);
     }
 }
 
@@ -375,7 +375,7 @@ static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
                                                      sizeof *g);
     (void)m;
     bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
-    for (size_t i = 0; ok && i < n; i++)
+    for (size_t i = 0; ok && i < adx_variables_of(call->program); i++)
         dx[i] += g[i];
     if (g != few)
         adx_drop(call->memory, g);
@@ -456,6 +456,8 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     k.guards = first;
     for (size_t i = 0; i < called->inputs; i++)
         k.same[i] = adx_number_of(r, o->arg[0].x[i]);
+    for (size_t i = adx_variables_of(called); i < called->inputs; i++)
+        k.same[i] = adx_emit2(r->p, ADREV_OP_detach, k.same[i], k.same[i]);
     for (size_t i = 0; i < called->nodes; i++)
         if (adx_is_used(called, &called->node[i], k.used))
             adx_copy_node(&k, &called->node[i]);

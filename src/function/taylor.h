@@ -136,7 +136,7 @@ static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
         else if (p->from[i] == ADX_FROM_INPUT) {
             adx_series_of(t, i)[0] = x[i];
             if (t->order > 0)
-                adx_series_of(t, i)[1] = v[i];
+                adx_series_of(t, i)[1] = i < adx_variables_of(p) ? v[i] : 0;
         }
     for (size_t k = 0; k <= t->order; k++)
         for (size_t i = 0; i < p->nodes; i++) {
@@ -162,6 +162,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
     adx_series t = { .p = &p, .order = order };
     const adx_node *stopped = NULL;
     ad_status status = adx_make_scalar(&p, &fn->program, false);
+    p.fixed = fn->program.fixed;
     if (status == ADREV_OK)
         adx_continue_series(&t);
     status = p.status;
@@ -171,7 +172,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
         status = ADREV_ENOMEM;
     if (status == ADREV_OK) {
         stopped = adx_run_series(&t, x, v);
-        status = stopped == NULL ? ADREV_OK : adx_flip(fn, stopped->c);
+        status = stopped == NULL ? ADREV_OK : adx_flip_guard(fn, stopped->c);
     }
     for (size_t i = 0; status == ADREV_OK && i < fn->m; i++)
         for (size_t k = 0; k <= order; k++)

@@ -94,11 +94,11 @@ typedef enum ad_schedule_kind {
 } ad_schedule_kind;
 
 // Where the states of one scan may be kept besides memory: a file, another
-// memory. States are numbered from 0; each is put once, and got any number of
-// times. A function returns false if it failed. Each scan needs a store of its
-// own, and so does each run of an inner scan: `bytes` are those of the state
-// and 16 that say whose it is. Finding another scan's state counts as a failed
-// get.
+// memory. States are numbered from 0; each is stored once, and fetched any
+// number of times. A function returns false if it failed. Each scan needs a
+// store of its own, and so does each run of an inner scan: `bytes` are those of
+// the state and 16 that say whose it is. Finding another scan's state counts as
+// a failed get.
 typedef struct ad_store {
     bool (*put)(void *user, size_t number, const void *state, size_t bytes);
     bool (*get)(void *user, size_t number, void *state, size_t bytes);

@@ -257,14 +257,9 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
     const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
+    if (t == NULL || adx_is_allocator(given))
+        return adx_allocator_or(given);
+    return t->allocator.alloc != NULL ? &t->allocator : &room;
 }
 
 // Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
@@ -274,7 +269,7 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
     const ad_tape *t = adx_now.tape;
     if (t == NULL || adx_now.trace || t->status != ADREV_OK)
         return NULL;
-    return given != NULL && given->alloc != NULL && given->free != NULL ? given
+    return adx_is_allocator(given) ? given
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 

@@ -242,7 +242,7 @@ static ad_status adx_connect(const ad_tape *t, ad_real mark[])
     for (const adx_block *b = t->block; b != NULL; b = b->prev) {
         const adx_operand *op = b == t->block ? now->op : b->op;
         const uint16_t *head = b == t->block ? now->head : b->head;
-        for (; head != adx_top(b) && status == ADREV_OK; head++) {
+        for (; head != adx_top_of_block(b) && status == ADREV_OK; head++) {
             size_t n = adx_operands(*head, op - 1);
             op -= n;
             status = adx_connect_entry(*head, op, n, seq, mark);
@@ -258,7 +258,7 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 {
     bool run;
     bool missing = adx_no_array(n, x) || adx_no_array(n, answer);
-    ad_status status = adx_check(t, m, y, 0, NULL, missing, &run);
+    ad_status status = adx_check_query(t, m, y, 0, NULL, missing, &run);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         if (x[i].job != 0 && !adx_member(t, x[i]))
             status = ADREV_EFOREIGN;

@@ -245,7 +245,7 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     if (told > 0)
         y = adx_hand_out_steps(d, steps, y);
     for (size_t j = 0; j < d->states; j++) {
-        size_t n = adx_depth(&d->state[j]) * d->state[j].size;
+        size_t n = adx_rows_carried(&d->state[j]) * d->state[j].size;
         for (size_t i = 0; d->state[j].last != NULL && i < n; i++)
             d->state[j].last[i] = *y++;
     }

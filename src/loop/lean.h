@@ -83,7 +83,7 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
         adx_find_state(r, s);
     ADX_FETCH((uintptr_t)r->at + (r->stride < 0 ? (uintptr_t)0 - ADX_FAR
                                                 : ADX_FAR));
-    *behind = adx_behind(&r->k->scan->plan, r->level, r->at);
+    *behind = adx_behind_state(&r->k->scan->plan, r->level, r->at);
     return (ad_real *)(void *)r->at;
 }
 
@@ -239,7 +239,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         if (!adx_find_state(r, s))
             return 0;
         steps = steps <= r->near ? steps : r->near + 1;
-        behind = adx_behind(&c->plan, r->level, r->at);
+        behind = adx_behind_state(&c->plan, r->level, r->at);
         r->near = 0;            // the next one is looked for
     }
     adx_list_data(&d, k, s, back);
@@ -466,7 +466,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
         || (c->told == 0 && adx_zeros(c->window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;
-    behind = adx_behind(&c->plan, l, r.at);
+    behind = adx_behind_state(&c->plan, l, r.at);
     r.near = 0;                 // this is the next one, not the latest
     r.mark = behind == NULL ? 0 : *behind;
     r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->latest;

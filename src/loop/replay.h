@@ -33,12 +33,9 @@ static void adx_free_paths(ad_replays *r)
 
 ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
 {
-    const ad_allocator *a = allocator;
-#ifndef ADREV_NO_STDLIB
-    if (a == NULL)
-        a = &adx_libc;
-#endif
-    if (a == NULL || a->alloc == NULL || a->free == NULL)
+    const ad_allocator *a = allocator == NULL ? adx_allocator_or(NULL)
+                                              : allocator;
+    if (!adx_is_allocator(a))
         return NULL;
     ad_replays *r = (ad_replays *)adx_take(a, 1, sizeof *r);
     if (r != NULL)

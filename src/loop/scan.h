@@ -13,7 +13,7 @@
  *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
  *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
- *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
+ *           adx_taps_of_sequence adx_rows_carried adx_right_scan adx_describe
  * ========================================================================== */
 
 // What a tap reads, or several taps one after the other: of a state from the
@@ -186,7 +186,7 @@ static size_t adx_taps_of_sequence(const ad_scan_sequence *u, const int **tap)
 
 // How many rows of a state are carried on: as far as its taps reach back. 0:
 // they are wrong.
-static size_t adx_depth(const ad_scan_state *x)
+static size_t adx_rows_carried(const ad_scan_state *x)
 {
     const int *tap;
     size_t taps = adx_taps_of_state(x, &tap);
@@ -233,7 +233,8 @@ static size_t adx_scan_numbers(const ad_scan_desc *d)
     const int *tap;
     for (size_t j = 0; j < d->states; j++) {
         const ad_scan_state *x = &d->state[j];
-        size_t rows = adx_size_plus(adx_depth(x), adx_taps_of_state(x, &tap));
+        size_t rows = adx_size_plus(adx_rows_carried(x),
+                                    adx_taps_of_state(x, &tap));
         rows = adx_size_plus(rows, x->rows == NULL ? 1 : d->steps);
         all = adx_size_plus(all, adx_size_times(rows, x->size));
     }
@@ -252,7 +253,7 @@ static size_t adx_scan_numbers(const ad_scan_desc *d)
 
 static bool adx_right_state(const ad_scan_state *x)
 {
-    return adx_depth(x) > 0 && (x->size == 0 || x->initial != NULL);
+    return adx_rows_carried(x) > 0 && (x->size == 0 || x->initial != NULL);
 }
 
 static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
@@ -301,7 +302,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     const int *tap;
     size_t taps = adx_taps_of_state(x, &tap);
     adx_slice *l = &c->slice[j];
-    *l = (adx_slice){ x->size, adx_depth(x), c->window, x->rows != NULL,
+    *l = (adx_slice){ x->size, adx_rows_carried(x), c->window, x->rows != NULL,
                       x->last != NULL };
     c->given[j] = c->in;
     for (size_t t = 0; t < taps; t++, c->in += l->size) {

@@ -20,7 +20,7 @@
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
  *           adx_count_bytes adx_in_state_pool adx_free_state_pool adx_stamp
- *           adx_behind adx_fetch_state adx_keep_first adx_go_first
+ *           adx_behind_state adx_fetch_state adx_keep_first adx_go_first
  *           adx_judge_stack adx_go_back adx_free_timetable adx_right_schedule
  *           adx_make_timetable
  * ========================================================================== */
@@ -69,9 +69,9 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     if (s >= n)
         return n - 1;
     if (s == 1) {
-        uint64_t pairs = (uint64_t)n / 2 * (n - 1 + n % 2);
-        return n >= (uint64_t)1 << 32 || pairs > SIZE_MAX ? SIZE_MAX
-                                                          : (size_t)pairs;
+        const uint64_t steps = n;
+        const uint64_t pairs = steps / 2 * (steps - 1 + steps % 2);
+        return steps >> 32 != 0 || pairs > SIZE_MAX ? SIZE_MAX : (size_t)pairs;
     }
     uint64_t r = adx_repetitions(n, s);
     uint64_t all = r * n - adx_binomial(s + r, s + 1);
@@ -83,7 +83,7 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
 // steps before the next state may have one repetition less: C(s + r - 1, s) at
 // most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
 // most. All m between the bounds cost the same.
-static size_t adx_split(size_t n, size_t s)
+static size_t adx_split_steps(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
     uint64_t most = adx_binomial(s + r - 1, s);
@@ -247,8 +247,8 @@ static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
 
 // The numbers that a loop keeps behind the state at `at`; NULL: there is no
 // room for any.
-ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
-                               char *at)
+ADX_INLINE ad_real *adx_behind_state(const adx_timetable *p,
+                                     const adx_kept_level *l, char *at)
 {
     return l->behind == 0 || at == NULL ? NULL
          : (ad_real *)(void *)(at + p->bytes);
@@ -272,7 +272,7 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
-    p->behind = adx_behind(p, l, to);
+    p->behind = adx_behind_state(p, l, to);
     if (l->store != NULL)
         return adx_put_state(p, l->store, i);
     if (to != NULL)
@@ -286,7 +286,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
-    p->behind = adx_behind(p, l, from);
+    p->behind = adx_behind_state(p, l, from);
     if (l->store != NULL)
         return adx_get_state(p, l->store, i);
     if (from != NULL)
@@ -356,7 +356,7 @@ static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
         return false;
     size_t left = l->most - l->depth + 1;
     p->next = open_ended && l->most > 1 ? s + p->stride
-            : left > 1 && p->end - s > 1 ? s + adx_split(p->end - s, left)
+            : left > 1 && p->end - s > 1 ? s + adx_split_steps(p->end - s, left)
                                          : SIZE_MAX;
     return true;
 }
@@ -414,7 +414,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 /* --- backwards ----------------------------------------------------------- */
 
 // From the state before step `from` to that before step `to`.
-static bool adx_advance(adx_timetable *p, size_t from, size_t to)
+static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
         if (p->advance_some != NULL)
@@ -427,14 +427,14 @@ static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 
 // Gets the state before step `to`, from the top of the stack, and pushes others
 // on the way as long as there is room.
-static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
+static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
     if (!adx_fetch_state(p, l, l->depth - 1))
         return false;
     while (s < to && l->depth < l->most) {
-        size_t m = adx_split(to + 1 - s, l->most - l->depth + 1);
-        if (!adx_advance(p, s, s + m))
+        size_t m = adx_split_steps(to + 1 - s, l->most - l->depth + 1);
+        if (!adx_advance_state(p, s, s + m))
             return false;
         s += m;
         if (s == to)
@@ -442,7 +442,7 @@ static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
         if (!adx_push_state(p, l, s))
             return false;
     }
-    return adx_advance(p, s, to);
+    return adx_advance_state(p, s, to);
 }
 
 // Gives up the states from step `end` on, but for the first of the stack.
@@ -462,7 +462,7 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
     while (end > begin) {
         if (end - 1 == p->tail_at)
             memcpy(p->state, p->tail, p->bytes);
-        else if (!adx_reach(p, l, end - 1))
+        else if (!adx_reach_state(p, l, end - 1))
             return false;
         if (!p->reverse(p->user, end - 1))
             return false;
@@ -483,7 +483,7 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     if (l->every == 1 && p->advance_some != NULL)
         s = p->advance_some(p->user, l, begin, begin, end - 1);
     for (size_t first = s; s < end; s += l->every) {
-        if (s > first && !adx_advance(p, s - l->every, s))
+        if (s > first && !adx_advance_state(p, s - l->every, s))
             return false;
         if (!adx_keep_state(p, l, (s - begin) / l->every))
             return false;

@@ -11,7 +11,7 @@
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
- *           adx_shift adx_copy_told adx_expect_results adx_tell_results
+ *           adx_shift_window adx_copy_told adx_expect_results adx_tell_results
  *           adx_tell_step adx_weigh
  * ========================================================================== */
 
@@ -178,7 +178,8 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
 }
 
 // Shifts each state of the window by one row, and appends the new row.
-static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
+static void adx_shift_window(const adx_scan *c, ad_real window[],
+                             const ad_real out[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
         window[i] = out[i];

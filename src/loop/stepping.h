@@ -24,7 +24,7 @@ static bool adx_do_step(adx_stepping *k, size_t s)
             k->out[i] = k->rout[i].v;
     }
     if (k->status == ADREV_OK)
-        adx_shift(c, adx_window_of(k), k->out);
+        adx_shift_window(c, adx_window_of(k), k->out);
     return stop;
 }
 

@@ -225,8 +225,8 @@ static bool adx_push_step(adx_stepping *k, size_t s)
         return false;
     for (size_t i = 0; i < c->out; i++)
         k->out[i] = k->rout[i].v;
-    adx_shift(c, adx_window_of(k), k->out);
-    adx_shift(c, k->f.carried, k->f.product);
+    adx_shift_window(c, adx_window_of(k), k->out);
+    adx_shift_window(c, k->f.carried, k->f.product);
     return true;
 }
 

@@ -85,7 +85,8 @@ static void adx_unrolled_begin(adx_unrolled *u)
     const ad_scan_desc *d = u->d;
     ad_rev *to = u->window;
     for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; i < adx_depth(&d->state[j]) * d->state[j].size; i++)
+        for (size_t i = 0;
+             i < adx_rows_carried(&d->state[j]) * d->state[j].size; i++)
             *to++ = d->state[j].initial[i];
     for (size_t j = 0; j < d->sequences; j++)
         for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
@@ -232,7 +233,7 @@ static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
     bool known = !adx_no_array(d->states, d->state);
     for (size_t j = 0; known && j < d->states; j++) {
         const ad_scan_state *x = &d->state[j];
-        adx_results_or_nan(status, adx_depth(x), x->size, x->last);
+        adx_results_or_nan(status, adx_rows_carried(x), x->size, x->last);
         if (right)
             adx_results_or_nan(status, d->steps, x->size, x->rows);
     }

@@ -136,7 +136,7 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 //
 // The products here do not obey the rule that a factor of zero gives zero
 // (adx_times). But where that rule and IEEE differ, the product is NaN. So the
-// one test that a statement makes (adx_fits) also looks for a NaN, and only in
+// one test that a statement makes (adx_fits_N) also looks for a NaN, and only in
 // the cold branch is it asked which slots have a factor of exactly zero, which
 // is why compilers compute the bits `zero` there only. (With a test in each
 // operator, a statement takes 13.0 instead of 12.3 ns.)

@@ -14,7 +14,7 @@
 // Whether branches are recorded as a part of the task that forks, one after the
 // other: where there cannot be a second tape, and within ad_grad in a branch,
 // whose recording is swept while other branches run.
-static bool adx_alone(const ad_tape *t)
+static bool adx_is_alone(const ad_tape *t)
 {
     return t->allocator.alloc == NULL || adx_live(t)->trace || t->alone
         || (t->annex != NULL && !adx_is_root(t) && t->segments > 1);
@@ -23,7 +23,7 @@ static bool adx_alone(const ad_tape *t)
 // From now on what is recorded on w, which is current here, belongs to this
 // task. NULL: it belongs to no task, and whoever uses it learns that it is
 // foreign.
-static void adx_switch(adx_worker *w, adx_task *task)
+static void adx_switch_task(adx_worker *w, adx_task *task)
 {
     ad_tape *t = w->tape;
     uint32_t job = task == NULL ? w->team->limbo
@@ -63,7 +63,7 @@ static bool adx_step_aside(ad_fork *f, adx_worker *w)
         f->adx_host = w;
         ad_use(w->tape);
     }
-    adx_switch(w, NULL);
+    adx_switch_task(w, NULL);
     return true;
 }
 
@@ -77,7 +77,7 @@ static void adx_step_back(ad_fork *f)
     if (t->status != ADREV_OK)
         adx_team_fail(f->adx_crew, t->status, t);
     if (w == NULL)
-        adx_switch((adx_worker *)t->annexed, f->adx_record->task);
+        adx_switch_task((adx_worker *)t->annexed, f->adx_record->task);
     else {
         ad_use(f->adx_tape);
         adx_give_worker(w);
@@ -118,7 +118,7 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
     f->adx_user = adx_mine.user;
     if (t == NULL || t->status != ADREV_OK)
         return;
-    f->adx_inline = adx_alone(t);
+    f->adx_inline = adx_is_alone(t);
     if (f->adx_inline)
         return;
 
@@ -204,7 +204,7 @@ static void adx_begin_task(ad_branch *b, adx_task *task)
     // The task's own scratch room is counted from 0.
     t->scratch = 0;
     task->sink = ++adx_now.seq;
-    adx_switch(w, task);
+    adx_switch_task(w, task);
     task->stretch.from = adx_here_on(t);
     task->blank = task->stretch.from.head;
     if (b->adx_fork->adx_record->measure)
@@ -265,7 +265,7 @@ static void adx_end_task(ad_branch *b)
         b->adx_fork->adx_record->branch[b->adx_index] = task;
     if (b->adx_fork->adx_record->measure)
         task->primal[1] = adx_clock();
-    adx_switch(w, NULL);
+    adx_switch_task(w, NULL);
     if (adx_now.tape != b->adx_before)
         ad_use(b->adx_before);
     if (b->adx_taken)
@@ -297,7 +297,7 @@ static void adx_splice(adx_level *to, const adx_level *from)
 // The imports of a branch that has joined go to where they are applied: those
 // of the depth of the task that forked stay with the fork, and those of lower
 // depths are merged with that task's own levels.
-static void adx_adopt(adx_fork *fork, adx_task *branch)
+static void adx_adopt_branch(adx_fork *fork, adx_task *branch)
 {
     adx_level *level = branch->level;
     adx_level **at = &fork->task->level;
@@ -325,17 +325,17 @@ static void adx_take_back(ad_tape *t, const adx_fork *fork)
 {
     const adx_place before = fork->leap.before;
     if (before.block == NULL)
-        adx_enter(t, &adx_now, t->first);
+        adx_enter_block(t, &adx_now, t->first);
     else {
         t->block = (adx_block *)before.block;
         adx_now.op = (adx_operand *)before.op;
         adx_now.head = (uint16_t *)before.head;
     }
-    adx_settle(t, &adx_now, 0);
+    adx_settle_room(t, &adx_now, 0);
 }
 
 // Joins all branches, in their order. Whether there is any with a recording.
-static bool adx_join(adx_fork *fork)
+static bool adx_join_fork(adx_fork *fork)
 {
     bool any = false;
     for (size_t i = 0; i < fork->n; i++)
@@ -344,7 +344,7 @@ static bool adx_join(adx_fork *fork)
             // release: with adx_joined
             atomic_store_explicit(&fork->branch[i]->joined, true,
                                   memory_order_release);
-            adx_adopt(fork, fork->branch[i]);
+            adx_adopt_branch(fork, fork->branch[i]);
         }
     return any;
 }
@@ -421,7 +421,7 @@ ADX_API void ad_fork_close(ad_fork *f)
     adx_step_back(f);
     t->open--;
     f->adx_record = NULL;
-    bool any = adx_join(fork);
+    bool any = adx_join_fork(fork);
     adx_inherit(t, f->adx_crew);
     adx_task *task = fork->task;
     if (t->status == ADREV_OK && f->adx_host != NULL

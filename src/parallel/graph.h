@@ -107,7 +107,8 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                        .reverse = task->reverse[1] };
     size_t before = at.seq;
 
-    for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;
+         before = at.seq) {
         w.job.values += header == ADX_GAP ? 0 : at.seq - before;
         if (header == ADX_LEAP) {
             const adx_fork *f = adx_fork_of(adx_leap_of(at.op));
@@ -219,7 +220,7 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
 static void adx_close_graph(adx_graph *g) { free(g->memory); }
 
 // An edge into job j is done at that time. With the last one the job is ready.
-static void adx_arrive(adx_graph *g, size_t j, double time)
+static void adx_arrive_at_job(adx_graph *g, size_t j, double time)
 {
     if (j >= g->n)
         return;
@@ -242,15 +243,15 @@ static void adx_complete(adx_graph *g, size_t j, double time)
     const ad_job *job = &g->job[j];
     if (g->reverse) {
         for (size_t k = g->first[j]; k < g->n; k = g->sibling[k])
-            adx_arrive(g, k, time);
+            adx_arrive_at_job(g, k, time);
         if (g->fork[j] < g->n)
-            adx_arrive(g, g->fork[j], time);
+            adx_arrive_at_job(g, g->fork[j], time);
         return;
     }
     for (size_t k = 0; k < job->branches && job->fork + k < g->n; k++)
-        adx_arrive(g, job->fork + k, time);
+        adx_arrive_at_job(g, job->fork + k, time);
     if (job->branches == 0 && job->join != 0)
-        adx_arrive(g, job->join, time);
+        adx_arrive_at_job(g, job->join, time);
 }
 
 typedef enum adx_measure {
@@ -333,7 +334,7 @@ static void adx_sink(adx_running heap[], size_t n, adx_running r)
 }
 
 // Puts r in at the end, place i.
-static void adx_rise(adx_running heap[], size_t i, adx_running r)
+static void adx_sift_up(adx_running heap[], size_t i, adx_running r)
 {
     for (; i > 0 && heap[(i - 1) / 2].end > r.end; i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];
@@ -361,7 +362,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
             double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
                                                       : ADX_PRIMAL);
             adx_running r = { now + time, j };
-            adx_rise(heap, busy++, r);
+            adx_sift_up(heap, busy++, r);
             continue;
         }
         // Otherwise time goes on to where the next job ends.

@@ -13,7 +13,7 @@
 
 // The place of an id in the table, or the free one where it belongs. A table is
 // at most half full, so the search ends.
-static adx_import *adx_look(const adx_table *table, uint64_t id)
+static adx_import *adx_find_import(const adx_table *table, uint64_t id)
 {
     size_t i = (size_t)adx_xxh3(&id, sizeof id, 0) & (table->room - 1);
     while (table->slot[i].id != id && table->slot[i].id != 0)
@@ -46,7 +46,7 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
         return false;
     for (size_t i = 0; i < table->room; i++)
         if (table->slot[i].id != 0)
-            *adx_look(&wide, table->slot[i].id) = table->slot[i];
+            *adx_find_import(&wide, table->slot[i].id) = table->slot[i];
     wide.n = table->n;
     adx_drop_table(t, table);
     *table = wide;
@@ -64,7 +64,7 @@ static adx_import *adx_slot_of(ad_tape *t, adx_table *table, adx_import *slot,
             return NULL;
         slot = NULL;
     }
-    return slot != NULL ? slot : adx_look(table, id);
+    return slot != NULL ? slot : adx_find_import(table, id);
 }
 
 static void adx_enter_import(adx_table *table, adx_import *slot, uint64_t id,
@@ -100,7 +100,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
 /* --- imports ------------------------------------------------------------- */
 
 // Zeroed memory in an entry of the tape, which a rewind takes back.
-static void *adx_note(adx_context *c, size_t bytes)
+static void *adx_add_zeroed(adx_context *c, size_t bytes)
 {
     void *p = adx_add_bytes(c, ADX_DATA, bytes, 0);
     if (p != NULL)
@@ -116,7 +116,8 @@ static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
     adx_list *list = level->last;
     if (list == NULL || list->n == list->room || list->tape != c->tape) {
         size_t room = list == NULL || list->room >= 128 ? 4 : 2 * list->room;
-        list = (adx_list *)adx_note(c, sizeof *list + room * sizeof entry);
+        list = (adx_list *)adx_add_zeroed(c, sizeof *list
+                                             + room * sizeof entry);
         if (list == NULL)
             return false;
         list->tape = c->tape;
@@ -140,7 +141,7 @@ static adx_level *adx_level_of(adx_task *task, adx_context *c, size_t depth)
         at = &(*at)->next;
     if (*at != NULL && (*at)->depth == depth)
         return *at;
-    adx_level *level = (adx_level *)adx_note(c, sizeof *level);
+    adx_level *level = (adx_level *)adx_add_zeroed(c, sizeof *level);
     if (level != NULL) {
         level->depth = depth;
         level->next = *at;
@@ -164,7 +165,8 @@ static adx_task *adx_maker(adx_team *team, ad_rev x)
 // listed by its depth. Otherwise both may run at the same time, which is a
 // race. NULL: x is not of this recording, or is this task's own, or the tape
 // has failed.
-static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
+static adx_level *adx_import_level(adx_worker *w, ad_rev x,
+                                   const ad_tape **tape)
 {
     adx_task *me = w->task;
     adx_context *c = adx_live(w->tape);
@@ -196,7 +198,7 @@ static size_t adx_new_input(adx_context *c)
     if (t->status != ADREV_OK || t->allocator.alloc == NULL
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_add_inputs(c, 1);
-    if (c->head != adx_top(t->block) && *c->head == ADX_INPUTS
+    if (c->head != adx_top_of_block(t->block) && *c->head == ADX_INPUTS
         && c->head != t->sealed)
         c->op[-1].id++;
     else if (adx_gap(c) >= c->reserved + ADX_LEAST) {
@@ -229,7 +231,7 @@ ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
 
     const ad_tape *tape = me->near_tape;
     adx_level *level = me->near == x.job ? me->near_level
-                                         : adx_source(w, x, &tape);
+                                         : adx_import_level(w, x, &tape);
     if (level == NULL)
         return 0;
     slot = adx_slot_of(t, &me->table, slot, id);
@@ -255,7 +257,8 @@ static uint64_t adx_import_value(ad_tape *t, uint64_t id)
         return 0;
     if (me->table.room == 0)
         adx_take_spare(w, me);
-    adx_import *slot = me->table.room == 0 ? NULL : adx_look(&me->table, id);
+    adx_import *slot = me->table.room == 0 ? NULL
+                     : adx_find_import(&me->table, id);
     return slot != NULL && slot->id == id ? adx_own_value(t, slot->local)
                                           : adx_first_use(t, slot, id);
 }

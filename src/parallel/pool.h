@@ -66,7 +66,7 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 // Runs a stolen range and tells the thread that waits for it.
 static void adx_run_stolen(adx_seat *s, adx_range *range)
 {
-    // relaxed: a hint for adx_help
+    // relaxed: a hint for adx_work_while_waiting
     atomic_store_explicit(&range->thief, s->index + 1, memory_order_relaxed);
     s->helping++;
     adx_run_range(s, range->call, range->arg, range->lo, range->hi);
@@ -86,7 +86,7 @@ static adx_range *adx_find(adx_seat *s)
     unsigned first = adx_random(&s->random) % n;
 
     for (unsigned k = 0; k < n; k++) {
-        // acquire: with the release of adx_sit
+        // acquire: with the release of adx_take_seat
         adx_seat *victim = atomic_load_explicit(&p->seat[(first + k) % n],
                                                 memory_order_acquire);
         adx_range *range = victim == NULL || victim == s ? NULL
@@ -101,7 +101,7 @@ static adx_range *adx_find(adx_seat *s)
 // range, whose deque most often holds pieces of it. Work from others is taken
 // only while the stack is not deep in stolen work, because whatever is taken
 // must end before the thread can go on with its own.
-static adx_range *adx_help(adx_seat *s, const adx_range *awaited)
+static adx_range *adx_work_while_waiting(adx_seat *s, const adx_range *awaited)
 {
     unsigned thief = atomic_load_explicit(&awaited->thief,
                                           memory_order_relaxed);
@@ -156,7 +156,8 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
 // being freed.
 static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
 {
-    adx_range *range = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
+    adx_range *range = awaited == NULL ? adx_find(s)
+                                       : adx_work_while_waiting(s, awaited);
     if (range != NULL) {
         adx_run_stolen(s, range);
         *turns = 0;
@@ -189,12 +190,12 @@ static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 
     atomic_init(&upper.thief, 0);
     atomic_init(&upper.done, false);
-    bool pushed = adx_offer(s, &upper);
+    bool pushed = adx_push_range(s, &upper);
     if (pushed)
         adx_wake(s->pool);
     adx_run_range(s, call, arg, lo, mid);
     adx_chaos();
-    if (!pushed || adx_pop(s) != NULL)
+    if (!pushed || adx_pop_range(s) != NULL)
         adx_run_range(s, call, arg, mid, hi);
     else
         for (unsigned turns = 0; !atomic_load(&upper.done);)
@@ -231,7 +232,7 @@ static adx_outcome adx_work(void *arg)
 }
 
 // A seat for this thread: one that is free, or a new one. The mutex is held.
-static adx_seat *adx_sit(ad_pool *p)
+static adx_seat *adx_take_seat(ad_pool *p)
 {
     unsigned n = atomic_load(&p->seats);
     adx_seat *s = NULL;
@@ -284,8 +285,7 @@ static void adx_pool_end(ad_pool *p)
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator)
 {
-    if (allocator == NULL || allocator->alloc == NULL
-        || allocator->free == NULL)
+    if (!adx_is_allocator(allocator))
         return NULL;
     ad_pool *p = (ad_pool *)allocator->alloc(sizeof *p, allocator->user);
     if (p == NULL)
@@ -306,7 +306,7 @@ ADX_API ad_pool *ad_pool_new_with(unsigned threads,
     threads = threads > ADX_SEATS / 2 ? ADX_SEATS / 2 : threads;
     for (bool more = true; more && p->workers + 1 < threads;) {
         ADX_LOCK(&p->mutex);
-        adx_seat *s = adx_sit(p);
+        adx_seat *s = adx_take_seat(p);
         more = s != NULL && ADX_THREAD_START(&s->thread, adx_work, s);
         if (s != NULL)
             s->used = more;
@@ -348,7 +348,7 @@ ADX_API ad_status ad_pool_use(ad_pool *p)
     adx_seat *s = NULL;
     if (p != NULL) {
         ADX_LOCK(&p->mutex);
-        s = adx_sit(p);
+        s = adx_take_seat(p);
         p->users += s != NULL;
         ADX_UNLOCK(&p->mutex);
         if (s == NULL)

@@ -272,7 +272,7 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
         return ad_jacobian(t, m, y, n, x, J);
     bool missing = m > ADX_MOST_ELEMENTS
                 || adx_no_array(adx_size_times(m, n), J);
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     adx_jacobian j = { .tape = t, .m = m, .n = n, .y = y, .x = x, .J = J };

@@ -170,7 +170,7 @@ static adx_place adx_here_on(const ad_tape *t)
 // Hangs a task below its parent. Its jump pointer (Myers) leads to the parent
 // or, where the parent's last two jumps are equally long, as far as both
 // together. So any ancestor is reached in a logarithmic number of steps.
-static void adx_hang(adx_task *task, adx_task *parent)
+static void adx_hang_task(adx_task *task, adx_task *parent)
 {
     adx_task *j = parent->jump;
     task->parent = parent;
@@ -245,7 +245,7 @@ static void adx_enlist(adx_directory *d, adx_chunk *c)
 }
 
 // Makes a directory with twice the room and the same chunks. The mutex is held.
-static bool adx_widen(adx_team *team)
+static bool adx_widen_directory(adx_team *team)
 {
     const ad_allocator *a = &team->home.tape->allocator;
     adx_directory *d = atomic_load(&team->directory);
@@ -270,7 +270,7 @@ static bool adx_file(adx_team *team, adx_chunk *c)
 {
     ADX_LOCK(&team->mutex);
     adx_directory *d = atomic_load(&team->directory);
-    bool room = (d != NULL && 2 * d->n < d->room) || adx_widen(team);
+    bool room = (d != NULL && 2 * d->n < d->room) || adx_widen_directory(team);
     if (room)
         adx_enlist(atomic_load(&team->directory), c);
     ADX_UNLOCK(&team->mutex);
@@ -326,7 +326,7 @@ static adx_task *adx_new_task(adx_worker *w, adx_task *parent)
     uint32_t job = c->number * ADX_CHUNK + c->used++;
     memset(&task->fork, 0, sizeof *task - offsetof(adx_task, fork));
     task->tape = w->tape;
-    adx_hang(task, parent);
+    adx_hang_task(task, parent);
     atomic_store_explicit(&task->job, job, memory_order_release);
     return task;
 }

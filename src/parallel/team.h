@@ -205,11 +205,11 @@ static void adx_clear_worker(adx_worker *w)
     }
     w->scratch = 0;
     w->task = NULL;
-    adx_reset(w->tape, &w->tape->rest);
+    adx_reset_tape(w->tape, &w->tape->rest);
     w->tape->segment[0].job = 0;
 }
 
-static void adx_forgive(adx_team *team)
+static void adx_forget_failure(adx_team *team)
 {
     atomic_store(&team->failed, ADREV_OK);
     memset(&team->failure, 0, sizeof team->failure);
@@ -224,7 +224,7 @@ static void adx_clear_team(ad_tape *t)
         adx_clear_worker(w);
     adx_file_again(team);
     adx_new_main(team);
-    adx_forgive(team);
+    adx_forget_failure(team);
 }
 
 static void adx_free_team(ad_tape *t)
@@ -260,7 +260,7 @@ static void adx_free_team(ad_tape *t)
 // Whether a place is behind the end of its tape: in the current block by its
 // header, since headers are written downwards, or in a block that the tape no
 // longer has.
-static bool adx_beyond(const ad_tape *t, const adx_place *place)
+static bool adx_is_beyond_end(const ad_tape *t, const adx_place *place)
 {
     const adx_context *c = adx_live(t);
     if (place->block == t->block)
@@ -284,7 +284,7 @@ static void adx_forget_branches(adx_fork *fork)
 
 // Drops the imports of a level whose inputs a rewind of t has removed. They are
 // the last ones of this tape.
-static void adx_cut(adx_level *level, const ad_tape *t)
+static void adx_cut_level(adx_level *level, const ad_tape *t)
 {
     size_t seq = adx_live(t)->seq;
     adx_list *kept = NULL;
@@ -308,7 +308,8 @@ static void adx_cut(adx_level *level, const ad_tape *t)
 // Tasks lie one in another where a thread ran branches while it waited, but
 // outermost ones follow one another, so the search goes back no further than to
 // the latest of those. *in becomes the newest chunk that is still needed.
-static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
+static const adx_task *adx_latest_task(const adx_worker *w,
+                                       const adx_chunk **in)
 {
     const adx_task *latest = NULL;
     *in = NULL;
@@ -330,7 +331,7 @@ static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
 static void adx_rewind_worker(adx_worker *w)
 {
     const adx_chunk *in;
-    const adx_task *latest = adx_latest(w, &in);
+    const adx_task *latest = adx_latest_task(w, &in);
     if (latest == NULL) {
         adx_clear_worker(w);
         return;
@@ -350,7 +351,7 @@ static void adx_rewind_worker(adx_worker *w)
 // After forks of the root are gone, what their branches recorded goes too.
 static void adx_rewind_team(adx_team *team)
 {
-    adx_forgive(team);
+    adx_forget_failure(team);
     for (adx_worker *w = team->workers; w != NULL; w = w->next)
         adx_rewind_worker(w);
     adx_file_again(team);
@@ -361,9 +362,9 @@ static void adx_rewind_team(adx_team *team)
 static void adx_cut_imports(adx_task *me, ad_tape *t)
 {
     if (me->fork != NULL)
-        adx_cut(&me->fork->own, t);
+        adx_cut_level(&me->fork->own, t);
     for (adx_level **at = &me->level; *at != NULL;) {
-        adx_cut(*at, t);
+        adx_cut_level(*at, t);
         if ((*at)->first == NULL)
             *at = (*at)->next;
         else
@@ -401,7 +402,7 @@ static void adx_rewound(ad_tape *t)
     // If the rewind undoes a failure of a branch, the team has to forget it.
     bool dropped = root && t->status == ADREV_OK
                 && atomic_load(&w->team->failed) != ADREV_OK;
-    while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
+    while (me->fork != NULL && adx_is_beyond_end(t, &me->fork->leap.after)) {
         adx_forget_branches(me->fork);
         me->fork = me->fork->before;
         dropped = true;

@@ -9,8 +9,8 @@
  *           ADX_THREAD_JOIN ADX_THREAD_YIELD ADX_MUTEX_INIT ADX_MUTEX_FREE
  *           ADX_LOCK ADX_UNLOCK ADX_CONDITION_INIT ADX_CONDITION_FREE
  *           ADX_CONDITION_WAIT ADX_CONDITION_WAKE adx_clock adx_processors
- *           adx_pause adx_range adx_seat adx_random adx_chaos adx_offer
- *           adx_pop adx_steal adx_has_work
+ *           adx_pause adx_range adx_seat adx_random adx_chaos adx_push_range
+ *           adx_pop_range adx_steal adx_has_work
  * ========================================================================== */
 
 #if ADREV_PTHREADS
@@ -143,7 +143,7 @@ static void adx_chaos(void)
 }
 
 // Pushes an item at the bottom. False: the ring is full.
-static bool adx_offer(adx_seat *s, adx_range *range)
+static bool adx_push_range(adx_seat *s, adx_range *range)
 {
     // relaxed: its own last store
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed);
@@ -162,7 +162,7 @@ static bool adx_offer(adx_seat *s, adx_range *range)
 // The newest item, unless a thief was faster. Lowering bottom first announces
 // that the owner wants it. If others are left above it, no thief can reach it
 // any more; if it is the last one, owner and thief compete for top.
-static adx_range *adx_pop(adx_seat *s)
+static adx_range *adx_pop_range(adx_seat *s)
 {
     // relaxed: its own last store, as is what it finds in the place
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;

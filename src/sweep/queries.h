@@ -5,8 +5,8 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_derivative adx_check_values adx_check adx_cleared
- *           adx_pullback adx_rows adx_columns adx_prefers_forward
+ *   offers  adx_in_steps adx_derivative adx_check_values adx_check_query
+ *           adx_cleared adx_pullback adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
 /* --- queries ------------------------------------------------------------- */
@@ -107,9 +107,9 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 
 // What all queries check, for outputs y and inputs x. `missing`: another array
 // is NULL or impossible. Lengths are checked before anything is read.
-ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
-                               size_t n, const ad_rev x[], bool missing,
-                               bool *run)
+ADX_INLINE ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
+                                     size_t n, const ad_rev x[], bool missing,
+                                     bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;
@@ -179,7 +179,7 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 {
     bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     ad_real *adj = adx_cleared(t, 1, t->floor.adx_seq);
@@ -273,7 +273,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 {
     bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     ad_real *tan = adx_cleared(t, 1, 0);
@@ -349,7 +349,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 {
     bool missing = m > ADX_MOST_ELEMENTS || adx_no_array(adx_size_times(m, n), J);
     bool run;
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
 

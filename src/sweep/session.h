@@ -6,9 +6,9 @@
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
  *           sweep/queries
- *   offers  adx_session adx_array adx_open adx_alive adx_close adx_on_tape
- *           ADX_BEYOND adx_close_off adx_is_closed_off adx_array_closed_off
- *           adx_unset adx_all_set
+ *   offers  adx_session adx_array adx_open_session adx_alive adx_close_session
+ *           adx_on_tape ADX_BEYOND adx_close_off adx_is_closed_off
+ *           adx_array_closed_off adx_unset adx_all_set
  * ========================================================================== */
 
 // A part of a recording: behind what is on the current tape, or, if none is
@@ -36,7 +36,7 @@ static ad_rev *adx_array(adx_session *s, size_t n)
     return (ad_rev *)p;
 }
 
-static ad_status adx_open(adx_session *s)
+static ad_status adx_open_session(adx_session *s)
 {
     s->own = NULL;
     s->tape = adx_now.tape;
@@ -69,7 +69,7 @@ static bool adx_alive(const adx_session *s)
     return s->segment < t->segments && t->segment[s->segment].job == s->job;
 }
 
-static ad_status adx_close(adx_session *s, ad_status status)
+static ad_status adx_close_session(adx_session *s, ad_status status)
 {
     if (status == ADREV_OK)
         status = s->tape->status;
@@ -180,7 +180,7 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
 {
     static const ad_mark whole = {0};
     adx_session s;
-    ad_status status = adx_open(&s);
+    ad_status status = adx_open_session(&s);
     if (status != ADREV_OK)
         return status;
 
@@ -202,7 +202,7 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
         if (status == ADREV_OK && y != NULL)
             *y = out.v;
     }
-    return adx_close(&s, status);
+    return adx_close_session(&s, status);
 }
 
 ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
@@ -211,7 +211,7 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
 {
     static const ad_mark whole = {0};
     adx_session s;
-    ad_status status = adx_open(&s);
+    ad_status status = adx_open_session(&s);
     if (status != ADREV_OK)
         return status;
 
@@ -239,5 +239,5 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
         for (size_t i = 0; status == ADREV_OK && y != NULL && i < m; i++)
             y[i] = out[i].v;
     }
-    return adx_close(&s, status);
+    return adx_close_session(&s, status);
 }

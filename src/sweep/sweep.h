@@ -183,7 +183,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
     const adx_block *b = s == NULL ? t->block : s->to.block;
 
     while (b != NULL) {
-        const uint16_t *end = b != floor ? adx_top(b) : s == NULL
+        const uint16_t *end = b != floor ? adx_top_of_block(b) : s == NULL
                             ? (const uint16_t *)t->floor.adx_head
                             : s->from.head;
         bool leapt = false;
@@ -346,7 +346,7 @@ static bool adx_forward_extended(const ad_tape *t, const adx_stretch *s,
     return e->rule->forward(e, tan, adx_scratch(t, s, tan, W), W);
 }
 
-static adx_cursor adx_begin(const ad_tape *t, const adx_stretch *s)
+static adx_cursor adx_begin_stretch(const ad_tape *t, const adx_stretch *s)
 {
     adx_cursor at = { .until = s == NULL ? NULL : &s->to };
     if (s == NULL)
@@ -358,9 +358,9 @@ static adx_cursor adx_begin(const ad_tape *t, const adx_stretch *s)
 ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
                             ad_real tan[], const size_t W)
 {
-    adx_cursor at = adx_begin(t, s);
+    adx_cursor at = adx_begin_stretch(t, s);
 
-    for (unsigned header; (header = adx_next(t, &at)) != 0;) {
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;) {
         if (header == ADX_EXTENDED) {
             if (!adx_forward_extended(t, s, at.op, tan, W))
                 return false;

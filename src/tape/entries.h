@@ -6,8 +6,8 @@
  *
  *   needs   number/recording tape/layout tape/memory
  *   offers  adx_entry adx_payload adx_ahead adx_look_ahead adx_drop_next
- *           adx_add_bytes adx_destroy adx_stop_at adx_note_site adx_lead
- *           adx_add_inputs adx_name_run
+ *           adx_add_bytes adx_destroy adx_stop_at adx_note_site
+ *           adx_add_leading_inputs adx_add_inputs adx_name_run
  * ========================================================================== */
 
 // Appends an entry that makes `values` values. Returns its operands, which the
@@ -24,14 +24,14 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
         adx_fail(t, ADREV_ELIMIT);
         return NULL;
     }
-    if (!adx_fits(t, c, operands, values)) {
+    if (!adx_fits_exactly(t, c, operands, values)) {
         adx_fail_full(t, c, operands, values);
         return NULL;
     }
     c->op += operands;
     *--c->head = (uint16_t)header;
     c->seq += values;
-    adx_settle(t, c, 0);
+    adx_settle_room(t, c, 0);
     return c->op - operands;
 }
 
@@ -70,7 +70,7 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 
     if (t->block == NULL)
         return ahead;
-    if (adx_settle(t, &adx_now, need)) {
+    if (adx_settle_room(t, &adx_now, need)) {
         first = adx_room(all) ? adx_now.op : NULL;
     } else if (t->allocator.alloc != NULL) {
         adx_block *next = t->block->next;
@@ -158,7 +158,7 @@ ADX_COLD static void adx_note_site(ad_real v)
 // Adds n inputs at the start of a recording, where they need no entry. False,
 // and nothing done: there is an entry already, or something might go wrong
 // (fixed memory, a limit).
-ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
+ADX_INLINE bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
 {
     if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
         || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
@@ -174,12 +174,12 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
 {
     bool first = c->head == t->start;
 
-    if (!first && (c->head == adx_top(t->block) || *c->head != ADX_INPUTS
-                   || c->head == t->sealed))
+    if (!first && (c->head == adx_top_of_block(t->block)
+                   || *c->head != ADX_INPUTS || c->head == t->sealed))
         return false;
     if (n > ADREV_VALUES - c->seq)
         return false;
-    if (!adx_fits(t, c, 0, n)) {
+    if (!adx_fits_exactly(t, c, 0, n)) {
         adx_fail_full(t, c, 0, n);
         return false;
     }
@@ -189,7 +189,7 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
         c->op[-1].id += (uint32_t)n;
     c->seq += n;
     if (t->block != NULL)
-        adx_settle(t, c, 0);
+        adx_settle_room(t, c, 0);
     return true;
 }
 
@@ -214,7 +214,8 @@ ADX_INLINE size_t adx_add_inputs(adx_context *c, size_t n)
 {
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
         return 0;
-    return adx_lead(c->tape, c, n) ? c->seq - n + 1 : adx_enter_inputs(c, n);
+    return adx_add_leading_inputs(c->tape, c, n) ? c->seq - n + 1
+                                                 : adx_enter_inputs(c, n);
 }
 
 #if defined __AVX2__ && defined __has_builtin

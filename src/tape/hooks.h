@@ -92,7 +92,7 @@ static uint64_t adx_known_id(uint64_t id)
     return adx_compound(x.job, x.seq);
 }
 
-static void adx_tell(ad_operation *told, ad_rev result)
+static void adx_tell_hook(ad_operation *told, ad_rev result)
 {
     const ad_hooks *hooks = &adx_now.tape->hooks;
     told->result = result;
@@ -129,7 +129,7 @@ ADX_INLINE uint32_t adx_begin_telling(ad_operation *told, ad_opcode code,
 ADX_INLINE ad_rev adx_end_telling(ad_operation *told, ad_real v, size_t seq)
 {
     ad_rev y = { v, (uint32_t)seq, (uint32_t)adx_now.job };
-    adx_tell(told, y);
+    adx_tell_hook(told, y);
     return y;
 }
 
@@ -182,7 +182,7 @@ ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
     c = n > 2 ? c : a;
     if (a.job != adx_now.job || (n > 1 && b.job != adx_now.job)
         || (n > 2 && c.job != adx_now.job) || t->status != ADREV_OK
-        || !adx_lead(t, &adx_now, 1))
+        || !adx_add_leading_inputs(t, &adx_now, 1))
         return adx_observe_any(code, v, a, b, c);
     return t->observer(t->hooks.user, code, a, b, c, v, (uint32_t)adx_now.seq);
 }
@@ -226,7 +226,7 @@ ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
     ad_operation told = { .code = code, .arg = {
         adx_known_here(a), one ? none : adx_known_here(b), none } };
     if ((told.arg[0].seq | told.arg[1].seq) != 0)
-        adx_tell(&told, adx_passive(v));
+        adx_tell_hook(&told, adx_passive(v));
 }
 
 // Tells the hook of comparisons that say that k is the exponent of x.
@@ -257,5 +257,5 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     t->hooks = hooks == NULL ? none : *hooks;
     c->trace = t->hooks.trace != NULL;
     if (t->block != NULL)
-        adx_settle(t, c, 0);
+        adx_settle_room(t, c, 0);
 }

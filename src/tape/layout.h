@@ -17,7 +17,7 @@
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
- *           adx_bottom adx_top adx_open_bottom adx_gap adx_round_up
+ *           adx_bottom adx_top_of_block adx_open_bottom adx_gap adx_round_up
  *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
  *           adx_new_job adx_fail_because adx_fail adx_failed
  * ========================================================================== */
@@ -224,7 +224,7 @@ static const adx_operand *adx_bottom(const adx_block *b)
     return (const adx_operand *)(b + 1);
 }
 
-static const uint16_t *adx_top(const adx_block *b)
+static const uint16_t *adx_top_of_block(const adx_block *b)
 {
     return (const uint16_t *)((const char *)(b + 1) + b->bytes);
 }

@@ -4,12 +4,12 @@
  * How a tape is made, cleared, rewound to a mark and freed.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *   offers  adx_reset adx_begin_segment adx_return_to
+ *   offers  adx_reset_tape adx_begin_segment adx_return_to
  * ========================================================================== */
 
 /* --- the life of a tape -------------------------------------------------- */
 
-static void adx_reset(ad_tape *t, adx_context *c)
+static void adx_reset_tape(ad_tape *t, adx_context *c)
 {
     if (t->last != NULL)
         adx_destroy(t, 0);
@@ -28,8 +28,8 @@ static void adx_reset(ad_tape *t, adx_context *c)
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
-        adx_enter(t, c, t->first);
-        adx_settle(t, c, 0);
+        adx_enter_block(t, c, t->first);
+        adx_settle_room(t, c, 0);
     }
 }
 
@@ -40,7 +40,7 @@ ADX_API void ad_tape_clear(ad_tape *t)
     if (t->open > 0)
         adx_fail(t, ADREV_EBUSY);
     else
-        adx_reset(t, adx_live(t));
+        adx_reset_tape(t, adx_live(t));
 }
 
 static ad_tape *adx_init(void *memory)
@@ -61,8 +61,7 @@ ADX_API ad_tape *ad_tape_new(void)
 
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
 {
-    if (allocator == NULL || allocator->alloc == NULL
-        || allocator->free == NULL)
+    if (!adx_is_allocator(allocator))
         return NULL;
     void *memory = allocator->alloc(sizeof(ad_tape), allocator->user);
     if (memory == NULL)
@@ -71,7 +70,7 @@ ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
     ad_tape *t = adx_init(memory);
     t->allocator = *allocator;
     t->bytes = sizeof *t;
-    adx_reset(t, &t->rest);
+    adx_reset_tape(t, &t->rest);
     return t;
 }
 
@@ -91,7 +90,7 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
     t->first = (adx_block *)(t + 1);
     memset(t->first, 0, sizeof *t->first);
     t->first->bytes = t->bytes - sizeof *t - sizeof(adx_block);
-    adx_reset(t, &t->rest);
+    adx_reset_tape(t, &t->rest);
     return t;
 }
 
@@ -145,7 +144,7 @@ static uint32_t adx_entry_count(const ad_tape *t)
     const uint16_t *head = adx_live(t)->head;
     size_t entries = 0;
     for (const adx_block *b = t->block; b != NULL; b = b->prev) {
-        entries += (size_t)(adx_top(b) - head);
+        entries += (size_t)(adx_top_of_block(b) - head);
         head = b->prev == NULL ? NULL : b->prev->head;
     }
     return entries & ADX_ENTRIES;
@@ -243,9 +242,9 @@ static void adx_return_to(ad_tape *t, const ad_mark *mark)
     c->seq = mark->adx_seq;
     t->lead = t->lead < c->seq ? t->lead : c->seq;
     if (t->block == NULL && t->first != NULL)
-        adx_enter(t, c, t->first);
+        adx_enter_block(t, c, t->first);
     if (t->block != NULL)
-        adx_settle(t, c, 0);
+        adx_settle_room(t, c, 0);
     if (t->annex != NULL)
         t->annex->rewound(t);
 }

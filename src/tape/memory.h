@@ -5,10 +5,11 @@
  * fixed memory.
  *
  *   needs   number/recording tape/layout
- *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free
- *           adx_add_block adx_next_block adx_make_room adx_grow adx_libc
- *           adx_size_plus adx_size_times adx_magnitude ADX_MOST_ELEMENTS
- *           adx_no_array adx_spread_of adx_take adx_drop adx_extend
+ *   offers  adx_fits_exactly adx_fail_full adx_settle_room adx_enter_block
+ *           adx_alloc adx_free adx_add_block adx_next_block adx_make_room
+ *           adx_grow adx_libc adx_is_allocator adx_allocator_or adx_size_plus
+ *           adx_size_times adx_magnitude ADX_MOST_ELEMENTS adx_no_array
+ *           adx_spread_of adx_take adx_drop adx_extend
  * ========================================================================== */
 
 // How many bytes of the gap may be written before this is asked again. Fixed
@@ -17,7 +18,7 @@
 // of the gap, one that suffices whatever is recorded there; when this part is
 // used up, the next one is computed. At the very end that happens for every
 // statement, so nothing is wasted.
-static size_t adx_usable(const ad_tape *t, const adx_context *c)
+static size_t adx_usable_bytes(const ad_tape *t, const adx_context *c)
 {
     size_t usable = adx_gap(c);
     size_t left = ADREV_VALUES - c->seq;
@@ -44,8 +45,8 @@ static size_t adx_need_of(const ad_tape *t, const adx_context *c,
 }
 
 // Whether such an entry fits exactly.
-static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
-                     size_t values)
+static bool adx_fits_exactly(const ad_tape *t, const adx_context *c,
+                             size_t operands, size_t values)
 {
     size_t gap = adx_gap(c);
     if (t->allocator.alloc == NULL)
@@ -70,11 +71,11 @@ static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
 // it does not fit.
 static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
 {
-    size_t usable = adx_usable(t, c);
+    size_t usable = adx_usable_bytes(t, c);
     bool enough = usable >= need;
 
     if (!enough) {
-        enough = adx_fits(t, c, need / sizeof(adx_operand), 1);
+        enough = adx_fits_exactly(t, c, need / sizeof(adx_operand), 1);
         usable = enough ? need : usable;
     }
     if (c->trace || t->status != ADREV_OK)
@@ -83,7 +84,7 @@ static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
     return enough;
 }
 
-static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
+static inline bool adx_settle_room(ad_tape *t, adx_context *c, size_t need)
 {
     if (t->allocator.alloc == NULL || t->status != ADREV_OK || c->trace
         || adx_gap(c) > ADX_BLOCK_MOST
@@ -94,7 +95,7 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 }
 
 // Makes b the block that is written.
-static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
+static void adx_enter_block(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
     c->op = adx_open_bottom(b);
@@ -157,7 +158,7 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
         adx_fail(t, ADREV_ELIMIT);
         return false;
     }
-    if (t->block != NULL && adx_settle(t, c, need))
+    if (t->block != NULL && adx_settle_room(t, c, need))
         return true;
     if (t->allocator.alloc == NULL) {
         adx_fail_full(t, c, need / sizeof(adx_operand), values + (values == 0));
@@ -173,8 +174,8 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
         t->block->op = c->op;
         t->block->head = c->head;
     }
-    adx_enter(t, c, b);
-    return adx_settle(t, c, need);
+    adx_enter_block(t, c, b);
+    return adx_settle_room(t, c, need);
 }
 
 // The same for a statement on the current tape; false: no tape, or it failed.
@@ -206,6 +207,23 @@ static void adx_libc_free(void *block, void *user)
 
 static const ad_allocator adx_libc = { adx_malloc, adx_libc_free, NULL };
 #endif
+
+static inline bool adx_is_allocator(const ad_allocator *a)
+{
+    return a != NULL && a->alloc != NULL && a->free != NULL;
+}
+
+// The allocator that is given, or that of the C library; NULL: there is none.
+static inline const ad_allocator *adx_allocator_or(const ad_allocator *a)
+{
+    if (adx_is_allocator(a))
+        return a;
+#ifdef ADREV_NO_STDLIB
+    return NULL;
+#else
+    return &adx_libc;
+#endif
+}
 
 // Lengths come from the caller, and their sums and products must not wrap.
 // These stop at SIZE_MAX, more than any memory or array has.

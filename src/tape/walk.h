@@ -4,8 +4,8 @@
  * Walking from entry to entry, forwards and backwards; sizes and statistics.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
- *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next
- *           adx_from adx_further adx_adjoints
+ *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next_entry
+ *           adx_from adx_annexed_tape adx_adjoints
  * ========================================================================== */
 
 typedef struct adx_cursor {
@@ -53,14 +53,14 @@ static void adx_put_cursor(const ad_tape *t, adx_cursor *at,
 
 // Goes to the next entry; a new cursor goes to the first. Returns its header,
 // or 0 at the end.
-static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
+static inline unsigned adx_next_entry(const ad_tape *t, adx_cursor *at)
 {
     const adx_block *last = at->until == NULL ? t->block : at->until->block;
     while (at->head == at->end) {
         const adx_block *b = at->block == NULL ? t->first : at->block->next;
         if (b == NULL || at->block == last)
             return 0;
-        adx_place bottom = { b, adx_bottom(b), adx_top(b), at->seq };
+        adx_place bottom = { b, adx_bottom(b), adx_top_of_block(b), at->seq };
         adx_put_cursor(t, at, &bottom);
     }
     unsigned header = *--at->head;
@@ -85,7 +85,7 @@ static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 }
 
 // The i-th further tape of the same recording; NULL: there are not so many.
-static ad_tape *adx_further(const ad_tape *t, size_t i)
+static ad_tape *adx_annexed_tape(const ad_tape *t, size_t i)
 {
     return t->annex == NULL ? NULL : t->annex->further(t, i);
 }
@@ -98,7 +98,8 @@ static void adx_count(const ad_tape *t, const adx_block *b, size_t *operands,
     const adx_operand *op = b == t->block ? c->op : b->op;
     const uint16_t *head = b == t->block ? c->head : b->head;
     *operands += (size_t)((const char *)op - (const char *)adx_bottom(b));
-    *headers += (size_t)((const char *)adx_top(b) - (const char *)head);
+    *headers += (size_t)((const char *)adx_top_of_block(b)
+                         - (const char *)head);
 }
 
 ADX_API size_t ad_tape_bytes(const ad_tape *t)
@@ -113,9 +114,9 @@ ADX_API size_t ad_tape_bytes(const ad_tape *t)
     size_t adjoints = (adx_live(t)->seq + 1 + t->scratch) * sizeof(ad_real);
     size_t bytes = sizeof(ad_tape) + sizeof(adx_block)
         + adx_round_up(adx_round_up(operands) + adjoints + headers);
-    for (size_t i = 0; adx_further(t, i) != NULL; i++)
-        if (adx_live(adx_further(t, i))->seq > 0)
-            bytes += ad_tape_bytes(adx_further(t, i));
+    for (size_t i = 0; adx_annexed_tape(t, i) != NULL; i++)
+        if (adx_live(adx_annexed_tape(t, i))->seq > 0)
+            bytes += ad_tape_bytes(adx_annexed_tape(t, i));
     return bytes;
 }
 
@@ -126,7 +127,7 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
         return stats;
 
     adx_cursor at = { .seq = t->lead };
-    for (unsigned header; (header = adx_next(t, &at)) != 0;)
+    for (unsigned header; (header = adx_next_entry(t, &at)) != 0;)
         if (!(header & ADX_OTHER)) {
             stats.statements++;
             stats.operands += at.operands;
@@ -137,8 +138,8 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
         }
     stats.values = adx_live(t)->seq;
     stats.bytes_held = t->bytes;
-    for (size_t i = 0; adx_further(t, i) != NULL; i++) {
-        ad_stats others = ad_tape_stats(adx_further(t, i));
+    for (size_t i = 0; adx_annexed_tape(t, i) != NULL; i++) {
+        ad_stats others = ad_tape_stats(adx_annexed_tape(t, i));
         stats.values += others.values;
         stats.statements += others.statements;
         stats.operands += others.operands;
@@ -157,7 +158,7 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
     if (t != NULL && adx_member(t, x)) {
         adx_cursor at = { .seq = t->lead };
         for (unsigned header; at.seq < x.seq
-             && (header = adx_next(t, &at)) != 0;) {
+             && (header = adx_next_entry(t, &at)) != 0;) {
             if (header == ADX_SITE)
                 memcpy(&site, at.op, sizeof site);
             else if (at.seq < x.seq || header == ADX_INPUTS)
@@ -218,8 +219,8 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
         && adx_next_block(t, need) == NULL)
         return ADREV_ENOMEM;
     if (t->block == NULL) {
-        adx_enter(t, c, t->first);
-        adx_settle(t, c, 0);
+        adx_enter_block(t, c, t->first);
+        adx_settle_room(t, c, 0);
     }
     return adx_adjoints(t, c->seq + statements, 1) == NULL ? ADREV_ENOMEM
                                                            : ADREV_OK;

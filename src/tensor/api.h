@@ -252,7 +252,7 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: t or `write` is NULL; ADREV_ENOMEM. On
 //                failure nothing is written
-//   cost         that of ad_tensor_count, and as much again
+//   cost         twice that of ad_tensor_count
 //   see          docs/tensor-walk.md, tests/tensor/explain.c
 ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
                                     ad_write_fn *write, void *user);

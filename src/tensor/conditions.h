@@ -24,7 +24,7 @@ static uint32_t adx_new_tree_node(adx_parser *p, adx_tree_kind kind,
 {
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(p->tree, node) : 0;
     if (i == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     adx_tensor_node *n = &p->tree->node[i];
     n->kind = kind;
     n->spot = spot;
@@ -74,12 +74,12 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
         uint32_t form = adx_read_form(p, ADX_FORM_OF_INDICES);
         uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(tree, list) : 0;
         if (i == 0)
-            adx_stop(p, ADREV_ENOMEM);
+            adx_stop_parsing(p, ADREV_ENOMEM);
         tree->list[i] = form;
         if (count < rank && !guarded)
             adx_stands_at(p, form, dims + count, spot.at);
         count++;
-    } while (adx_took(p, ','));
+    } while (adx_accept(p, ','));
     adx_expect(p, close, close == ']' ? "']'" : "')'");
     if (count != rank)
         adx_wrong_at(p, spot.at, "'%w' has %u %s, not %u", spot, rank,
@@ -96,7 +96,7 @@ static void adx_read_given_range(adx_parser *p, uint32_t index)
 {
     uint32_t from = 1;
     uint32_t to = 0;
-    if (adx_took(p, '<'))
+    if (adx_accept(p, '<'))
         to = adx_read_form(p, ADX_FORM_OF_RANGE);
     else if (adx_is_word(p, "in")) {
         adx_take_word(p);
@@ -116,7 +116,7 @@ static void adx_read_bound(adx_parser *p)
 {
     do
         adx_read_given_range(p, adx_bind_index(p));
-    while (adx_took(p, ','));
+    while (adx_accept(p, ','));
 }
 
 /* --- conditions ---------------------------------------------------------- */
@@ -224,9 +224,9 @@ static uint32_t adx_read_condition(adx_parser *p)
         adx_children both = { 0, 0 };
         do
             adx_read_comparison(p, &both);
-        while (adx_took(p, ','));
+        while (adx_accept(p, ','));
         adx_add_child(p, &any, adx_of_children(p, ADX_TREE_AND, &both));
-    } while (adx_took(p, '|'));
+    } while (adx_accept(p, '|'));
     return adx_of_children(p, ADX_TREE_OR, &any);
 }
 

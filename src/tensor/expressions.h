@@ -61,7 +61,7 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     const adx_tensor_array a = p->tree->array[array];
     uint32_t i = adx_new_tree_node(p, ADX_TREE_READ, p->spot);
     adx_spot name = adx_take_word(p);
-    bool guarded = adx_took(p, '?');
+    bool guarded = adx_accept(p, '?');
     p->tree->node[i].of = array;
     p->tree->node[i].guarded = guarded;
     p->tree->node[i].end = p->behind;
@@ -111,7 +111,7 @@ static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
     do {
         adx_add_child(p, c, adx_read_sum(p));
         count++;
-    } while (adx_took(p, ','));
+    } while (adx_accept(p, ','));
     adx_end_sum(p, ')');
     adx_ascend(p);
     return count;
@@ -205,7 +205,7 @@ static int32_t adx_read_exponent(adx_parser *p)
 {
     int64_t value = 0;
     adx_take_word(p);
-    bool minus = adx_took(p, '-');
+    bool minus = adx_accept(p, '-');
     if (p->kind == ADX_WORD_END)
         adx_say_missing(p, "an exponent");
     else if (p->kind != ADX_WORD_NUMBER || !p->whole)
@@ -263,7 +263,7 @@ static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
     adx_take_word(p);
     adx_read_bound(p);
     uint32_t count = p->bounds - keep;
-    uint32_t condition = adx_took(p, ':') ? adx_read_condition(p) : 0;
+    uint32_t condition = adx_accept(p, ':') ? adx_read_condition(p) : 0;
     adx_expect(p, ')', "')'");
     uint32_t body = adx_read_product(p);
     adx_unbind(p, keep);
@@ -293,7 +293,7 @@ static uint32_t adx_read_unary(adx_parser *p)
 {
     const adx_spot sign = p->spot;
     bool minus = false;
-    for (; adx_took(p, '-'); minus = !minus) {}
+    for (; adx_accept(p, '-'); minus = !minus) {}
     uint32_t i = p->kind == '[' ? adx_read_bracket(p)
                : adx_is_word(p, "sum") ? adx_read_reduction(p, ADX_TREE_SUM)
                : adx_is_word(p, "maximum")

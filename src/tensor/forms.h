@@ -65,7 +65,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
         return;
     if (!adx_extend(p->tree->memory, (void **)&p->term, &p->term_room,
                     p->terms + 1, sizeof *p->term)) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return;
     }
     const adx_multiple term = { k, kind, of, argument };
@@ -117,12 +117,12 @@ static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
         if (kept != 0)
             tree->multiple[kept] = p->term[i];
         else if (p->term[i].k != 0)
-            adx_stop(p, ADREV_ENOMEM);
+            adx_stop_parsing(p, ADREV_ENOMEM);
     }
     p->terms = f->first;
     uint32_t form = p->status == ADREV_OK ? ADX_ONE_MORE(tree, form) : 0;
     if (form == 0) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return 0;
     }
     adx_affine kept = { f->constant, first,
@@ -229,7 +229,7 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_open_here(p);
     bool minus = false;
-    for (; adx_took(p, '-'); minus = !minus) {}
+    for (; adx_accept(p, '-'); minus = !minus) {}
     if (p->kind == ADX_WORD_NUMBER)
         adx_read_whole(p, &f);
     else if (p->kind == ADX_WORD_NAME)
@@ -329,7 +329,7 @@ static void adx_read_range(adx_parser *p, adx_form_kind kind, uint32_t *from,
 {
     *from = 1;
     *to = adx_read_form(p, kind);
-    if (adx_took(p, ':')) {
+    if (adx_accept(p, ':')) {
         *from = *to;
         *to = adx_read_form(p, kind);
     }

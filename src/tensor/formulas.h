@@ -120,7 +120,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
             const int64_t *above = below != NULL ? NULL
                                  : adx_find_outside(s, row[i], to, true);
             if (below != NULL || above != NULL)
-                adx_outside(k, n, row, below != NULL ? below : above);
+                adx_say_outside(k, n, row, below != NULL ? below : above);
             continue;
         }
         for (int upper = 0; upper < 2 && adx_lowered(k); upper++) {

@@ -11,7 +11,7 @@
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
  *           tensor/nests tensor/open
  *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
- *           adx_say_signed adx_outside adx_check_inside adx_lower_form
+ *           adx_say_signed adx_say_outside adx_check_inside adx_lower_form
  *           adx_bind_indices adx_forget_indices
  * ========================================================================== */
 
@@ -151,8 +151,8 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
 }
 
 // "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
-static void adx_outside(adx_lowering *k, const adx_tensor_node *n,
-                        const uint32_t rows[], const int64_t value[])
+static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
+                            const uint32_t rows[], const int64_t value[])
 {
     const adx_tree *tree = &k->t->tree;
     char text[200];
@@ -188,7 +188,7 @@ static void adx_check_inside(adx_lowering *k, const adx_set *s,
     }
     const int64_t *value = adx_find_outside(c, r, 0, false);
     if (value != NULL)
-        adx_outside(k, n, rows, value);
+        adx_say_outside(k, n, rows, value);
     k->size_rows = 0;
 }
 

@@ -139,7 +139,7 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     uint32_t i = of != 0 && adx_widen_slots(tree) ? ADX_ONE_MORE(tree, declared)
                                                   : 0;
     if (i == 0) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return;
     }
     adx_declared *d = &tree->declared[i];
@@ -294,7 +294,7 @@ static uint32_t adx_bind_index(adx_parser *p)
         return 0;
     uint32_t i = ADX_ONE_MORE(p->tree, index);
     if (i == 0) {
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
         return 0;
     }
     p->tree->index[i].name = name;

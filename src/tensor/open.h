@@ -7,7 +7,7 @@
  *
  *   needs   tensor/api tensor/tree tensor/arena tensor/sets tensor/nests
  *           tensor/binding
- *   offers  adx_open_of adx_undecided adx_is_open_form adx_form_in_sizes
+ *   offers  adx_open_of adx_say_undecided adx_is_open_form adx_form_in_sizes
  *           adx_open_extreme adx_add_open adx_begin_set adx_ranges
  *           adx_make_ranges adx_bound_var adx_range_of_var adx_set_of_ranges
  *           adx_is_long_walk adx_witness adx_take_witness adx_indexed
@@ -22,7 +22,7 @@ static uint32_t adx_open_of(const ad_tensor *t)
 }
 
 // Something cannot be decided for all sizes: why, in words.
-static void adx_undecided(ad_tensor *t, const char *why)
+static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
         t->open->why = why;

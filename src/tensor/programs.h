@@ -487,9 +487,9 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
         ? adx_mark_open(t, &t->program->value[value])
         : adx_mark_written(&t->arena, &t->program->value[value]);
     if (bits == NULL && t->open != NULL)
-        adx_undecided(t, "which numbers of an array are 0 for want of being "
-                         "written cannot be told for all sizes at once: it may "
-                         "be for larger least sizes");
+        adx_say_undecided(t, "which numbers of an array are 0 for want of "
+                             "being written cannot be told for all sizes at "
+                             "once: it may be for larger least sizes");
     adx_tensor_value *v = &t->program->value[value];
     v->support = bits;
     v->full = bits != NULL && bits->set == v->size;

@@ -7,9 +7,9 @@
  *
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
- *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
+ *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop_parsing
  *           adx_wrong_at adx_ends_line adx_say_missing adx_is_figure
- *           adx_take_from adx_take_word adx_took adx_expect adx_following
+ *           adx_take_from adx_take_word adx_accept adx_expect adx_following
  *           adx_is_text adx_is_word adx_is_comparison adx_descend adx_ascend
  * ========================================================================== */
 
@@ -46,7 +46,7 @@ typedef struct adx_parser {
 
 /* --- errors -------------------------------------------------------------- */
 
-static void adx_stop(adx_parser *p, ad_status status)
+static void adx_stop_parsing(adx_parser *p, ad_status status)
 {
     if (p->status == ADREV_OK) {
         p->status = status;
@@ -101,7 +101,7 @@ static bool adx_is_blank(char c)
 }
 
 // Blanks and comments. Returns where the next word begins.
-static uint32_t adx_skip(adx_parser *p, uint32_t at)
+static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
     for (;;) {
@@ -210,7 +210,7 @@ static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
 static void adx_take_from(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
-    at = adx_skip(p, at);
+    at = adx_skip_blanks(p, at);
     p->spot.at = at;
     p->kind = ADX_WORD_END;
     if (p->status == ADREV_OK && at < p->tree->length) {
@@ -233,7 +233,7 @@ static adx_spot adx_take_word(adx_parser *p)
 }
 
 // Whether the word at hand is this one; then to the next.
-static bool adx_took(adx_parser *p, int kind)
+static bool adx_accept(adx_parser *p, int kind)
 {
     if (p->kind != kind || kind == ADX_WORD_END)
         return false;
@@ -243,14 +243,14 @@ static bool adx_took(adx_parser *p, int kind)
 
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
-    if (!adx_took(p, kind))
+    if (!adx_accept(p, kind))
         adx_say_missing(p, what);
 }
 
 // The character of the text behind the word at hand, and behind blanks.
 static char adx_following(adx_parser *p)
 {
-    return p->tree->text[adx_skip(p, p->spot.at + p->spot.length)];
+    return p->tree->text[adx_skip_blanks(p, p->spot.at + p->spot.length)];
 }
 
 static bool adx_is_text(const adx_tree *tree, adx_spot spot, const char *text)

@@ -26,7 +26,7 @@ static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(p->tree, dim) : 0;
     const adx_dim dim = { from, to, relation, column };
     if (i == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     p->tree->dim[i] = dim;
 }
 
@@ -41,7 +41,7 @@ static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
                     0, 0);
     uint32_t array = p->status == ADREV_OK ? ADX_ONE_MORE(tree, array) : 0;
     if (array == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     adx_tensor_array *a = &tree->array[array];
     a->name = name;
     a->first = dims;
@@ -74,7 +74,7 @@ static void adx_read_formula(adx_parser *p, bool out)
     uint32_t first = (uint32_t)tree->index_count;
     p->first = first;
     adx_spot name = adx_read_left_name(p);
-    if (adx_took(p, '[')) {
+    if (adx_accept(p, '[')) {
         adx_read_bound(p);
         adx_expect(p, ']', "']'");
     }
@@ -90,7 +90,7 @@ static void adx_read_formula(adx_parser *p, bool out)
     uint32_t array = adx_make_result(p, name, first, rank, out);
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(tree, formula) : 0;
     if (i == 0)
-        adx_stop(p, ADREV_ENOMEM);
+        adx_stop_parsing(p, ADREV_ENOMEM);
     const adx_tensor_formula formula = {
         array, first, (uint32_t)tree->index_count - first, body
     };
@@ -133,7 +133,7 @@ static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
             adx_read_range(p, ADX_FORM_DECLARING, &from, &to);
             adx_add_dim(p, from, to, 0, 0);
         }
-    } while (adx_took(p, ','));
+    } while (adx_accept(p, ','));
     uint32_t rank = (uint32_t)tree->dim_count - *first;
     if (rank > ADX_BOUND_MOST)
         adx_wrong_at(p, p->spot.at, "more than %u indices in one place",
@@ -252,24 +252,12 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     adx_drop(&memory, t);
 }
 
-// The allocator of the options; NULL: there is none.
-static const ad_allocator *adx_tensor_memory(const ad_tensor_options *options)
-{
-    const ad_allocator *a = options == NULL ? NULL : options->allocator;
-    if (a != NULL && a->alloc != NULL && a->free != NULL)
-        return a;
-#ifdef ADREV_NO_STDLIB
-    return NULL;
-#else
-    return &adx_libc;
-#endif
-}
-
 static ad_status adx_new_tensor(ad_tensor **out, const char *text,
                                 const ad_tensor_options *options,
                                 ad_tensor_error *error)
 {
-    const ad_allocator *a = adx_tensor_memory(options);
+    const ad_allocator *a =
+        adx_allocator_or(options == NULL ? NULL : options->allocator);
     size_t length = text == NULL ? 0 : strlen(text);
     ad_status status = text == NULL || length > ADX_TEXT_MOST ? ADREV_ESHAPE
                                                               : ADREV_ENOMEM;

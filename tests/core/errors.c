@@ -1229,6 +1229,8 @@ int main(void)
     // Nor are functions recorded: see function_errors.c, saved.c and compiled.c.
     met[ADREV_EPATH] = met[ADREV_EFROZEN] = met[ADREV_EFILE] = true;
     met[ADREV_ECOMPILE] = true;
+    // Nor are equations solved: see implicit.c.
+    met[ADREV_EUNSOLVED] = true;
     // Nor are texts read: see syntax.c.
     met[ADREV_ESYNTAX] = true;
 #define ROW(name, text)                                                     \

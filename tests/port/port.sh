@@ -292,6 +292,7 @@ works() {
     text=$1
     want=$2
     shift 2
+    [ ! -s "$out/said" ] || cp "$out/said" "$out/said_before"
     (cd "$here" && "$@") > "$out/said" 2>&1
     status=$?
     if [ $status = "$want" ]; then
@@ -326,6 +327,41 @@ options() {
         -o "$twin" -- -DPORT_ORDER=3
     works "without flags" 2 "$port" "$out/option.c" --function option --with x \
         -o "$twin"
+}
+
+# Several files: folder several/.
+several() {
+    set -- "$port" --function energy --with 'x:2*n' --with v:n
+    several=$here/several
+    works "several files" 0 "$@" several/orbit.c several/force.c \
+        several/tables.c several/limits.c several/other.c --check --points 2 --set n=4 \
+        -o "$out/orbit_ad.h" --depend "$out/orbit.d" -- -I"$root"
+    works "a static function of two files" 0 grep -q 'orbit_shift_ad(' \
+        "$out/orbit_ad.h"
+    works "a macro of two files" 0 grep -q '^#undef SCALE' "$out/orbit_ad.h"
+    works "an include that is not read" 1 grep -q windows.h "$out/orbit_ad.h"
+    works "a structure of two files" 0 test 1 = \
+        "$(grep -c '^} total_ad;' "$out/orbit_ad.h")"
+    works "--depend" 0 grep -q 'several/body.h:' "$out/orbit.d"
+    works "--depend, not read" 1 grep -q other "$out/orbit.d"
+    works "two definitions" 1 "$@" several/orbit.c several/force.c \
+        several/tables.c several/again.c -o "$out/none.h"
+    works "two definitions are named" 0 grep -q 'weight_of is defined in' \
+        "$out/said_before"
+    mkdir -p "$out/build"
+    printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
+{"directory":"build","file":"../force.c","command":"cc -I ../inc -c x"},
+{"file":"tables.c","directory":"%s","command":"cc -DQ=\\"a b\\" -c x"},
+{"directory":".","file":"%s/limits.c","command":"cc"},
+{"directory":".","file":"%s/other.c","command":"cc"}]\n' \
+        "$several" "$several" "$several" "$several" > "$out/compile_commands.json"
+    sed 's|"body.h"|<body.h>|' "$several/force.c" > "$out/force.c"
+    ln -s "$several" "$out/inc"
+    works "-p finds files" 0 "$@" several/orbit.c \
+        -p "$out/compile_commands.json" -o "$out/orbit_p.h"
+    sed -i s/ORBIT_P_H/ORBIT_AD_H/ "$out/orbit_p.h"
+    sed -i '/body\.h/d' "$out/orbit_ad.h" "$out/orbit_p.h"
+    works "-p, the same" 0 cmp "$out/orbit_ad.h" "$out/orbit_p.h"
 }
 
 command -v clang > /dev/null 2>&1 || skip "clang is not installed"
@@ -376,6 +412,7 @@ if [ -n "$converted" ]; then
 fi
 
 options
+several
 misuse "no such file" no_such_file.c --function f --with x -o "$out/none.h"
 misuse "no such function" polynomial.c --function nothing --with x \
     -o "$out/none.h"

@@ -1,10 +1,14 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
-// port: a function by a pointer of which nothing is known
+// port: a function that comes out of a function whose source is not there
 // function: refused_pointer
-// with: x:2
+// with: x
 
-double refused_pointer(const double *x, double (*f)(double))
+typedef double (*refused_shape)(double);
+refused_shape refused_pick(int kind);
+
+double refused_pointer(double x, int kind)
 {
-    return f(x[0]) * x[1]; // refused: f|pointer
+    refused_shape f = refused_pick(kind);
+    return f(x) * x; // refused: f|pointer
 }

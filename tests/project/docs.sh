@@ -47,7 +47,7 @@ check "title of adrev.h" "$("$dir/title")" \
        "$root/adrev.h")"
 
 { printf '#define ADREV_IMPLEMENTATION\n#define ADREV_TRACE 1\n'
-  for header in parallel function loop bulk code struct tensor; do
+  for header in parallel function loop bulk code struct tensor implicit; do
       echo "#include \"adrev_$header.h\""
   done; } > "$dir/all.c"
 # shellcheck disable=SC2086  # flags are a list
@@ -64,11 +64,11 @@ fi
 
 # That of adrev_function.h, too: two lines of output, behind the program.
 awk '/^ \* A function is run once/ { exit } /#define ADREV_IMPL/ { on = 1 }
-     on { sub(/^ \* ? ? ? ? ?/, ""); print }' "$root/adrev_function.h" \
+     on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }' "$root/adrev_function.h" \
     > "$dir/fn.c"
 awk '/^ \* A program has no branches/ { exit }
      /^ \*     #include <stdio.h>/ { on = 1 }
-     on && /^ \*     [^0-9-]/ || on && /^ \*$/ { sub(/^ \* ? ? ? ? ?/, ""); print }' \
+     on && /^ \*     [^0-9-]/ || on && /^ \*$/ { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }' \
     "$root/adrev_function.h" >> "$dir/fn.c"
 if build fn; then
     check "title of adrev_function.h" "$("$dir/fn")" \
@@ -89,9 +89,9 @@ if build code; then
            "$root/adrev_code.h")"
 fi
 
-# Those of adrev_bulk.h, adrev_loop.h, adrev_tensor.h: to the brace that closes
+# Those of adrev_bulk.h, adrev_loop.h and the like: to the brace that closes
 # main, in two parts, and a line of output.
-for header in bulk loop tensor; do
+for header in assemble bulk loop tensor implicit; do
     awk '/#define ADREV_IMPL/ { on = 1 }
          on && /^ \* [^ ]/ { next }
          on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }
@@ -116,6 +116,25 @@ for page in README.md docs/tensor-language.md; do
         build $name$i
         check "program $i of $page" "$("$dir/$name$i")" "$(block text $i)"
     done
+done
+
+# Of docs/adapters.md those whose library is there: the first line of a program
+# says what it is linked with.
+page=docs/adapters.md
+for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
+    block c $i > "$dir/adapter$i.c"
+    libraries=$(sed -n '1s/.*program.c //p' "$dir/adapter$i.c")
+    # shellcheck disable=SC2086  # flags are lists
+    if echo 'int main(void) { return 0; }' \
+        | "$cc" -x c - -o /dev/null $libraries 2> /dev/null; then
+        sed 's/^#define ADREV_IMPLEMENTATION.*//' "$dir/adapter$i.c" \
+            > "$dir/linked.c"
+        "$cc" $flags -I"$root/adapters" "$dir/linked.c" "$dir/all.o" \
+            -o "$dir/adapter" $libraries -pthread
+        check "program $i of $page" "$("$dir/adapter" 2>&1)" "$(block text $i)"
+    else
+        echo "docs.sh: skipped, program $i of $page needs $libraries"
+    fi
 done
 
 # The ways of porting.md: three programs of C, one of C++, and one file that is

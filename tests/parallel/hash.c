@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT-0
-// tags: recorded
-// flags: -DADREV_TRACE=1 -pthread
+// tags: recorded slow
+// flags: -pthread
 // needs: xxhash.h
 /* hash.c - core/hash without xxHash against xxHash itself: data of all lengths
  * to 2200 bytes (two blocks and more), of several seeds, at places that are not
- * aligned. And a function that is saved with it: its checksum.              */
+ * aligned. (Tests that are built with ADREV_NO_XXHASH use it.)              */
 
 #define ADREV_NO_XXHASH 1
 #define ADREV_IMPLEMENTATION
 #include "adrev_parallel.h"
-#include "adrev_function.h"
 #ifdef XXHASH_H_5627135585666179
 #error ADREV_NO_XXHASH includes xxhash.h
 #endif
@@ -18,8 +17,6 @@
 #include <xxhash.h>
 
 #include "check.h"
-
-#include <stdio.h>
 
 enum { MOST = 2200, SHIFT = 7 };
 
@@ -39,25 +36,6 @@ static void compare(const uint8_t *v, size_t n)
     }
 }
 
-static void square(const ad_rev *x, ad_rev *y, void *ctx)
-{
-    (void)ctx;
-    y[0] = ad_rec(ad_sqr(x[0]));
-}
-
-// The last eight bytes of a saved function.
-static void keep(const char *text, size_t n, void *user)
-{
-    ad_fn *back = NULL;
-    uint64_t sum = 0;
-    for (size_t i = 8; i-- > 0;)
-        sum = sum << 8 | (uint8_t)text[n - 8 + i];
-    CHECK(sum == XXH3_64bits(text, n - 8), "another checksum");
-    CHECK(ad_fn_load(&back, text, n, NULL) == ADREV_OK, "load");
-    ad_fn_free(back);
-    ++*(int *)user;
-}
-
 int main(void)
 {
     static uint8_t v[MOST + SHIFT];
@@ -68,12 +46,5 @@ int main(void)
     }
     for (size_t n = 0; n <= MOST; n++)
         compare(v + n % SHIFT, n);
-
-    const ad_real x = 3;
-    int written = 0;
-    ad_fn *fn = NULL;
-    CHECK(ad_fn_record(&fn, square, NULL, 1, &x, 1) == ADREV_OK, "record");
-    CHECK(ad_fn_save(fn, keep, &written) == ADREV_OK && written == 1, "save");
-    ad_fn_free(fn);
     return check_done("hash");
 }

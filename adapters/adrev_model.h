@@ -1,0 +1,380 @@
+/* adrev_model.h - a model that a solver calls: what the adapters of optimisers
+ * share.
+ *
+ * You write a function once, over recorded numbers. A model records it at the
+ * first point that a solver asks for, evaluates the recording at all others,
+ * and records again where the function takes another path (ad_traced). It
+ * remembers why an evaluation failed, since most solvers have no place for
+ * that.
+ *
+ *     ad_model *m = ad_model_scalar(f, ctx, n);           // R^n -> R
+ *     ad_model *m = ad_model_vector(f, ctx, n, outputs);  // R^n -> R^outputs
+ *     ad_model *m = ad_model_of(fn);                      // recorded already
+ *     ... the solver's own calls, and those of its adapter ...
+ *     if (ad_model_status(m) != ADREV_OK) ...
+ *     ad_model_free(m);                                   // after the solver
+ *
+ * Numbers that f takes from ctx are constants of a recording: after they have
+ * changed, call ad_model_clear. Everything is `static inline`: no file needs to
+ * implement this header, but one must implement adrev_function.h.
+ *
+ * Not for ADREV_REAL float, nor with ADREV_NO_STDLIB.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#ifndef ADREV_MODEL_H
+#define ADREV_MODEL_H
+
+#include "adrev_function.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+ADX_STATIC_ASSERT(sizeof(ad_real) == sizeof(double),
+                  "adapters of optimisers need ADREV_REAL double");
+
+typedef struct ad_model {
+    ad_scalar_fn *scalar;       // one of these, or neither: ad_model_of
+    ad_vector_fn *vector;
+    void *ctx;
+    size_t n;                   // inputs
+    size_t m;                   // outputs
+
+    ad_fn *fn;                  // of the path used last; NULL: none yet
+    ad_traced *traced;          // all paths; NULL: ad_model_of
+    size_t moves;               // how often fn has changed
+    ad_status status;
+    bool stopped;               // the status stays: evaluate no more
+
+    // For adapters.
+    double *room;               // scratch memory, `room_size` numbers
+    size_t room_size;
+    void *blocks;               // memory that is freed with the model: a list,
+                                // each begins with a pointer to the next
+    void *solver;               // whom to tell when stopped
+    double worst;               // what stands for a value that is not finite
+    size_t known;               // finite values since a solver was given this
+    double last;                // the value at the last point with one
+} ad_model;
+
+/* --- made and freed ------------------------------------------------------ */
+
+static inline void adx_model_of_scalar(const ad_rev *x, ad_rev *y, void *model)
+{
+    const ad_model *m = (const ad_model *)model;
+    y[0] = m->scalar(x, m->ctx);
+}
+
+static inline void adx_model_of_vector(const ad_rev *x, ad_rev *y, void *model)
+{
+    const ad_model *m = (const ad_model *)model;
+    m->vector(x, y, m->ctx);
+}
+
+// Gives all memory back: call it after the solver's own object is gone. NULL is
+// allowed.
+static inline void ad_model_free(ad_model *m)
+{
+    if (m == NULL)
+        return;
+    while (m->blocks != NULL) {
+        void *next = *(void **)m->blocks;
+        free(m->blocks);
+        m->blocks = next;
+    }
+    ad_traced_free(m->traced);
+    free(m->room);
+    free(m);
+}
+
+static inline ad_model *adx_model_new(ad_scalar_fn *scalar,
+                                      ad_vector_fn *vector, void *ctx,
+                                      size_t n, size_t m)
+{
+    ad_model *model = (ad_model *)calloc(1, sizeof *model);
+    if (model == NULL)
+        return NULL;
+    model->scalar = scalar;
+    model->vector = vector;
+    model->ctx = ctx;
+    model->n = n;
+    model->m = m;
+    model->worst = HUGE_VAL;
+    model->traced = ad_traced_new(scalar != NULL ? adx_model_of_scalar
+                                                 : adx_model_of_vector,
+                                  model, n, m, 0);
+    if (model->traced == NULL) {
+        free(model);
+        return NULL;
+    }
+    return model;
+}
+
+// A model of a function with one result, or with m. f is not run yet.
+//
+//   f            in    compiled with ADREV_TRACE, as for ad_fn_record
+//   ctx          in    given to f; must outlive the model
+//
+//   returns      the model; NULL: out of memory
+static inline ad_model *ad_model_scalar(ad_scalar_fn *f, void *ctx, size_t n)
+{
+    return adx_model_new(f, NULL, ctx, n, 1);
+}
+
+static inline ad_model *ad_model_vector(ad_vector_fn *f, void *ctx, size_t n,
+                                        size_t m)
+{
+    return adx_model_new(NULL, f, ctx, n, m);
+}
+
+// A model of a recorded function, which may be compiled or loaded. It stays
+// yours, and must outlive the model. At points of another path it has no value.
+static inline ad_model *ad_model_of(ad_fn *fn)
+{
+    ad_model *model = (ad_model *)calloc(1, sizeof *model);
+    if (model == NULL || fn == NULL) {
+        free(model);
+        return NULL;
+    }
+    model->fn = fn;
+    model->n = ad_fn_inputs(fn);
+    model->m = ad_fn_outputs(fn);
+    model->worst = HUGE_VAL;
+    return model;
+}
+
+/* --- how it went --------------------------------------------------------- */
+
+// Why the model has stopped, or why it has no value at the point evaluated
+// last.
+//
+// ADREV_EPATH and ADREV_EEXTERNAL belong to a point: for a solver they are a
+// value that is not finite, and it may go on to other points. With any other
+// status the model stops: no more is evaluated until ad_model_clear, and each
+// adapter makes its solver return.
+//
+//   returns      ADREV_OK; as ad_fn_record (of the recording) or ad_fn_eval;
+//                ADREV_ENOMEM if m is NULL
+static inline ad_status ad_model_status(const ad_model *m)
+{
+    return m == NULL ? ADREV_ENOMEM : m->status;
+}
+
+// Forgets the status and, unless the function is yours (ad_model_of), all
+// recordings: the function is recorded again at the next point.
+//
+//   returns      ADREV_OK; ADREV_ENOMEM: nothing has changed
+static inline ad_status ad_model_clear(ad_model *m)
+{
+    if (m->traced != NULL) {
+        ad_traced *fresh = ad_traced_new(m->scalar != NULL
+                                         ? adx_model_of_scalar
+                                         : adx_model_of_vector,
+                                         m, m->n, m->m, 0);
+        if (fresh == NULL)
+            return ADREV_ENOMEM;
+        ad_traced_free(m->traced);
+        m->traced = fresh;
+        m->fn = NULL;
+    }
+    m->moves++;
+    m->status = ADREV_OK;
+    m->stopped = false;
+    return ADREV_OK;
+}
+
+// How many numbers it takes, and how many it gives.
+static inline size_t ad_model_inputs(const ad_model *m)
+{
+    return m->n;
+}
+
+static inline size_t ad_model_outputs(const ad_model *m)
+{
+    return m->m;
+}
+
+/* --- evaluation --------------------------------------------------------------
+ * As the functions ad_fn_... of the same names, on whatever path x takes. What
+ * they return is also what ad_model_status returns, until the next call.     */
+
+static inline bool adx_model_finite(size_t n, const double x[])
+{
+    double sum = 0;                 // NaN as soon as one is not finite
+    for (size_t i = 0; i < n; i++)
+        sum += 0 * x[i];
+    return sum == 0;
+}
+
+// Looks for the path that x takes, and records it if it is new.
+static inline ad_status adx_model_move(ad_model *m, const double x[])
+{
+    m->moves++;
+    return ad_traced_at(m->traced, x, &m->fn);
+}
+
+static inline ad_status adx_model_begin(ad_model *m, const double x[])
+{
+    if (m->stopped)
+        return m->status;
+    return m->fn != NULL ? ADREV_OK : adx_model_move(m, x);
+}
+
+// Whether x is on another path, which is now at hand: then ask again.
+static inline bool adx_model_elsewhere(ad_model *m, const double x[],
+                                       ad_status *status)
+{
+    if (*status != ADREV_EPATH || m->traced == NULL
+        || !adx_model_finite(m->n, x))
+        return false;
+    *status = adx_model_move(m, x);
+    return *status == ADREV_OK;
+}
+
+static inline ad_status adx_model_keep(ad_model *m, ad_status status)
+{
+    m->status = status;
+    m->stopped = status != ADREV_OK && status != ADREV_EPATH
+              && status != ADREV_EEXTERNAL;
+    return status;
+}
+
+// Returns the status of `call`, a query of m->fn at x.
+#define ADX_MODEL_RETURN(m, x, call)                                        \
+    do {                                                                    \
+        ad_status adx_answer = adx_model_begin(m, x);                       \
+        if (adx_answer == ADREV_OK)                                         \
+            adx_answer = (call);                                            \
+        if (adx_model_elsewhere(m, x, &adx_answer))                         \
+            adx_answer = (call);                                            \
+        return adx_model_keep(m, adx_answer);                               \
+    } while (0)
+
+static inline ad_status ad_model_eval(ad_model *m, const double x[],
+                                      double y[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_eval(m->fn, x, y));
+}
+
+static inline ad_status ad_model_gradient(ad_model *m, const double x[],
+                                          double *y, double g[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_gradient(m->fn, x, y, g));
+}
+
+static inline ad_status ad_model_linearize(ad_model *m, const double x[],
+                                           double y[], double J[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_linearize(m->fn, x, y, J));
+}
+
+static inline ad_status ad_model_jacobian(ad_model *m, const double x[],
+                                          double J[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_jacobian(m->fn, x, J));
+}
+
+static inline ad_status ad_model_jvp(ad_model *m, const double x[],
+                                     const double v[], double dy[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_jvp(m->fn, x, v, dy));
+}
+
+static inline ad_status ad_model_vjp(ad_model *m, const double x[],
+                                     const double w[], double dx[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_vjp(m->fn, x, w, dx));
+}
+
+static inline ad_status ad_model_hvp(ad_model *m, const double x[],
+                                     const double w[], const double v[],
+                                     double hv[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_hvp(m->fn, x, w, v, hv));
+}
+
+static inline ad_status ad_model_taylor(ad_model *m, const double x[],
+                                        const double v[], size_t order,
+                                        double y[])
+{
+    ADX_MODEL_RETURN(m, x, ad_fn_taylor(m->fn, x, v, order, y));
+}
+
+// Scratch memory of so many numbers, the same from call to call; NULL: none,
+// and the model has stopped. It is allocated when it must grow.
+static inline double *adx_model_room(ad_model *m, size_t count)
+{
+    if (count > m->room_size) {
+        double *room = count > SIZE_MAX / sizeof *room ? NULL
+                     : (double *)realloc(m->room, count * sizeof *room);
+        if (room == NULL) {
+            (void)adx_model_keep(m, ADREV_ENOMEM);
+            return NULL;
+        }
+        m->room = room;
+        m->room_size = count;
+    }
+    return m->room;
+}
+
+/* --- line searches -----------------------------------------------------------
+ * A line search interpolates values and slopes, and an infinity among them ends
+ * it. So where a model with one output has no finite value, the search is told
+ * of a parabola: from the last point with a value, x0, it falls as the model
+ * does there and then rises, so that it is least at a twentieth of the way to
+ * x. Value and slope at x fit that parabola, and the value is above that at x0.
+ * So the search comes back, and never ends at
+ * x.*/
+
+// The parabola, or NaN if no point with a value is known. last [2*n]: x0 and
+// the gradient there.
+static inline void adx_model_rise(const ad_model *m, const double last[],
+                                  const double x[], double *value, double g[])
+{
+    double slope = 0;
+    double square = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        const double step = x[i] - last[i];
+        slope += last[m->n + i] * step;
+        square += step * step;
+    }
+    slope = fabs(slope);
+    if (m->known == 0 || !(square > 0) || !isfinite(square)
+        || !isfinite(slope)) {
+        *value = (double)NAN;
+        for (size_t i = 0; i < m->n; i++)
+            g[i] = (double)NAN;
+        return;
+    }
+    *value = m->last + 9 * slope;
+    for (size_t i = 0; i < m->n; i++)
+        g[i] = 19 * slope / square * (x[i] - last[i]);
+}
+
+// Value and gradient for a line search, at points one after the other. The
+// memory of adx_model_room begins with `last`.
+//
+//   returns      whether that is the model; otherwise its status may say why
+//   not
+static inline bool adx_model_search(ad_model *m, const double x[],
+                                    double *value, double g[])
+{
+    double *last = m->room;
+    const ad_status status = ad_model_gradient(m, x, value, g);
+    if (status != ADREV_OK || !isfinite(*value)
+        || !adx_model_finite(m->n, g)) {
+        adx_model_rise(m, last, x, value, g);
+        return false;
+    }
+    memcpy(last, x, m->n * sizeof *x);
+    memcpy(last + m->n, g, m->n * sizeof *g);
+    m->last = *value;
+    m->known++;
+    return true;
+}
+
+#endif

@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: MIT-0
+/* adapters.c - what optimisers cost with adrev's derivatives, with derivatives
+ * written by hand, and with finite differences.      sh bench/alone.sh adapters
+ *
+ *     adapters [-r rounds]
+ *
+ * Each row is a solution of the same problem by the same library from the same
+ * start, in seconds of CPU of its own. `first` includes recording and the
+ * programs of the derivatives; `again` has a model that was used before. Each
+ * way must end at the same minimum.
+ *
+ * By hand is what users of these libraries do who care; differences are Ipopt's
+ * own (jacobian_approximation), GSL's own (df = NULL), and for the others
+ * forward ones. Not representative: functions of a few operations, which
+ * flatter differences and derivatives by hand. */
+
+#define ADREV_IMPLEMENTATION
+#include "adrev_gsl.h"
+#include "adrev_ipopt.h"
+#include "adrev_lbfgs.h"
+#include "adrev_nlopt.h"
+#include "report.h"
+
+typedef enum way { HAND, DIFFERENCES, FIRST, AGAIN, WAYS } way;
+
+static long evaluations;            // of the plain function
+
+static double cpu(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+/* --- libLBFGS: Rosenbrock's function of 1000 variables --------------------- */
+
+enum { ROSENBROCK = 1000 };
+
+static ad_rev rosenbrock(const ad_rev *x, void *ctx)
+{
+    ad_rev y = { 0 };
+    (void)ctx;
+    for (int i = 0; i < ROSENBROCK; i += 2)
+        ad_acc(&y, ad_add(ad_sqr(ad_sub(1, x[i])),
+                          ad_mul(100, ad_sqr(ad_sub(x[i + 1],
+                                                    ad_sqr(x[i]))))));
+    return y;
+}
+
+static double rosenbrock_plain(const double *x)
+{
+    double y = 0;
+    for (int i = 0; i < ROSENBROCK; i += 2) {
+        const double a = 1 - x[i], b = x[i + 1] - x[i] * x[i];
+        y += a * a + 100 * b * b;
+    }
+    evaluations++;
+    return y;
+}
+
+static double rosenbrock_hand(void *user, const double *x, double *g,
+                              const int n, const double step)
+{
+    (void)user;
+    (void)n;
+    (void)step;
+    for (int i = 0; i < ROSENBROCK; i += 2) {
+        const double b = x[i + 1] - x[i] * x[i];
+        g[i] = -2 * (1 - x[i]) - 400 * x[i] * b;
+        g[i + 1] = 200 * b;
+    }
+    return rosenbrock_plain(x);
+}
+
+static double rosenbrock_differences(void *user, const double *x, double *g,
+                                     const int n, const double step)
+{
+    double *at = user;
+    const double y = rosenbrock_plain(x);
+    (void)n;
+    (void)step;
+    memcpy(at, x, ROSENBROCK * sizeof *x);
+    for (int i = 0; i < ROSENBROCK; i++) {
+        const double h = 1e-8 * fmax(1, fabs(x[i]));
+        at[i] = x[i] + h;
+        g[i] = (rosenbrock_plain(at) - y) / h;
+        at[i] = x[i];
+    }
+    return y;
+}
+
+static double solve_lbfgs(way how, ad_model *m)
+{
+    static double at[ROSENBROCK];
+    double value = HUGE_VAL, *x = lbfgs_malloc(ROSENBROCK);
+    for (int i = 0; i < ROSENBROCK; i++)
+        x[i] = i % 2 ? 1 : -1.2;
+    if (how >= FIRST)
+        ad_lbfgs(m, x, &value, NULL, NULL, NULL);
+    else
+        lbfgs(ROSENBROCK, x, &value, how == HAND ? rosenbrock_hand
+                                                 : rosenbrock_differences,
+              NULL, at, NULL);
+    lbfgs_free(x);
+    return value;
+}
+
+static ad_model *model_lbfgs(void)
+{
+    return ad_model_scalar(rosenbrock, NULL, ROSENBROCK);
+}
+
+/* --- NLopt: ten circles in a square, by SLSQP ------------------------------ */
+
+enum { CIRCLES = 10, PACKING = 1 + 2 * CIRCLES,
+       LIMITS = CIRCLES * (CIRCLES - 1) / 2 + 4 * CIRCLES };
+
+static ad_rev radius(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return x[0];
+}
+
+static void overlaps(const ad_rev *x, ad_rev *c, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < CIRCLES; i++) {
+        const ad_rev *a = x + 1 + 2 * i;
+        for (int j = 0; j < i; j++) {
+            const ad_rev *b = x + 1 + 2 * j;
+            *c++ = ad_rec(ad_sub(ad_mul(4, ad_sqr(x[0])),
+                                 ad_add(ad_sqr(ad_sub(a[0], b[0])),
+                                        ad_sqr(ad_sub(a[1], b[1])))));
+        }
+        for (int k = 0; k < 2; k++) {
+            *c++ = ad_rec(ad_sub(x[0], a[k]));
+            *c++ = ad_rec(ad_sub(ad_add(x[0], a[k]), 1));
+        }
+    }
+}
+
+// Values and, unless it is NULL, the Jacobian.
+static void overlaps_plain(const double *x, double *c, double *J)
+{
+    evaluations++;
+    if (J != NULL)
+        memset(J, 0, sizeof *J * LIMITS * PACKING);
+    for (int i = 0, row = 0; i < CIRCLES; i++) {
+        const double *a = x + 1 + 2 * i;
+        for (int j = 0; j < i; j++, row++) {
+            const double *b = x + 1 + 2 * j;
+            const double u = a[0] - b[0], v = a[1] - b[1];
+            c[row] = 4 * x[0] * x[0] - (u * u + v * v);
+            if (J != NULL) {
+                double *r = J + row * PACKING;
+                r[0] = 8 * x[0];
+                r[1 + 2 * i] = -2 * u;
+                r[2 + 2 * i] = -2 * v;
+                r[1 + 2 * j] = 2 * u;
+                r[2 + 2 * j] = 2 * v;
+            }
+        }
+        for (int k = 0; k < 2; k++, row += 2) {
+            c[row] = x[0] - a[k];
+            c[row + 1] = x[0] + a[k] - 1;
+            if (J != NULL) {
+                J[row * PACKING] = J[(row + 1) * PACKING] = 1;
+                J[row * PACKING + 1 + 2 * i + k] = -1;
+                J[(row + 1) * PACKING + 1 + 2 * i + k] = 1;
+            }
+        }
+    }
+}
+
+static double radius_plain(unsigned n, const double *x, double *g, void *user)
+{
+    (void)user;
+    if (g != NULL) {
+        memset(g, 0, n * sizeof *g);
+        g[0] = 1;
+    }
+    return x[0];
+}
+
+static void overlaps_hand(unsigned m, double *c, unsigned n, const double *x,
+                          double *J, void *user)
+{
+    (void)m;
+    (void)n;
+    (void)user;
+    overlaps_plain(x, c, J);
+}
+
+static void overlaps_differences(unsigned m, double *c, unsigned n,
+                                 const double *x, double *J, void *user)
+{
+    double at[PACKING], beside[LIMITS];
+    (void)user;
+    overlaps_plain(x, c, NULL);
+    if (J == NULL)
+        return;
+    memcpy(at, x, sizeof at);
+    for (unsigned j = 0; j < n; j++) {
+        at[j] = x[j] + 1e-8;
+        overlaps_plain(at, beside, NULL);
+        for (unsigned i = 0; i < m; i++)
+            J[i * n + j] = (beside[i] - c[i]) / 1e-8;
+        at[j] = x[j];
+    }
+}
+
+static double solve_nlopt(way how, ad_model *m)
+{
+    ad_model *f = ad_model_scalar(radius, NULL, PACKING);
+    nlopt_opt opt = nlopt_create(NLOPT_LD_SLSQP, PACKING);
+    double x[PACKING], value = 0, tolerance[LIMITS];
+    for (int i = 0; i < LIMITS; i++)
+        tolerance[i] = 1e-9;
+    x[0] = 0.1;
+    for (int i = 0; i < CIRCLES; i++) {     // rows of 3, 2, 3, 2
+        const int row = i / 5 * 2 + i % 5 / 3, at = i % 5 % 3;
+        x[1 + 2 * i] = row % 2 ? 0.33 + 0.35 * at : 0.15 + 0.34 * at;
+        x[2 + 2 * i] = 0.14 + 0.24 * row;
+    }
+    if (how >= FIRST) {
+        ad_nlopt_maximise(opt, f);
+        ad_nlopt_inequalities(opt, m, tolerance);
+    } else {
+        nlopt_set_max_objective(opt, radius_plain, NULL);
+        nlopt_add_inequality_mconstraint(opt, LIMITS, how == HAND
+                                         ? overlaps_hand : overlaps_differences,
+                                         NULL, tolerance);
+    }
+    nlopt_set_lower_bounds1(opt, 0);
+    nlopt_set_upper_bounds1(opt, 1);
+    nlopt_set_xtol_rel(opt, 1e-8);
+    nlopt_set_maxeval(opt, 500);
+    nlopt_optimize(opt, x, &value);
+    nlopt_destroy(opt);
+    ad_model_free(f);
+    return value;
+}
+
+static ad_model *model_nlopt(void)
+{
+    return ad_model_vector(overlaps, NULL, PACKING, LIMITS);
+}
+
+/* --- GSL: MGH10 of NIST, with geodesic acceleration ------------------------ */
+
+enum { READINGS = 16 };
+
+static const double ohms[READINGS] = {
+    34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744,
+    8261, 7030, 6005, 5147, 4427, 3820, 3307, 2872
+};
+
+static void misfits(const ad_rev *p, ad_rev *r, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < READINGS; i++) {
+        ad_rev power = ad_rec(ad_div(p[1], ad_add(50 + 5 * i, p[2])));
+        r[i] = ad_rec(ad_sub(ad_mul(p[0], ad_exp(power)), ohms[i]));
+    }
+}
+
+static int misfits_plain(const gsl_vector *p, void *user, gsl_vector *r)
+{
+    const double *x = p->data;
+    (void)user;
+    evaluations++;
+    for (size_t i = 0; i < READINGS; i++) {
+        const double t = 50 + 5 * (double)i + x[2];
+        gsl_vector_set(r, i, x[0] * exp(x[1] / t) - ohms[i]);
+    }
+    return GSL_SUCCESS;
+}
+
+static int misfits_df(const gsl_vector *p, void *user, gsl_matrix *J)
+{
+    const double *x = p->data;
+    (void)user;
+    for (size_t i = 0; i < READINGS; i++) {
+        const double t = 50 + 5 * (double)i + x[2], e = exp(x[1] / t);
+        gsl_matrix_set(J, i, 0, e);
+        gsl_matrix_set(J, i, 1, x[0] * e / t);
+        gsl_matrix_set(J, i, 2, -x[0] * e * x[1] / (t * t));
+    }
+    return GSL_SUCCESS;
+}
+
+// e = exp(w), w = p1/t: with w' and w'' along v.
+static int misfits_fvv(const gsl_vector *p, const gsl_vector *v, void *user,
+                       gsl_vector *fvv)
+{
+    const double *x = p->data, *d = v->data;
+    (void)user;
+    for (size_t i = 0; i < READINGS; i++) {
+        const double t = 50 + 5 * (double)i + x[2], e = exp(x[1] / t);
+        const double w1 = d[1] / t - x[1] * d[2] / (t * t);
+        const double w2 = -2 * d[1] * d[2] / (t * t)
+                        + 2 * x[1] * d[2] * d[2] / (t * t * t);
+        gsl_vector_set(fvv, i, 2 * d[0] * e * w1
+                               + x[0] * e * (w1 * w1 + w2));
+    }
+    return GSL_SUCCESS;
+}
+
+static double solve_gsl(way how, ad_model *m)
+{
+    double start[3] = { 0.02, 4000, 250 }, sum = 0;
+    int info = 0;
+    gsl_multifit_nlinear_fdf fdf
+        = { misfits_plain, how == HAND ? misfits_df : NULL,
+            how == HAND ? misfits_fvv : NULL, READINGS, 3, NULL, 0, 0, 0 };
+    gsl_multifit_nlinear_parameters p
+        = gsl_multifit_nlinear_default_parameters();
+    if (how >= FIRST)
+        fdf = ad_gsl_multifit_nlinear(m);
+    p.trs = gsl_multifit_nlinear_trs_lmaccel;
+    gsl_multifit_nlinear_workspace *w = gsl_multifit_nlinear_alloc(
+        gsl_multifit_nlinear_trust, &p, READINGS, 3);
+    gsl_vector_view x = gsl_vector_view_array(start, 3);
+    gsl_multifit_nlinear_init(&x.vector, &fdf, w);
+    gsl_multifit_nlinear_driver(2000, 1e-8, 1e-8, 0, NULL, NULL, &info, w);
+    for (size_t i = 0; i < READINGS; i++)
+        sum += gsl_vector_get(w->f, i) * gsl_vector_get(w->f, i);
+    gsl_multifit_nlinear_free(w);
+    return sum;
+}
+
+static ad_model *model_gsl(void)
+{
+    return ad_model_vector(misfits, NULL, 3, READINGS);
+}
+
+/* --- Ipopt: a cart swings its pole up, 1005 variables ---------------------- */
+
+enum { STEPS = 200, MOMENTS = STEPS + 1 };
+enum { PLACE, ANGLE, SPEED, SPIN, FORCE, EACH };
+enum { VARIABLES = MOMENTS * EACH, EQUATIONS = 4 * STEPS };
+enum { ENTRIES = 22 };              // of the Jacobian, for each step
+
+static const double seconds = 2, cart = 1, pole = 0.3, length = 0.5;
+static const double gravity = 9.81, pi = 3.14159265358979323846;
+
+static void motion(const ad_rev *x, ad_rev rate[4])
+{
+    ad_rev s = ad_rec(ad_sin(x[ANGLE])), c = ad_rec(ad_cos(x[ANGLE]));
+    ad_rev pull = ad_rec(ad_add(ad_mul(length * pole,
+                                       ad_mul(s, ad_sqr(x[SPIN]))), x[FORCE]));
+    ad_rev mass = ad_rec(ad_add(cart, ad_mul(pole, ad_sqr(s))));
+    rate[0] = x[SPEED];
+    rate[1] = x[SPIN];
+    rate[2] = ad_rec(ad_div(ad_add(pull, ad_mul(pole * gravity, ad_mul(c, s))),
+                            mass));
+    rate[3] = ad_rec(ad_div(ad_neg(ad_add(ad_mul(c, pull),
+                                          ad_mul((cart + pole) * gravity, s))),
+                            ad_mul(length, mass)));
+}
+
+static void swing(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const double h = seconds / STEPS;
+    ad_rev rate[2][4];
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(0.5 * h, ad_add(ad_sqr(x[FORCE]),
+                                         ad_sqr(x[STEPS * EACH + FORCE]))));
+    for (int k = 1; k < STEPS; k++)
+        ad_acc(&y[0], ad_mul(h, ad_sqr(x[k * EACH + FORCE])));
+    motion(x, rate[0]);
+    for (int k = 0; k < STEPS; k++) {
+        const ad_rev *from = x + k * EACH, *to = from + EACH;
+        motion(to, rate[(k + 1) % 2]);
+        for (int i = 0; i < 4; i++)
+            y[1 + 4 * k + i] = ad_rec(ad_sub(
+                ad_sub(to[i], from[i]),
+                ad_mul(0.5 * h, ad_add(rate[0][i], rate[1][i]))));
+    }
+}
+
+// Rates and, unless it is NULL, d[2][3]: those of SPEED and SPIN with respect
+// to angle, spin and force.
+static void motion_plain(const double *x, double rate[4], double d[2][3])
+{
+    const double s = sin(x[ANGLE]), c = cos(x[ANGLE]), w = x[SPIN];
+    const double pull = length * pole * s * w * w + x[FORCE];
+    const double mass = cart + pole * s * s, bend = 2 * pole * s * c;
+    const double by_angle = length * pole * c * w * w;
+    const double by_spin = 2 * length * pole * s * w;
+    rate[0] = x[SPEED];
+    rate[1] = x[SPIN];
+    rate[2] = (pull + pole * gravity * c * s) / mass;
+    rate[3] = -(c * pull + (cart + pole) * gravity * s) / (length * mass);
+    if (d == NULL)
+        return;
+    d[0][0] = (by_angle + pole * gravity * (c * c - s * s) - rate[2] * bend)
+            / mass;
+    d[0][1] = by_spin / mass;
+    d[0][2] = 1 / mass;
+    d[1][0] = -(c * by_angle - s * pull + (cart + pole) * gravity * c)
+            / (length * mass) - rate[3] * bend / mass;
+    d[1][1] = -c * by_spin / (length * mass);
+    d[1][2] = -c / (length * mass);
+}
+
+static adx_ipopt_bool hand_f(adx_ipopt_index n, double *x, adx_ipopt_bool fresh,
+                             double *f, void *user)
+{
+    const double h = seconds / STEPS;
+    (void)n;
+    (void)fresh;
+    (void)user;
+    *f = 0;
+    for (int k = 0; k <= STEPS; k++)
+        *f += (k == 0 || k == STEPS ? 0.5 * h : h)
+            * x[k * EACH + FORCE] * x[k * EACH + FORCE];
+    return true;
+}
+
+static adx_ipopt_bool hand_gradient(adx_ipopt_index n, double *x,
+                                    adx_ipopt_bool fresh, double *g, void *user)
+{
+    const double h = seconds / STEPS;
+    (void)fresh;
+    (void)user;
+    memset(g, 0, (size_t)n * sizeof *g);
+    for (int k = 0; k <= STEPS; k++)
+        g[k * EACH + FORCE] = (k == 0 || k == STEPS ? h : 2 * h)
+                            * x[k * EACH + FORCE];
+    return true;
+}
+
+static adx_ipopt_bool hand_g(adx_ipopt_index n, double *x, adx_ipopt_bool fresh,
+                             adx_ipopt_index m, double *g, void *user)
+{
+    const double h = seconds / STEPS;
+    double rate[2][4];
+    (void)n;
+    (void)m;
+    (void)fresh;
+    (void)user;
+    evaluations++;
+    motion_plain(x, rate[0], NULL);
+    for (int k = 0; k < STEPS; k++) {
+        const double *from = x + k * EACH, *to = from + EACH;
+        motion_plain(to, rate[(k + 1) % 2], NULL);
+        for (int i = 0; i < 4; i++)
+            g[4 * k + i] = to[i] - from[i]
+                         - 0.5 * h * (rate[0][i] + rate[1][i]);
+    }
+    return true;
+}
+
+// The variables of a moment on which each equation depends; -1: no more.
+static const int depends[4][4] = {
+    { PLACE, SPEED, -1, -1 }, { ANGLE, SPIN, -1, -1 },
+    { ANGLE, SPEED, SPIN, FORCE }, { ANGLE, SPIN, FORCE, -1 }
+};
+
+static adx_ipopt_bool hand_jacobian(adx_ipopt_index n, double *x,
+                                    adx_ipopt_bool fresh, adx_ipopt_index m,
+                                    adx_ipopt_index count, adx_ipopt_index *row,
+                                    adx_ipopt_index *column, double *value,
+                                    void *user)
+{
+    const double h = seconds / STEPS;
+    (void)n;
+    (void)m;
+    (void)fresh;
+    (void)count;
+    (void)user;
+    for (int k = 0, e = 0; k < STEPS; k++)
+        for (int side = 0; side < 2; side++) {
+            double D[4][EACH] = { { 0 } }, d[2][3], rate[4];
+            if (value != NULL) {
+                motion_plain(x + (k + side) * EACH, rate, d);
+                D[0][SPEED] = D[1][SPIN] = -0.5 * h;
+                for (int i = 0; i < 2; i++) {
+                    D[2 + i][ANGLE] = -0.5 * h * d[i][0];
+                    D[2 + i][SPIN] = -0.5 * h * d[i][1];
+                    D[2 + i][FORCE] = -0.5 * h * d[i][2];
+                }
+                for (int i = 0; i < 4; i++)
+                    D[i][i] += side ? 1 : -1;
+            }
+            for (int i = 0; i < 4; i++)
+                for (int j = 0; j < 4 && depends[i][j] >= 0; j++, e++) {
+                    if (value != NULL) {
+                        value[e] = D[i][depends[i][j]];
+                        continue;
+                    }
+                    row[e] = 4 * k + i;
+                    column[e] = (k + side) * EACH + depends[i][j];
+                }
+        }
+    return true;
+}
+
+// Ipopt wants one, and does not call it.
+static adx_ipopt_bool no_hessian(
+    adx_ipopt_index n, double *x, adx_ipopt_bool fresh, double factor,
+    adx_ipopt_index m, double *lambda, adx_ipopt_bool fresh_lambda,
+    adx_ipopt_index count, adx_ipopt_index *row, adx_ipopt_index *column,
+    double *value, void *user)
+{
+    (void)n, (void)x, (void)fresh, (void)factor, (void)m, (void)lambda;
+    (void)fresh_lambda, (void)count, (void)row, (void)column, (void)value;
+    (void)user;
+    return false;
+}
+
+static void swing_bounds(double x[], double low[], double high[])
+{
+    const double most[EACH] = { 2, 20, 100, 100, 20 };
+    for (int i = 0; i < VARIABLES; i++) {
+        const int k = i / EACH, what = i % EACH;
+        x[i] = (what == PLACE ? 1 : what == ANGLE ? pi : 0) * k / STEPS;
+        low[i] = -most[what];
+        high[i] = most[what];
+        if (what != FORCE && (k == 0 || k == STEPS))
+            low[i] = high[i] = x[i];
+    }
+}
+
+static char quiet[] = "print_level=0 sb=yes tol=1e-7 max_iter=1000";
+static char differences[] = "jacobian_approximation=finite-difference-values";
+static char approximate[] = "hessian_approximation=limited-memory";
+static bool exact = true;           // adrev's Hessian, too
+
+static double solve_ipopt(way how, ad_model *m)
+{
+    static double x[VARIABLES], low[VARIABLES], high[VARIABLES];
+    static double zero[EQUATIONS];
+    double cost = 0;
+    swing_bounds(x, low, high);
+    if (how >= FIRST) {
+        ad_ipopt p = { .model = m, .x_lower = low, .x_upper = high,
+                       .g_lower = zero, .g_upper = zero, .options = quiet,
+                       .first_order = !exact };
+        ad_ipopt_solve(&p, x);
+        return p.f;
+    }
+    IpoptProblem ipopt = CreateIpoptProblem(
+        VARIABLES, low, high, EQUATIONS, zero, zero, ENTRIES * STEPS, 0, 0,
+        hand_f, hand_g, hand_gradient, hand_jacobian, no_hessian);
+    adx_ipopt_options(ipopt, quiet);
+    adx_ipopt_options(ipopt, approximate);
+    if (how == DIFFERENCES)
+        adx_ipopt_options(ipopt, differences);
+    IpoptSolve(ipopt, x, NULL, &cost, NULL, NULL, NULL, NULL);
+    FreeIpoptProblem(ipopt);
+    return cost;
+}
+
+static ad_model *model_ipopt(void)
+{
+    return ad_model_vector(swing, NULL, VARIABLES, 1 + EQUATIONS);
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+typedef struct problem {
+    const char *library;
+    const char *name;
+    double (*solve)(way how, ad_model *m);
+    ad_model *(*model)(void);
+    double found;               // known, to 1e-4
+    double scale;               // what errors are relative to
+} problem;
+
+static const problem problems[] = {
+    { "libLBFGS", "Rosenbrock, n = 1000", solve_lbfgs, model_lbfgs, 0, 1 },
+    { "NLopt, SLSQP", "10 circles, 85 limits", solve_nlopt, model_nlopt, 0, 0 },
+    { "GSL, lmaccel", "MGH10, with fvv", solve_gsl, model_gsl, 87.9458552,
+      87.9458552 },
+    { "Ipopt", "cart-pole, quasi-Newton", solve_ipopt, model_ipopt, 58.83,
+      58.83 },
+    { "Ipopt", "cart-pole, exact Hessian", solve_ipopt, model_ipopt, 58.83,
+      58.83 },
+};
+
+// Seconds of a solution, repeated for at least 20 ms.
+static double timed(const problem *p, way how, ad_model *used, double *found)
+{
+    double spent = 0;
+    int count = 0;
+    do {
+        ad_model *m = how == FIRST ? p->model() : used;
+        const double begin = cpu();
+        *found = p->solve(how, m);
+        spent += cpu() - begin;
+        count++;
+        if (how == FIRST)
+            ad_model_free(m);
+    } while (spent < 0.02);
+    return spent / count;
+}
+
+static bool print_problem(const problem *p, size_t rounds)
+{
+    double times[WAYS][REPORT_ROUNDS], found[WAYS];
+    bool right = true;
+    ad_model *used = p->model();
+    p->solve(AGAIN, used);
+    for (size_t r = 0; r < rounds; r++)
+        for (int w = 0; w < WAYS; w++)
+            times[w][r] = timed(p, (way)w, used, &found[w]);
+    printf("%-13s %-25s", p->library, p->name);
+    for (int w = 0; w < WAYS; w++) {
+        const double want = p->scale > 0 ? p->found : found[HAND];
+        right = right && fabs(found[w] - want) < 1e-3 * fmax(p->scale, 1);
+        if (w == HAND)
+            print_seconds(summarise(rounds, times[HAND], NULL).median);
+        else
+            printf("  %8.2f", summarise(rounds, times[w],
+                                        times[HAND]).median);
+    }
+    printf("%s\n", right ? "" : "  WRONG");
+    for (int w = 0; !right && w < WAYS; w++)
+        printf("  %.9g%s", found[w], w == AGAIN ? "\n" : "");
+    ad_model_free(used);
+    return right;
+}
+
+int main(int argc, char **argv)
+{
+    const size_t rounds = take_rounds(&argc, &argv, 7);
+    bool right = true;
+    print_machine(ADREV_VERSION);
+    printf("a solution, in times that of derivatives by hand\n"
+           "%-13s %-25s %10s  %8s  %8s  %8s\n", "library", "problem", "by hand",
+           "differ.", "first", "again");
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        exact = strstr(problems[i].name, "exact") != NULL;
+        right &= print_problem(&problems[i], rounds);
+    }
+    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+}
