@@ -260,10 +260,10 @@ typedef struct ad_compile_options {
 //
 // Compiling pays for small functions that are evaluated often, and for large
 // ones with repetition, which the code has as loops. Without it, gradients of
-// 10, 1000 and 10 000 inputs took 82 ns, 8.2 us and 86 us replayed, and 12 ns, 3.2 us and 68 us compiled;
-// the compiler took 0.1, 4 and 90 s; on a tape the last gradient took 56 us.
-// Compiling does not pay beyond about 1 MB of C code, nor for fewer than about
-// 10^6 evaluations (docs/compiling.md).
+// 10, 1000 and 10 000 inputs took 82 ns, 8.2 us and 86 us replayed, and 12 ns,
+// 3.2 us and 68 us compiled; the compiler took 0.1, 4 and 90 s; on a tape the
+// last gradient took 56 us. Compiling does not pay beyond about 1 MB of C code,
+// nor for fewer than about 10^6 evaluations (docs/compiling.md).
 //
 // The code is written as C, compiled by the system's compiler, and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on
