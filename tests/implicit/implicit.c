@@ -798,6 +798,12 @@ static void test_failures(void)
     FAILS(&d, P, ADREV_ESHAPE, "");
     d = (ad_implicit_desc){ .g = g, .n = 2 };
     FAILS(&d, P, ADREV_ESHAPE, "");
+    const size_t some[] = { 0, 1 };
+    ad_fn *chosen = NULL;
+    IS(ad_fn_select(&chosen, g, 2, some, 0, NULL), ADREV_OK);
+    d = (ad_implicit_desc){ .g = chosen, .n = 2, .x = x };
+    FAILS(&d, P, ADREV_ESHAPE, "");
+    ad_fn_free(chosen);
     d = (ad_implicit_desc){ .g = g, .n = 2, .x = x, .solver = &nothing };
     FAILS(&d, P, ADREV_ESHAPE, "");
     d.solver = NULL;
