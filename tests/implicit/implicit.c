@@ -322,7 +322,13 @@ static void test_derived_guards(void)
     CHECK_CLOSE(g, 4, 0);
     IS(ad_fn_eval(d, &low, &g), ADREV_EPATH);
     CHECK(ad_fn_guard().index == 0 && g == 4, "guard %zu", ad_fn_guard().index);
+    CHECK(ad_fn_about(d).guards == 1, "%zu guards", ad_fn_about(d).guards);
+    IS(ad_fn_derive_gradient(&f, d, 1), ADREV_OK);      // of the gradient
     ad_fn_free(d);
+    IS(ad_fn_eval(f, &high, &g), ADREV_OK);
+    CHECK_CLOSE(g, 2, 0);
+    IS(ad_fn_eval(f, &low, &g), ADREV_EPATH);
+    ad_fn_free(f);
 }
 
 /* --- random systems ---------------------------------------------------------- */
@@ -830,6 +836,47 @@ static void test_failures(void)
     ad_fn_free(g);
 }
 
+// Two rows that depend on each other only to rounding; columns of sizes that
+// differ much are no such thing.
+static void dependent(const ad_rev *z, ad_rev *g, void *ctx)
+{
+    (void)ctx;
+    g[0] = ad_rec(ad_sub(ad_add(ad_mul(0.1, z[0]), ad_mul(0.7, z[1])), z[2]));
+    g[1] = ad_rec(ad_sub(ad_add(ad_mul(0.3, z[0]), ad_mul(2.1, z[1])),
+                         ad_mul(3, z[2])));
+}
+
+static void uneven(const ad_rev *z, ad_rev *g, void *ctx)
+{
+    (void)ctx;
+    g[0] = ad_rec(ad_sub(ad_add(z[0], ad_mul(1e-20, z[1])), z[2]));
+    g[1] = ad_rec(ad_sub(z[0], ad_mul(1e-20, z[1])));
+}
+
+static void test_nearly_singular(void)
+{
+    const ad_real at[3] = { 1, 1, 1 }, p = (ad_real)0.5;
+    const ad_real x[2] = { 5, 0 }, y[2] = { (ad_real)0.25, (ad_real)0.25e20 };
+    ad_rev P, X[2];
+    ad_real g = 0;
+    ad_fn *fn = record(dependent, 3, at, 2);
+    ad_implicit_desc d = { .g = fn, .n = 2, .x = x };
+    begin(1, &p, &P);
+    IS(ad_implicit(&d, &P, X), ADREV_ESINGULAR);
+    ad_tape_clear(tape);
+    ad_fn_free(fn);
+    fn = record(uneven, 3, at, 2);
+    d.g = fn;
+    d.x = y;
+    begin(1, &p, &P);
+    IS(ad_implicit(&d, &P, X), ADREV_OK);
+    IS(ad_gradient(tape, X[1], 1, &P, &g), ADREV_OK);
+    CHECK_NEAR(g, 0.5e20L, 8 * EPS);
+    ad_use(NULL);
+    ad_tape_clear(tape);
+    ad_fn_free(fn);
+}
+
 // x^2 = p, which has no solution for p < 0.
 static void square(const ad_rev *z, ad_rev *g, void *ctx)
 {
@@ -857,6 +904,55 @@ static void test_no_solution(void)
     ad_fn_free(fn);
     IS(ad_fn_record(&fn, root, g, 1, &bad, 1), ADREV_EUNSOLVED);
     CHECK(fn == NULL, "not NULL");
+    ad_fn_free(g);
+}
+
+// A root that is not quite one is kept where it was recorded, to the last bit.
+static void rough_root(const ad_rev *p, ad_rev *y, void *ctx)
+{
+    const ad_real x = (ad_real)(sqrt((double)p[0].v) * (1 + 1e-10));
+    const ad_implicit_desc d = { .g = ctx, .n = 1, .x = &x };
+    ad_implicit(&d, p, y);
+}
+
+// atan x = p: from 10 to 0.1 undamped steps of Newton's method grow.
+static void bend(const ad_rev *z, ad_rev *g, void *ctx)
+{
+    (void)ctx;
+    g[0] = ad_rec(ad_sub(ad_atan(z[0]), z[1]));
+}
+
+static void tangent(const ad_rev *p, ad_rev *y, void *ctx)
+{
+    const ad_real x = (ad_real)tan((double)p[0].v);
+    const ad_implicit_desc d = { .g = ctx, .n = 1, .x = &x };
+    ad_implicit(&d, p, y);
+}
+
+static void test_damped(void)
+{
+    const ad_real at[2] = { 1, 1 }, p = (ad_real)1.4711276743037347;
+    const ad_real other = (ad_real)0.1;
+    ad_real y = 0;
+    ad_fn *g = record(bend, 2, at, 1), *fn = NULL;
+    IS(ad_fn_record(&fn, tangent, g, 1, &p, 1), ADREV_OK);
+    IS(ad_fn_eval(fn, &other, &y), ADREV_OK);
+    CHECK_NEAR(y, tanl((long double)other), 4 * EPS);
+    ad_fn_free(fn);
+    ad_fn_free(g);
+}
+
+static void test_rough(void)
+{
+    const ad_real at[2] = { 1, 1 }, p = 2, other = 3;
+    ad_real y = 0;
+    ad_fn *g = record(square, 2, at, 1), *fn = NULL;
+    IS(ad_fn_record(&fn, rough_root, g, 1, &p, 1), ADREV_OK);
+    IS(ad_fn_eval(fn, &p, &y), ADREV_OK);
+    CHECK(y == (ad_real)(sqrt(2.0) * (1 + 1e-10)), "%.17g", (double)y);
+    IS(ad_fn_eval(fn, &other, &y), ADREV_OK);
+    CHECK_NEAR(y, sqrtl(3), 4 * EPS);
+    ad_fn_free(fn);
     ad_fn_free(g);
 }
 
@@ -973,7 +1069,10 @@ int main(void)
     test_systems();
     test_scan();
     test_failures();
+    test_nearly_singular();
     test_no_solution();
+    test_damped();
+    test_rough();
     test_memory();
     ad_tape_free(tape);
     return check_done("implicit");
