@@ -322,7 +322,13 @@ static void test_derived_guards(void)
     CHECK_CLOSE(g, 4, 0);
     IS(ad_fn_eval(d, &low, &g), ADREV_EPATH);
     CHECK(ad_fn_guard().index == 0 && g == 4, "guard %zu", ad_fn_guard().index);
+    CHECK(ad_fn_about(d).guards == 1, "%zu guards", ad_fn_about(d).guards);
+    IS(ad_fn_derive_gradient(&f, d, 1), ADREV_OK);      // of the gradient
     ad_fn_free(d);
+    IS(ad_fn_eval(f, &high, &g), ADREV_OK);
+    CHECK_CLOSE(g, 2, 0);
+    IS(ad_fn_eval(f, &low, &g), ADREV_EPATH);
+    ad_fn_free(f);
 }
 
 /* --- random systems ---------------------------------------------------------- */
@@ -798,6 +804,12 @@ static void test_failures(void)
     FAILS(&d, P, ADREV_ESHAPE, "");
     d = (ad_implicit_desc){ .g = g, .n = 2 };
     FAILS(&d, P, ADREV_ESHAPE, "");
+    const size_t some[] = { 0, 1 };
+    ad_fn *chosen = NULL;
+    IS(ad_fn_select(&chosen, g, 2, some, 0, NULL), ADREV_OK);
+    d = (ad_implicit_desc){ .g = chosen, .n = 2, .x = x };
+    FAILS(&d, P, ADREV_ESHAPE, "");
+    ad_fn_free(chosen);
     d = (ad_implicit_desc){ .g = g, .n = 2, .x = x, .solver = &nothing };
     FAILS(&d, P, ADREV_ESHAPE, "");
     d.solver = NULL;
