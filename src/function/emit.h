@@ -8,9 +8,10 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique
- *   offers  adx_emit_of adx_emit adx_emit2 adx_emit_guard adx_append_many
- *           adx_numbers_of adx_single adx_is_single adx_emit_each
- *           adx_emit_each2 adx_emit_fold adx_emit_product adx_emit_external
+ *   offers  adx_commutes adx_emit_of adx_emit adx_emit2 adx_emit_guard
+ *           adx_append_many adx_numbers_of adx_single adx_is_single
+ *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
+ *           adx_emit_external
  * ========================================================================== */
 
 // Whether an operation has an identity that needs no constant: -(-x) is x, and

@@ -13,8 +13,8 @@
  * believed until the key of that number, as its node has it, agrees, too.
  *
  *   needs   tape/memory core/hash function/operations function/program
- *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
- *           adx_fixed_anew adx_fixed
+ *   offers  adx_key adx_node_key adx_guard_key adx_constant_key adx_seen
+ *           adx_enter_number adx_fixed_anew adx_fixed
  * ========================================================================== */
 
 // Entries of the table at most: 128 kB, which the cache holds. (With a table of
