@@ -11,9 +11,10 @@
  *           function/tangents function/adjoints function/matrices
  *           function/record function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
- *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
- *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
- *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
+ *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_taylor1 ADX_KIND_taylor2
+ *           ADX_KIND_primal ADX_KIND_pullback ADX_KIND_unrolled
+ *           ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse ADX_KINDS
+ *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
  *           adx_record adx_new_fn adx_make_derived adx_publish_machine
  *           adx_machine_of adx_flip_guard
@@ -26,6 +27,8 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
+    ADX_KIND_taylor1,           // x, v -> Taylor coefficients of order 0, 1
+    ADX_KIND_taylor2,           // x, v -> those of order 0, 1, 2
     ADX_KIND_primal,            // x -> y, kept         (function/matrices)
     ADX_KIND_pullback,          // x, w, kept -> dx
     ADX_KIND_unrolled,          // the same for several steps of a loop
@@ -36,6 +39,7 @@ typedef enum adx_kind {
 } adx_kind;
 
 typedef struct adx_pattern adx_pattern;
+typedef struct adx_series adx_series;
 
 enum { ADX_CHECKED_MOST = 256 };
 
@@ -107,6 +111,7 @@ struct ad_fn {
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
     atomic_bool crowded[2];                         // no thrifty one helps
+    _Atomic(adx_series *) series;                   // for Taylor coefficients
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -283,6 +288,10 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     case ADX_KIND_vjp:
         return adx_make_adjoint(q, p, adx_variables_of(p), step->carried > 0);
     case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
+    case ADX_KIND_taylor1:
+        return adx_make_along(q, p, adx_variables_of(p), false);
+    case ADX_KIND_taylor2:
+        return adx_make_along(q, p, adx_variables_of(p), true);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
     case ADX_KIND_primal: return adx_make_primal(q, p, step);

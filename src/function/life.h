@@ -4,7 +4,7 @@
  * Makes and frees recorded functions.
  *
  *   needs   tape/memory tape/workspace function/api function/program
- *           function/record function/places function/functions
+ *           function/record function/places function/functions function/taylor
  *           function/compare function/plans
  * ========================================================================== */
 
@@ -78,6 +78,8 @@ ADX_API void ad_fn_free(ad_fn *fn)
         adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
                                               memory_order_relaxed));
     }
+    // relaxed: as above
+    adx_free_series(atomic_load_explicit(&fn->series, memory_order_relaxed));
     for (size_t i = 0; i < ADX_KINDS; i++)
         adx_drop_spares(fn, &fn->compiled[i]);
     if (fn->library != NULL)

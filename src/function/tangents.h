@@ -8,9 +8,9 @@
  * it. Array nodes are treated the same way, range by range: their tangents are
  * array nodes.
  *
- *   needs   core/derived function/operations function/program function/emit
- *           function/copy
- *   offers  adx_tangent_node adx_make_tangent
+ *   needs   core/derived function/operations function/program function/unique
+ *           function/emit function/copy
+ *   offers  adx_tangent_node adx_make_tangent adx_make_along
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -159,16 +159,17 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
     k->derived[s->r] = sum;
 }
 
-// Inputs: those of p, and tangents of the first `moving` of them. Outputs: the
+// Inputs: those of p, and tangents of the first `moving` of them; these are the
+// inputs from `first` on, of which p may have some already. Outputs: the
 // tangents of p's, and then p's.
-static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
-                                  size_t moving)
+static ad_status adx_make_tangent_along(adx_program *q, const adx_program *p,
+                                        size_t moving, size_t first)
 {
     adx_making k;
-    if (!adx_begin_making(&k, p, q, moving))
+    if (!adx_begin_making(&k, p, q, first + moving - p->inputs))
         return q->status;
     for (size_t i = 0; i < moving; i++)
-        k.derived[i] = (uint32_t)(p->inputs + i);
+        k.derived[i] = (uint32_t)(first + i);
     for (size_t i = 0; i < p->nodes; i++)
         if (adx_is_used(p, &p->node[i], k.used)) {
             adx_copy_node(&k, &p->node[i]);
@@ -179,6 +180,44 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
     for (size_t i = 0; i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
     adx_end_making(&k);
+    return q->status;
+}
+
+static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
+                                  size_t moving)
+{
+    return adx_make_tangent_along(q, p, moving, p->inputs);
+}
+
+// Makes the program of the Taylor coefficients up to order 1 or 2. Inputs: as
+// adx_make_tangent. Outputs: all coefficients of t^0, then those of t^1, and so
+// on. Those of t^2 are half of the tangent of the tangent in the same
+// direction, which itself does not move.
+static ad_status adx_make_along(adx_program *q, const adx_program *p,
+                                size_t moving, bool twice)
+{
+    size_t m = p->outputs;
+    if (!twice) {
+        adx_make_tangent(q, p, moving);
+    } else {
+        adx_program once;
+        adx_begin_program(q, p->memory, false);
+        if (adx_make_tangent(&once, p, moving) == ADREV_OK)
+            adx_make_tangent_along(q, &once, moving, p->inputs);
+        else
+            adx_spoil(q, once.status);
+        adx_free_program(&once);
+    }
+    // The outputs are, of order 1: dy, y; of order 2: ddy, dy, dy, y.
+    for (size_t i = 0; q->status == ADREV_OK && i < m; i++) {
+        uint32_t first = q->output[i];
+        q->output[i] = q->output[(twice ? 3 : 1) * m + i];
+        q->output[(twice ? 2 : 1) * m + i]
+            = twice ? adx_emit2(q, ADREV_OP_mul, adx_fixed(q, ADX_K(0.5)),
+                                first)
+                    : first;
+    }
+    q->outputs = (twice ? 3 : 2) * m;
     return q->status;
 }
 
