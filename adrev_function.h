@@ -5314,12 +5314,12 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// A full block of lanes: all loops have the same constant length. (burgers,
-// bench/: 1.5 times as fast as calls of adx_map_of.)
-static void adx_run_block(const adx_machine *m, ad_real w[],
-                          uint32_t flipped[])
+// A block of L lanes: all loops have the same constant length, since this is
+// inlined where L is known. (burgers, bench/: 1.5 times as fast as calls of
+// adx_map_of.)
+ADX_INLINE void adx_run_block(const adx_machine *m, ad_real w[], const size_t L,
+                              uint32_t flipped[])
 {
-    const size_t L = ADREV_LANES_MOST;
     for (const adx_node *s = m->node;; s++)
         switch (s->op & ADX_CODE) {
 #define ADX_BLOCK_DO(value)                                                 \
@@ -5371,16 +5371,38 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
+#define ADX_BLOCK(L)                                                        \
+    ADX_NOINLINE static void adx_run_block_##L(const adx_machine *m,        \
+                                               ad_real w[],                 \
+                                               uint32_t flipped[])          \
+    {                                                                       \
+        adx_run_block(m, w, L, flipped);                                    \
+    }
+ADX_BLOCK(4)
+ADX_BLOCK(8)
+ADX_BLOCK(16)
+ADX_BLOCK(32)
+#undef ADX_BLOCK
+_Static_assert(ADREV_LANES_MOST == 32, "the longest block");
+
 // Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
 // which the lane failed; or ADX_FAILED: an external node failed.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
+    static const struct {
+        size_t lanes;
+        void (*run)(const adx_machine *m, ad_real w[], uint32_t flipped[]);
+    } block[] = {
+        { 32, adx_run_block_32 }, { 16, adx_run_block_16 },
+        { 8, adx_run_block_8 }, { 4, adx_run_block_4 }
+    };
     memset(flipped, 0, lanes * sizeof *flipped);
-    if (lanes == ADREV_LANES_MOST && !careful) {
-        adx_run_block(m, w, flipped);
-        return;
-    }
+    for (size_t i = 0; !careful && i < sizeof block / sizeof *block; i++)
+        if (lanes == block[i].lanes) {
+            block[i].run(m, w, flipped);
+            return;
+        }
     for (const adx_node *s = m->node; s->op != ADX_OP_end; s++)
         if (s->op == ADX_OP_guard)
             adx_guard_lanes(s, w, lanes, flipped);
@@ -5415,7 +5437,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
 
 typedef enum adx_kind {
     ADX_KIND_value,             // x -> y
-    ADX_KIND_jvp,               // x, v -> dy, y
+    ADX_KIND_jvp,               // x, v -> dy
     ADX_KIND_vjp,               // x, w -> dx, y
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
@@ -5654,6 +5676,14 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 
 /* --- machines ------------------------------------------------------------ */
 
+// Makes the program of J v: the tangent, without the values.
+static ad_status adx_make_jvp(adx_program *q, const adx_program *p)
+{
+    adx_make_tangent(q, p, adx_variables_of(p));
+    q->outputs = q->outputs < p->outputs ? q->outputs : p->outputs;
+    return q->status;
+}
+
 // Makes the program of H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
                               const adx_repeated *step)
@@ -5677,7 +5707,7 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     const adx_program *p = &fn->program;
     const adx_repeated *step = &fn->repeated;
     switch (kind) {
-    case ADX_KIND_jvp: return adx_make_tangent(q, p, adx_variables_of(p));
+    case ADX_KIND_jvp: return adx_make_jvp(q, p);
     case ADX_KIND_vjp:
         return adx_make_adjoint(q, p, adx_variables_of(p), step->carried > 0);
     case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
@@ -6199,20 +6229,22 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// How many lanes n directions take: n, rounded up to a multiple of 4; or a full
-// block of lanes if that is faster, even with lanes to spare. The loops of a
-// full block have a constant length and take half of the time (function/run).
-// Calls of the math library gain nothing, since they cost the same for each
-// lane, and arrays gain nothing either. (skin, bench/, 26 directions: 32 lanes
-// are two to four times as fast as 28.)
+// How many lanes n directions take: 4, 8 or 16, for which there are blocks
+// (function/run); beyond, n rounded up to a multiple of 4, or the longest block
+// if that is faster, even with lanes to spare. The loops of a block have a
+// constant length and take half of the time. Calls of the math library gain
+// nothing, since they cost the same for each lane, and arrays gain nothing
+// either. (skin, bench/, 26 directions: 32 lanes are two to four times as fast
+// as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
     if (few >= ADREV_LANES_MOST)
         return ADREV_LANES_MOST;
-    bool full = few > ADREV_LANES_MOST / 4 && m->manys == 0
-             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->nodes;
-    return full ? ADREV_LANES_MOST : few;
+    size_t block = few <= 4 ? 4 : few <= 8 ? 8 : few <= 16 ? 16
+                 : ADREV_LANES_MOST;
+    bool gains = m->manys == 0 && m->calls * (block - few) < 2 * m->nodes;
+    return gains ? block : few;
 }
 
 // Directions at one point. One of the given arrays is the direction: a unit
@@ -6232,20 +6264,31 @@ static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
     for (size_t k = 0; k < d->parts; k++)
-        for (size_t i = 0; i < d->given[k].n; i++)
+        for (size_t i = 0; i < d->given[k].n; i++, w += lanes) {
+            const ad_real *x = d->given[k].x;
+            ad_real same = x == NULL ? 0 : x[i];
             for (size_t l = 0; l < lanes; l++)
-                *w++ = d->given[k].x != NULL ? d->given[k].x[i]
-                     : (d->group == NULL ? i : d->group[i]) == first + l;
+                w[l] = same;
+            size_t own = d->group == NULL ? i : d->group[i];
+            if (x == NULL && own >= first && own - first < lanes)
+                w[own - first] = 1;
+        }
 }
 
+// A sum for each lane, so that no addition waits for the one before.
 static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
                                size_t lanes)
 {
-    ad_real fault = 0;
-    for (size_t i = 0; i < m->outputs; i++)
+    ad_real fault[ADREV_LANES_MOST] = {0};
+    for (size_t i = 0; i < m->outputs; i++) {
+        const ad_real *r = w + m->output[i] * lanes;
         for (size_t l = 0; l < lanes; l++)
-            fault += w[m->output[i] * lanes + l] * 0;
-    return fault != 0;
+            fault[l] += r[l] * 0;
+    }
+    for (size_t l = 0; l < lanes; l++)
+        if (fault[l] != 0)
+            return true;
+    return false;
 }
 
 // A function that takes the results of directions first ... first + lanes - 1.

@@ -11,20 +11,22 @@
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// How many lanes n directions take: n, rounded up to a multiple of 4; or a full
-// block of lanes if that is faster, even with lanes to spare. The loops of a
-// full block have a constant length and take half of the time (function/run).
-// Calls of the math library gain nothing, since they cost the same for each
-// lane, and arrays gain nothing either. (skin, bench/, 26 directions: 32 lanes
-// are two to four times as fast as 28.)
+// How many lanes n directions take: 4, 8 or 16, for which there are blocks
+// (function/run); beyond, n rounded up to a multiple of 4, or the longest block
+// if that is faster, even with lanes to spare. The loops of a block have a
+// constant length and take half of the time. Calls of the math library gain
+// nothing, since they cost the same for each lane, and arrays gain nothing
+// either. (skin, bench/, 26 directions: 32 lanes are two to four times as fast
+// as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
     if (few >= ADREV_LANES_MOST)
         return ADREV_LANES_MOST;
-    bool full = few > ADREV_LANES_MOST / 4 && m->manys == 0
-             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->nodes;
-    return full ? ADREV_LANES_MOST : few;
+    size_t block = few <= 4 ? 4 : few <= 8 ? 8 : few <= 16 ? 16
+                 : ADREV_LANES_MOST;
+    bool gains = m->manys == 0 && m->calls * (block - few) < 2 * m->nodes;
+    return gains ? block : few;
 }
 
 // Directions at one point. One of the given arrays is the direction: a unit
@@ -44,20 +46,31 @@ static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
     for (size_t k = 0; k < d->parts; k++)
-        for (size_t i = 0; i < d->given[k].n; i++)
+        for (size_t i = 0; i < d->given[k].n; i++, w += lanes) {
+            const ad_real *x = d->given[k].x;
+            ad_real same = x == NULL ? 0 : x[i];
             for (size_t l = 0; l < lanes; l++)
-                *w++ = d->given[k].x != NULL ? d->given[k].x[i]
-                     : (d->group == NULL ? i : d->group[i]) == first + l;
+                w[l] = same;
+            size_t own = d->group == NULL ? i : d->group[i];
+            if (x == NULL && own >= first && own - first < lanes)
+                w[own - first] = 1;
+        }
 }
 
+// A sum for each lane, so that no addition waits for the one before.
 static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
                                size_t lanes)
 {
-    ad_real fault = 0;
-    for (size_t i = 0; i < m->outputs; i++)
+    ad_real fault[ADREV_LANES_MOST] = {0};
+    for (size_t i = 0; i < m->outputs; i++) {
+        const ad_real *r = w + m->output[i] * lanes;
         for (size_t l = 0; l < lanes; l++)
-            fault += w[m->output[i] * lanes + l] * 0;
-    return fault != 0;
+            fault[l] += r[l] * 0;
+    }
+    for (size_t l = 0; l < lanes; l++)
+        if (fault[l] != 0)
+            return true;
+    return false;
 }
 
 // A function that takes the results of directions first ... first + lanes - 1.

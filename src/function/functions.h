@@ -22,7 +22,7 @@
 
 typedef enum adx_kind {
     ADX_KIND_value,             // x -> y
-    ADX_KIND_jvp,               // x, v -> dy, y
+    ADX_KIND_jvp,               // x, v -> dy
     ADX_KIND_vjp,               // x, w -> dx, y
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
@@ -261,6 +261,14 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 
 /* --- machines ------------------------------------------------------------ */
 
+// Makes the program of J v: the tangent, without the values.
+static ad_status adx_make_jvp(adx_program *q, const adx_program *p)
+{
+    adx_make_tangent(q, p, adx_variables_of(p));
+    q->outputs = q->outputs < p->outputs ? q->outputs : p->outputs;
+    return q->status;
+}
+
 // Makes the program of H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
                               const adx_repeated *step)
@@ -284,7 +292,7 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     const adx_program *p = &fn->program;
     const adx_repeated *step = &fn->repeated;
     switch (kind) {
-    case ADX_KIND_jvp: return adx_make_tangent(q, p, adx_variables_of(p));
+    case ADX_KIND_jvp: return adx_make_jvp(q, p);
     case ADX_KIND_vjp:
         return adx_make_adjoint(q, p, adx_variables_of(p), step->carried > 0);
     case ADX_KIND_hvp: return adx_make_hvp(q, p, step);
