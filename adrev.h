@@ -1718,7 +1718,8 @@ ADX_API const ad_op_info *ad_op_table(void);
 //   returns      a constant if all arguments are, or without a tape. NaN, and
 //                the tape fails with ADREV_ESHAPE, if op is no operation of so
 //                many arguments, or a parameter is not a whole constant
-//   cost         that of the operation, and 3 ns; one statement
+//   cost         that of the operation, and the search for it by its code: 2 to
+//                10 ns; one statement
 //   see          docs/operations.md, tests/core/exported.c
 ADX_API ad_rev ad_op1(unsigned op, ad_rev x);
 ADX_API ad_rev ad_op2(unsigned op, ad_rev x, ad_rev y);

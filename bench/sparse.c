@@ -14,6 +14,11 @@
  *   bytes        most memory that the function has, for each number
  *   error        largest of an entry, against the formulas of the derivatives
  *
+ * Then what directions cost, in units of one J v or one value, each the median
+ * of rounds: a sparse Jacobian of seven directions; a dense Jacobian of 81 x 80
+ * and a dense Hessian of 80 x 80, both with five diagonals (the unit of the
+ * Hessian is one w J); and Taylor coefficients along a line of order 1 to 4.
+ *
  * Not representative: a tridiagonal matrix takes three directions; and little
  * is computed for each entry, so that memory is what all of it waits for. */
 
@@ -171,6 +176,158 @@ static bool row(size_t n, size_t rounds)
     return right;
 }
 
+/* --- directions ---------------------------------------------------------- */
+
+enum { BAND_N = 400, CALLS = 20 };
+
+typedef struct band {
+    size_t m, n, width;         // row i has columns i - width ... i + width
+} band;
+
+static void banded(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const band *b = (const band *)ctx;
+
+    for (size_t i = 0; i < b->m; i++) {
+        ad_rev sum = ad_rec(ad_sqr(x[i < b->n ? i : b->n - 1]));
+
+        for (size_t j = i < b->width ? 0 : i - b->width;
+             j <= i + b->width && j < b->n; j++) {
+            ad_acc(&sum, ad_mul(0.1, ad_mul(x[j], ad_sub(x[i % b->n], x[j]))));
+        }
+        y[i] = sum;
+    }
+}
+
+// Some 600 operations, of which one in five is of the math library.
+static void mixed(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev s = ad_rec(ad_mul(x[0], x[1]));
+
+    (void)ctx;
+    for (int i = 0; i < 60; i++) {
+        const ad_rev a = x[i % 8];
+        const ad_rev b = x[(i + 3) % 8];
+        const ad_rev t = ad_rec(ad_mul(ad_exp(ad_neg(ad_mul(a, b))),
+                                       ad_sin(ad_add(a, s))));
+
+        s = ad_rec(ad_add(ad_mul(s, 0.5),
+                          ad_div(ad_mul(t, b), ad_add(2.0, ad_sqr(a)))));
+    }
+    y[0] = s;
+}
+
+typedef ad_status evaluation(ad_fn *fn, const double *x, const double *v,
+                             double *out);
+
+static ad_status one_value(ad_fn *fn, const double *x, const double *v,
+                           double *out)
+{
+    (void)v;
+    return ad_fn_eval(fn, x, out);
+}
+
+static ad_status one_jacobian(ad_fn *fn, const double *x, const double *v,
+                              double *out)
+{
+    (void)v;
+    return ad_fn_jacobian(fn, x, out);
+}
+
+static ad_status one_hessian(ad_fn *fn, const double *x, const double *v,
+                             double *out)
+{
+    return ad_fn_hessian(fn, x, v, out);
+}
+
+static ad_status one_sparse(ad_fn *fn, const double *x, const double *v,
+                            double *out)
+{
+    (void)v;
+    return ad_fn_jacobian_sparse(fn, x, out);
+}
+
+#define ORDER(k)                                                            \
+    static ad_status order_##k(ad_fn *fn, const double *x, const double *v, \
+                               double *out)                                 \
+    {                                                                       \
+        return ad_fn_taylor(fn, x, v, k, out);                              \
+    }
+ORDER(1) ORDER(2) ORDER(3) ORDER(4)
+
+static double seconds_of(evaluation *f, ad_fn *fn, const double *x,
+                         const double *v, double *out)
+{
+    const double begin = wall();
+
+    for (int i = 0; i < CALLS; i++) {
+        if (f(fn, x, v, out) != ADREV_OK) {
+            return HUGE_VAL;
+        }
+    }
+    return (wall() - begin) / CALLS;
+}
+
+// What f costs, in units of `unit`.
+static bool compare(const char *what, ad_vector_fn *program, band b,
+                    evaluation *unit, evaluation *f, size_t rounds)
+{
+    double x[BAND_N];
+    double v[BAND_N];
+    double *out = get(BAND_N * BAND_N, sizeof *out);
+    double one[REPORT_ROUNDS];
+    double all[REPORT_ROUNDS];
+    ad_fn *fn = NULL;
+
+    for (size_t i = 0; i < b.n; i++) {
+        x[i] = 0.5 + 0.1 * sin((double)i);
+        v[i] = 1.0;
+    }
+    bool right = ad_fn_record(&fn, program, &b, b.n, x, b.m) == ADREV_OK
+              && isfinite(seconds_of(unit, fn, x, v, out))
+              && isfinite(seconds_of(f, fn, x, v, out));
+    for (size_t i = 0; i < rounds && right; i++) {
+        one[i] = seconds_of(unit, fn, x, v, out);
+        all[i] = seconds_of(f, fn, x, v, out);
+    }
+    if (right) {
+        const summary ratio = summarise(rounds, all, one);
+
+        printf("%-34s", what);
+        print_seconds(summarise(rounds, one, NULL).median);
+        print_seconds(summarise(rounds, all, NULL).median);
+        printf(" %6.2f %3.0f%%\n", ratio.median, 100.0 * ratio.spread);
+    } else {
+        printf("%-34s WRONG\n", what);
+    }
+    ad_fn_free(fn);
+    free(out);
+    return right;
+}
+
+static bool directions(size_t rounds)
+{
+    const band seven = { BAND_N, BAND_N, 3 };
+    const band dense = { 81, 80, 2 };
+    const band line = { 1, 8, 0 };
+
+    printf("\n%-34s      unit       all  ratio\n", "directions");
+    return compare("sparse J, 7 directions, by J v", banded, seven, ad_fn_jvp,
+                   one_sparse, rounds)
+        && compare("dense J, 81 x 80, by J v", banded, dense, ad_fn_jvp,
+                   one_jacobian, rounds)
+        && compare("dense H, 80 x 80, by w J", banded, dense, ad_fn_vjp,
+                   one_hessian, rounds)
+        && compare("Taylor, order 1, by values", mixed, line, one_value,
+                   order_1, rounds)
+        && compare("Taylor, order 2, by values", mixed, line, one_value,
+                   order_2, rounds)
+        && compare("Taylor, order 3, by values", mixed, line, one_value,
+                   order_3, rounds)
+        && compare("Taylor, order 4, by values", mixed, line, one_value,
+                   order_4, rounds);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const usual[] = { "10000", "100000", "1000000" };
@@ -180,6 +337,7 @@ int main(int argc, char **argv)
     printf("\nsparse Hessian, Rosenbrock's function, chained\n"
            "       n  gradient    record   pattern     first    values"
            "  ratio         B/n  error\n");
-    return print_rows(argc, argv, usual, rounds, row) ? EXIT_SUCCESS
-                                                      : EXIT_FAILURE;
+    const bool right = print_rows(argc, argv, usual, rounds, row);
+
+    return directions(rounds) && right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -6,7 +6,8 @@
  * coefficients are found in the same way (Griewank & Walther, chapter 13). So
  * the program is extended by the partials of its nodes, then by the partials of
  * these, and so on. The depth is the order; at that depth only the value of a
- * partial is needed.
+ * partial is needed. Orders 1 and 2 need none of this: their coefficients are
+ * the tangent, and half of its tangent (function/tangents).
  *
  *   needs   tape/memory tape/workspace core/derived function/api
  *           function/operations function/program function/emit
