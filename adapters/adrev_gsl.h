@@ -230,7 +230,8 @@ static inline int adx_gsl_fit_fvv(const gsl_vector *x, const gsl_vector *v,
 //                Taylor coefficients of order 2; for a model with external
 //                statements, one Hessian product for each residual instead of
 //                these
-//   memory       2n + max(nm, 3m + n) numbers, which the model keeps
+//   memory       2n + max(nm, 3m + n) numbers, which the model keeps; for a
+//                model with external statements, fvv also allocates in each call
 static inline gsl_multifit_nlinear_fdf ad_gsl_multifit_nlinear(ad_model *m)
 {
     gsl_multifit_nlinear_fdf fdf

@@ -1409,7 +1409,14 @@ static bool taylor_attempt(size_t failing, bool for_ever)
     fail_from(0, false);
     CHECK(s == ADREV_OK || (s == ADREV_ENOMEM && untouched(COUNT(y), y)),
           "failing at %zu: %s", failing, ad_message(s));
-    CHECK(ad_fn_taylor(fn, at, at, 3, y) == ADREV_OK, "with memory back");
+    for (size_t order = 1; order <= 3; order++) {
+        CHECK(ad_fn_taylor(fn, at, at, order, y) == ADREV_OK,
+              "order %zu with memory back", order);
+        fail_from(1, true);
+        CHECK(ad_fn_taylor(fn, at, at, order, y) == ADREV_OK,
+              "order %zu: memory is not kept", order);
+        fail_from(0, false);
+    }
     ad_fn_free(fn);
     CHECK(heap.live == live, "failing at %zu: %zu blocks leaked", failing,
           heap.live - live);
