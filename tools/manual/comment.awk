@@ -28,7 +28,7 @@ function begin_row(s,    head)
 {
     new_block("row")
     sub(/^ +/, "", s)
-    if (match(s, /^(returns|cost|memory|threads|see|check|derivatives|pointers)[a-z, ]*(:|  +)/) \
+    if (match(s, /^(returns|cost|memory|threads|default|see|check|derivatives|pointers)[a-z, ]*(:|  +)/) \
         || match(s, /^(cost, memory|returns, cost) as /)) {
         kind[blocks] = "field"
         head = substr(s, 1, RLENGTH)

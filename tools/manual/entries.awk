@@ -128,11 +128,15 @@ function finish(    i)
         record("E", names)
         for (i = 1; i <= comments; i++)
             record("C", comment[i])
+        if (usual != "") {
+            record("C", "")
+            record("C", usual)
+        }
         for (i = 1; i <= lines; i++)
             record("D", line[i])
     }
     comments = lines = depth = parens = 0
-    names = statement = ""
+    names = statement = usual = ""
     body = more = 0
 }
 
@@ -162,7 +166,7 @@ over { next }
 /^#if.*ADREV_IMPLEMENTATION/ { finish(); over = 1; next }
 
 # The title, to its list of rooms or to the license.
-titled == 0 && /^\/\* [a-z_]+\.h - / { titled = 1; mute = 0; sub(/^\/\* /, "") }
+titled == 0 && /^\/\* adrev[a-z_.]* - / { titled = 1; mute = 0; sub(/^\/\* /, "") }
 titled == 1 {
     if (/ \* Rooms, each|SPDX|\*\/$/) {
         titled = 2
@@ -232,17 +236,23 @@ foreign { next }
         finish()
     s = $0
     sub(/^\/\/ ?/, "", s)
-    if (comments == 0) {
-        switched = match(s, /^ADREV_[A-Z_]+  +/)
-        if (switched) {
-            split(s, word)
-            public[word[1]] = 1
-            add_name(word[1])
-            s = substr(s, RLENGTH + 1)
+    if (comments > 0 && switched && s ~ /^ADREV_[A-Z_]+  /)
+        finish()
+    if (comments == 0 && (switched = match(s, /^ADREV_[A-Z_]+  +/))) {
+        split(s, word)
+        public[word[1]] = 1
+        add_name(word[1])
+        s = substr(s, RLENGTH + 1)
+        if (match(s, /  +default .*/)) {
+            usual = substr(s, RSTART, RLENGTH)
+            sub(/^ +default +/, "  default      ", usual)
+            s = substr(s, 1, RSTART - 1)
         }
-    }
-    if (switched)
+        comment[++comments] = toupper(substr(s, 1, 1)) substr(s, 2)
+        s = ""
+    } else if (switched) {
         sub(/^  /, "", s)
+    }
     if (s != "clang-format off")
         comment[++comments] = s
     next

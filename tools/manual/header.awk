@@ -74,18 +74,17 @@ function flush(    n, name, i)
             print "<section class=entry id=\"" name[1] "\">"
             for (i = 2; i <= n; i++)
                 print "<span id=\"" name[i] "\"></span>"
-            if (declaration != "") {
-                printf "<h3><a href=\"#%s\">%s</a>", name[1], name[1]
-                if (n <= 4)
-                    for (i = 2; i <= n; i++)
-                        printf ", <a href=\"#%s\">%s</a>", name[i], name[i]
-                print "</h3>"
+            printf "<h3><a href=\"#%s\">%s</a>", name[1], name[1]
+            if (n <= 4)
+                for (i = 2; i <= n; i++)
+                    printf ", <a href=\"#%s\">%s</a>", name[i], name[i]
+            print "</h3>"
+            if (declaration != "")
                 code_out(declaration)
-            }
             blocks_out()
-            if (name[1] in row_of)
-                print "<p>Value, partials and plots: <a href=\"operations.html#" \
-                    name[1] "\">operations</a>.</p>"
+            if (("plot " name[1]) in place)
+                print "<p class=note>What they compute, their partials, and plots: " \
+                    "<a href=\"operations.html\">operations</a></p>"
             print "</section>"
         }
     } else if (pending == "prose" && what != "index") {
@@ -107,7 +106,7 @@ $1 == "P" {
 }
 $1 == "T" && title == 1 {
     title = 0
-    sub(/^[a-z_]+\.h - /, "", text)
+    sub(/^adrev[a-z_.]* - /, "", text)
     sub(/  +[0-9.]+$/, "", text)
     if (what == "index")
         print file "\t" page "\theader\t" text
