@@ -3,11 +3,8 @@
 
 BEGIN { read_index(index_file) }
 FNR == 1 {
-    title = $0
-    sub(/^\/\* */, "", title)
-    print "<h1>" escape(title) "</h1>"
-    source = FILENAME
-    printf "<h2 id=source>%s</h2>\n<pre>", escape(source)
+    print "<p><a href=\"#output\">What it prints</a></p>"
+    printf "<h2 id=source>%s</h2>\n<pre>", escape(FILENAME)
 }
 { print c_line($0) }
 END { print "</pre>" }

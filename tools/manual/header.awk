@@ -84,7 +84,7 @@ function flush(    n, name, i)
             blocks_out()
             if (("plot " name[1]) in place)
                 print "<p class=note>What they compute, their partials, and plots: " \
-                    "<a href=\"operations.html\">operations</a></p>"
+                    "<a href=\"" place["plot " name[1]] "\">operations</a></p>"
             print "</section>"
         }
     } else if (pending == "prose" && what != "index") {
@@ -108,6 +108,7 @@ $1 == "T" && title == 1 {
     title = 0
     sub(/^adrev[a-z_.]* - /, "", text)
     sub(/  +[0-9.]+$/, "", text)
+    text = toupper(substr(text, 1, 1)) substr(text, 2)
     if (what == "index")
         print file "\t" page "\theader\t" text
     else

@@ -40,16 +40,8 @@ page() {
     esac
 }
 
-tool() {
-    script=$1
-    shift
-    case $script in header) set -- -f $here/comment.awk "$@" ;; esac
-    awk -f $here/text.awk "$@"
-}
-
-say_header() { awk -f $here/entries.awk docs/names.txt "$1"; }
 header_page() {
-    say_header "$2" | awk -f $here/text.awk -f $here/comment.awk \
+    awk -f $here/entries.awk docs/names.txt "$2" | awk -f $here/text.awk -f $here/comment.awk \
         -f $here/header.awk -v what="$1" -v page="$(page "$2")" \
         -v index_file="$3"
 }
@@ -62,8 +54,12 @@ markdown_page() {
 # The title of an example is in its first line.
 title_of() { sed -n '1s|^/\* *||p' "$1"; }
 
-# 1. What there is: names, sections, pages, files.
+# 1. What there is: names, sections, pages, files, plots.
+$cc -std=c11 -O0 -I. $here/plots.c -o "$work/plots" -lm \
+    && "$work/plots" > "$work/plots.html" || exit 1
 {
+    sed -n 's/^<figure id="\([a-z0-9_]*\)".*/plot \1\toperations.html#\1\tfile/p' \
+        "$work/plots.html"
     for header in $headers; do
         header_page index "$header"
         printf '%s\t%s\tfile\n' "$header" "$(page "$header")"
@@ -130,11 +126,9 @@ for header in $headers; do
     header_page page "$header" "$index" \
         | framed "$(basename "$header")" "$(page "$header")"
 done
-$cc -std=c11 -O0 -I. $here/plots.c -o "$work/plots" -lm \
-    && "$work/plots" > "$work/plots.html" || exit 1
 for file in $markdown; do
     markdown_page page "$file" "$index" | if [ "$file" = docs/operations.md ]; then
-        sed -e "/^<div class=wide><table>\$/,\$!b" -e "/<h1/r $work/plots.html"
+        sed "/^<h1/r $work/plots.html"
     else
         cat
     fi | framed "$(basename "$file" .md)" "$(page "$file")"
@@ -155,6 +149,7 @@ bin=$(cd "$build" && pwd)
 for file in $examples; do
     name=$(basename "$file" | sed 's/\.c.*//')
     {
+        echo "<h1>$(title_of "$file" | sed 's/&/\&amp;/g; s/</\&lt;/g')</h1>"
         awk -f $here/text.awk -f $here/example.awk -v index_file="$index" "$file"
         echo "<h2 id=output>Output</h2>"
         if [ -x "$bin/$name" ]; then

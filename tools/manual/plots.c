@@ -118,9 +118,10 @@ static void card(const ad_op_info *op, int code, const plot *p, bool partials)
 {
     int curves = partials ? op->arity + 1 : 1;
 
-    printf("<figure id=\"ad_%s\"><figcaption><code>ad_%s</code></figcaption>"
+    printf("<figure id=\"ad_%s\"><figcaption>"
+           "<a href=\"adrev.html#ad_%s\"><code>ad_%s</code></a></figcaption>"
            "<svg viewBox=\"0 0 300 160\" role=img aria-label=\"%s\">",
-           op->name, op->name, op->name);
+           op->name, op->name, op->name, op->name);
     if (p->low < 0 && p->high > 0)
         printf("<path class=axis d=\"M0 %.1fH300\"/>", down(p, 0));
     if (p->from < 0 && p->to > 0)
