@@ -6,7 +6,7 @@
 #     shape[i]   of a row: [n], or nothing
 #     way[i]     of a row: in, out, or nothing
 #
-# The form of comments is said in CONTRIBUTING.md (comments).
+# A row or a field begins at an indent of two, code at one of four.
 # SPDX-License-Identifier: MIT-0
 
 function new_block(what)
@@ -18,8 +18,12 @@ function new_block(what)
 
 function clear_blocks() { blocks = 0; gap = 1 }
 
+# A status begins a new part of what `returns` lists.
 function join(s)
 {
+    if (kind[blocks] == "field" && s ~ /^ADREV_[A-Z]+([,;] ADREV_[A-Z]+)*:/ \
+        && block[blocks] ~ /[A-Za-z0-9)]$/)
+        block[blocks] = block[blocks] ";"
     block[blocks] = block[blocks] (block[blocks] == "" ? "" : " ") s
 }
 
@@ -28,8 +32,7 @@ function begin_row(s,    head)
 {
     new_block("row")
     sub(/^ +/, "", s)
-    if (match(s, /^(returns|cost|memory|threads|default|see|check|derivatives|pointers)[a-z, ]*(:|  +)/) \
-        || match(s, /^(cost, memory|returns, cost) as /)) {
+    if (match(s, /^(returns|cost|memory|threads|default|see|check|derivatives|pointers)(, (cost|memory|threads))*(:| as|  +)/)) {
         kind[blocks] = "field"
         head = substr(s, 1, RLENGTH)
         s = substr(s, RLENGTH + 1)

@@ -171,6 +171,7 @@ titled == 1 {
     if (/ \* Rooms, each|SPDX|\*\/$/) {
         titled = 2
         inside = !/\*\/$/
+        mute = 1
     } else {
         s = $0
         sub(/^ \* ?/, "", s)
@@ -243,15 +244,15 @@ foreign { next }
         public[word[1]] = 1
         add_name(word[1])
         s = substr(s, RLENGTH + 1)
-        if (match(s, /  +default .*/)) {
-            usual = substr(s, RSTART, RLENGTH)
-            sub(/^ +default +/, "  default      ", usual)
-            s = substr(s, 1, RSTART - 1)
-        }
-        comment[++comments] = toupper(substr(s, 1, 1)) substr(s, 2)
-        s = ""
+        s = toupper(substr(s, 1, 1)) substr(s, 2)
     } else if (switched) {
         sub(/^  /, "", s)
+    }
+    if (switched && match(s, /  +default .*/)) {
+        usual = substr(s, RSTART, RLENGTH)
+        sub(/^ +default +/, "  default      ", usual)
+        comment[++comments] = substr(s, 1, RSTART - 1)
+        s = ""                          # and a paragraph ends
     }
     if (s != "clang-format off")
         comment[++comments] = s

@@ -34,15 +34,15 @@ function blocks_out(    i, open, now)
             open = now
         }
         if (kind[i] == "text")
-            print "<p>" html(block[i]) "</p>"
+            print "<p>" prose(block[i]) "</p>"
         else if (kind[i] == "item")
-            print "<li>" html(block[i]) "</li>"
+            print "<li>" prose(block[i]) "</li>"
         else if (kind[i] == "field")
-            print "<dt>" term[i] "</dt><dd>" html(block[i]) "</dd>"
+            print "<dt>" term[i] "</dt><dd>" prose(block[i]) "</dd>"
         else if (kind[i] == "row")
             print "<tr><th><code>" html(term[i]) "</code></th><td><code>" \
                 escape(shape[i]) "</code></td><td>" way[i] "</td><td>" \
-                html(block[i]) "</td></tr>"
+                prose(block[i]) "</td></tr>"
         else
             code_out(block[i])
     }
@@ -50,6 +50,7 @@ function blocks_out(    i, open, now)
         print "</" open ">"
 }
 
+# Code, line by line.
 function code_out(s,    n, l, i)
 {
     sub(/\n+$/, "", s)

@@ -1,6 +1,8 @@
 # Entries (entries.awk) of one header as man pages of section 3: one for each
-# entry, and for its other names a line that leads there. With comment.awk;
-# -v out=FOLDER, -v version=, -v date=.
+# entry, and for its other names a line that leads there. Operations without a
+# comment have a page each, from their rows in docs/operations.md. With
+# comment.awk; -v out=FOLDER, -v version=, -v date=; first the files
+# docs/names.txt and docs/operations.md.
 # SPDX-License-Identifier: MIT-0
 
 # Text for roff.
@@ -9,10 +11,14 @@ function roff(s)
     gsub(/\\/, "\\e", s)
     gsub(/-/, "\\-", s)
     gsub(/   +/, "    ", s)
+    while (match(s, /`[^`]+`/))
+        s = substr(s, 1, RSTART - 1) "\\fB" substr(s, RSTART + 1, RLENGTH - 2) \
+            "\\fR" substr(s, RSTART + RLENGTH)
     sub(/^[.']/, "\\\\\\&&", s)
     return s
 }
 
+# A line of the page.
 function put(s) { print s > page }
 
 function code(s,    n, l, i)
@@ -53,9 +59,42 @@ function title(term)
     return term == "returns" ? "RETURN VALUE" : toupper(term)
 }
 
-function write(    n, name, i, s, list)
+# The row of an operation: value and partials.
+function row(name,    cell, n, i)
+{
+    n = split(operation[name], cell, "` \\|")
+    sub(/.*`/, "", cell[2])
+    put(".SH DESCRIPTION\nAn operation on numbers: x, y and z are the arguments," \
+        " v is the value.\n.TP\nvalue\n" roff(cell[2]))
+    for (i = 3; i < n && i < 6; i++) {
+        sub(/.*`/, "", cell[i])
+        put(".TP\nd/d" substr("xyz", i - 2, 1) "\n" roff(cell[i]))
+    }
+}
+
+# The line of the declaration that has the name, alone.
+function own_line(name,    n, l, i)
+{
+    n = split(declaration, l, "\n")
+    for (i = 1; i <= n; i++)
+        if (index(l[i], name "(") == 1)
+            return l[i] "\n"
+    return declaration
+}
+
+function write(    n, name, i, s, list, all)
 {
     n = split(names, name, " ")
+    if (n > 1 && blocks == 0 && name[1] in operation) {
+        all = declaration
+        for (i = 1; i <= n; i++) {
+            names = name[i]
+            declaration = own_line(name[i])
+            write()
+            declaration = all
+        }
+        return
+    }
     page = out "/" name[1] ".3"
     for (i in told)
         delete told[i]
@@ -70,7 +109,8 @@ function write(    n, name, i, s, list)
             close(out "/" name[i] ".3")
         }
     }
-    s = blocks > 0 && kind[1] == "text" ? block[1] : lead
+    s = blocks > 0 && kind[1] == "text" ? block[1] \
+      : blocks == 0 && name[1] in operation ? "operation of adrev" : lead
     if (match(s, /[.] /))
         s = substr(s, 1, RSTART - 1)
     sub(/[.:]$/, "", s)
@@ -86,6 +126,8 @@ function write(    n, name, i, s, list)
     put(".fi")
     if (blocks > 0)
         put(".SH DESCRIPTION")
+    else if (names in operation)
+        row(names)
     for (i = 1; i <= blocks; i++) {
         also(block[i])
         if (kind[i] == "text")
@@ -128,7 +170,11 @@ function flush()
 }
 
 FILENAME ~ /names.txt$/ { public[$1] = 1; next }
-FNR == 1 { FS = "\t" }
+FILENAME ~ /operations.md$/ {
+    if (split($0, cell, "`") > 3 && !(cell[2] in operation))
+        operation[cell[2]] = $0
+    next
+}
 { text = substr($0, 3); what = substr($0, 1, 1) }
 what == "P" { flush(); file = text; first = 1 }
 what == "T" && first {

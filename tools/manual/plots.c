@@ -93,7 +93,7 @@ static void draw(const plot *p, int c)
         double v = p->curve[c][i];
         double x = across(p, p->from + (p->to - p->from) * i / (POINTS - 1));
         bool inside = isfinite(v) && v >= p->low && v <= p->high;
-        bool jump = pen && fabs(v - last) > 0.2 * (p->high - p->low);
+        bool jump = pen && fabs(v - last) > 0.1 * (p->high - p->low);
 
         if (inside)
             printf("%c%.1f %.1f", pen && !jump ? 'L' : 'M', x, down(p, v));
@@ -156,7 +156,10 @@ int main(void)
     ad_tape *t = ad_tape_new();
 
     ad_use(t);
-    printf("<div class=plots>\n");
+    printf("<p>Plots are along x, at the y and z that stand below them. A colour "
+           "is that of its\nline of the legend; what is above 6 or below -6 is "
+           "cut off. What they show is\ncomputed by adrev.</p>\n"
+           "<div class=plots>\n");
     for (int code = 0; code < ADREV_OP_lt; code++) {
         const ad_op_info *op = &ops[code];
         bool partials = code < ADREV_OP_floor;

@@ -39,6 +39,20 @@ function links(s, self,    out, word, at)
 
 function html(s) { return links(escape(s)) }
 
+# The same of a comment, where `this` is code.
+function prose(s,    out, at, word)
+{
+    out = ""
+    while (match(s, /`[^`]+`/)) {
+        at = RSTART + RLENGTH
+        word = substr(s, RSTART + 1, RLENGTH - 2)
+        out = out html(substr(s, 1, RSTART - 1)) "<code>"
+        out = out html(word) "</code>"
+        s = substr(s, at)
+    }
+    return out html(s)
+}
+
 # A line of C: comments and strings apart, and names with links. `within` stays
 # true while a comment of several lines lasts.
 function c_line(s,    out, at, length_of, word)
