@@ -298,7 +298,8 @@ static bool adx_look_at(adx_cache *k, adx_way *w)
     return adx_is_safe(&s) || adx_blame_open(k, path);
 }
 
-// Walks one name further: `..` goes back, `.` and an empty name stay.
+// Walks one name further along the path. `..` goes back one directory; `.` and
+// an empty name stay where they are.
 static bool adx_go_on(adx_cache *k, adx_way *w)
 {
     char *name = w->rest + strspn(w->rest, "/");

@@ -321,18 +321,18 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack; the first one stays.
+// Drops every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < l->depth; i += 2, kept++)
+    size_t left = 0;
+    for (size_t i = 0; i < l->depth; i += 2, left++)
         if (i > 0) {
-            l->at[kept] = l->at[i];
-            memcpy(adx_in_state_pool(p, &l->pool, kept),
+            l->at[left] = l->at[i];
+            memcpy(adx_in_state_pool(p, &l->pool, left),
                    adx_in_state_pool(p, &l->pool, i), p->bytes);
         }
-    adx_count_held(p, 0, l->depth - kept);
-    l->depth = kept;
+    adx_count_held(p, 0, l->depth - left);
+    l->depth = left;
 }
 
 // The stack before step s of the first run. If the number of steps is known,

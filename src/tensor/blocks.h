@@ -223,7 +223,9 @@ static bool adx_fits_block(const adx_blocking *k, uint32_t value,
 
 /* --- hosts --------------------------------------------------------------- */
 
-// Whether whoever reads a hosted value needs its host, too.
+// Whether every step that reads a hosted value also needs the host of that
+// value, so that the value is there whenever it is read. A result of the text
+// is read from outside.
 static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
 {
     const adx_fusion *f = k->f;

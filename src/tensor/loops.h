@@ -389,6 +389,9 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say_part_entries(k, l);
 }
 
+// Opens the loop of a level, over its range. A range whose ends are single
+// forms, or are numbers, has a text of its own; else the ends become variables
+// first.
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;

@@ -237,8 +237,9 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks a variable of each index, that with the most values: the index gives
-// it, once the others are known.
+// Marks one variable in the form of each index of the value: the one with the
+// most values. Once the other variables of the form are known, the index gives
+// this one.
 static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
@@ -254,8 +255,8 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
     }
 }
 
-// The variables that no index and no map gives, and how many values they have
-// together; UINT64_MAX: too many.
+// Finds the variables that neither an index nor a map gives. Returns how many
+// combinations of values they have; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
