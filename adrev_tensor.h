@@ -15421,7 +15421,7 @@ ADX_SELDOM_END
  *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_has_sums adx_reduces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -15841,10 +15841,10 @@ ADX_SELDOM_END
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   core/derived core/cells code/text code/repeats tensor/api
- *           tensor/arena tensor/sets tensor/binding tensor/open
- *           tensor/programs tensor/sharing tensor/derive tensor/parts
- *           tensor/storage tensor/prepare tensor/pointwise
+ *   needs   core/derived core/cells code/text tensor/api tensor/arena
+ *           tensor/sets tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/derive tensor/parts tensor/storage
+ *           tensor/prepare tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
