@@ -247,11 +247,12 @@ typedef struct ad_scan_report {
 
 /* --- interface --------------------------------------------------------------
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK, or why it failed. If it fails the tape fails with it, so
- * the status may be ignored. Then the results, if their number is possible, are
- * constants, NaN; also where results stand in the place of an argument.
+ * returns ADREV_OK, or why it failed. A failure makes the tape fail, too, so
+ * the status may be ignored. After a failure all results are NaN, as constants,
+ * even if they stand in the place of an argument; if their number is
+ * impossible, they are not written.
  *
- * Numbers that f or a step brings along from outside, through ctx, are inputs
+ * Recorded numbers that f or a step uses from outside, through ctx, are inputs
  * like the others, if they belong to the same recording; a step that does so is
  * not replayed. While f or a step runs, it may record and sweep, but it must
  * not clear, free or change the current tape. Whatever f or a step uses through
@@ -308,9 +309,9 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 // steps of the function. If the scan is to be `whole`, it becomes a single step
 // instead, evaluated by its schedule, to second order: values, gradients,
 // Hessian products and Hessians of long loops in little memory. That needs
-// adrev_function.h implemented in the same file, steps that bring nothing
-// along, no store and no truncation; else the scan is not whole. The scan must
-// take as many steps at every point (else ADREV_EEXTERNAL).
+// adrev_function.h implemented in the same file, steps that use no recorded
+// number through ctx, no store and no truncation; else the scan is not whole.
+// It must take the same number of steps at every point (else ADREV_EEXTERNAL).
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //
@@ -1390,18 +1391,18 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack; the first one stays.
+// Drops every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < l->depth; i += 2, kept++)
+    size_t left = 0;
+    for (size_t i = 0; i < l->depth; i += 2, left++)
         if (i > 0) {
-            l->at[kept] = l->at[i];
-            memcpy(adx_in_state_pool(p, &l->pool, kept),
+            l->at[left] = l->at[i];
+            memcpy(adx_in_state_pool(p, &l->pool, left),
                    adx_in_state_pool(p, &l->pool, i), p->bytes);
         }
-    adx_count_held(p, 0, l->depth - kept);
-    l->depth = kept;
+    adx_count_held(p, 0, l->depth - left);
+    l->depth = left;
 }
 
 // The stack before step s of the first run. If the number of steps is known,

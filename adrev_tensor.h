@@ -370,11 +370,12 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 #ifdef ADREV_CODE_H
 
-// From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, loops go on
-// to evaluate. The code runs on the pool of its thread, as loops do; where one
-// is in use here, more of it can. It is kept in the cache of ad_fn_compile,
-// whose comment says how, by the same options.
+// Compiles machine code, by which t is evaluated until something is bound anew.
+// The results have the same bits. A call in which an array of v or w is NULL is
+// still evaluated by loops. The code runs on the pool of its thread, as loops
+// do. If a pool is in use when this function is called, more of the code can
+// run in parallel. The code is kept in the cache of ad_fn_compile, which the
+// same options choose.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -700,7 +701,8 @@ static uint32_t adx_mix(uint32_t hash, uint64_t v)
     return (uint32_t)(v ^ v >> 32);
 }
 
-// The hash of a form whose terms are kept: the order of these is all one.
+// Returns the hash of a form of the tree. It does not depend on the order of
+// the terms.
 static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 {
     uint32_t hash = adx_mix(1, (uint64_t)f->constant);
@@ -1891,15 +1893,15 @@ static adx_open_form adx_open_here(const adx_parser *p)
     return f;
 }
 
-// Keeps the form in the tree. Returns its number.
-static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
+// Enters the form into the tree. Returns its number.
+static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
 {
     adx_tree *tree = p->tree;
     uint32_t first = (uint32_t)tree->multiple_count;
     for (size_t i = f->first; i < p->terms && p->status == ADREV_OK; i++) {
-        uint32_t kept = p->term[i].k == 0 ? 0 : ADX_ONE_MORE(tree, multiple);
-        if (kept != 0)
-            tree->multiple[kept] = p->term[i];
+        uint32_t at = p->term[i].k == 0 ? 0 : ADX_ONE_MORE(tree, multiple);
+        if (at != 0)
+            tree->multiple[at] = p->term[i];
         else if (p->term[i].k != 0)
             adx_stop_parsing(p, ADREV_ENOMEM);
     }
@@ -1909,21 +1911,21 @@ static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
         adx_stop_parsing(p, ADREV_ENOMEM);
         return 0;
     }
-    adx_affine kept = { f->constant, first,
-                        (uint32_t)tree->multiple_count - first, f->at, 0 };
-    kept.hash = adx_hash_form(tree, &kept);
-    tree->form[form] = kept;
+    adx_affine entered = { f->constant, first,
+                           (uint32_t)tree->multiple_count - first, f->at, 0 };
+    entered.hash = adx_hash_form(tree, &entered);
+    tree->form[form] = entered;
     return form;
 }
 
 // f += k * a form of the tree.
-static void adx_add_kept(adx_parser *p, adx_open_form *f, uint32_t form,
-                         int64_t k)
+static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
+                              int64_t k)
 {
-    const adx_affine *kept = &p->tree->form[form];
-    adx_open_form g = { kept->constant, p->terms, f->at };
-    for (uint32_t i = 0; i < kept->count; i++) {
-        adx_multiple m = p->tree->multiple[kept->first + i];
+    const adx_affine *of = &p->tree->form[form];
+    adx_open_form g = { of->constant, p->terms, f->at };
+    for (uint32_t i = 0; i < of->count; i++) {
+        adx_multiple m = p->tree->multiple[of->first + i];
         adx_push_term(p, m.k, m.kind, m.of, m.argument);
     }
     adx_scale_form(p, &g, k);
@@ -1935,9 +1937,9 @@ static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
     adx_open_form f = { -less, p->terms, p->tree->form[one].at };
-    adx_add_kept(p, &f, one, 1);
-    adx_add_kept(p, &f, other, -1);
-    return adx_keep_form(p, &f);
+    adx_add_tree_form(p, &f, one, 1);
+    adx_add_tree_form(p, &f, other, -1);
+    return adx_enter_form(p, &f);
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -2102,7 +2104,7 @@ static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind)
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_open_form(p, kind);
-    return adx_keep_form(p, &f);
+    return adx_enter_form(p, &f);
 }
 
 /* --- ranges -------------------------------------------------------------- */
@@ -2129,7 +2131,7 @@ ADX_SELDOM_END
  *                | "exists" "(" index, .. : condition ")"
  *     index      = name | name < form | name "in" form : form
  *
- * a < b is kept as b - a - 1 >= 0; every comparison is of a form with 0.
+ * a < b is stored as b - a - 1 >= 0: every comparison is of a form with 0.
  *
  *   needs   tensor/tree tensor/scan tensor/names tensor/forms
  *   offers  adx_new_tree_node adx_children adx_add_child adx_of_children
@@ -2446,7 +2448,8 @@ static uint32_t adx_row_named(const adx_tree *tree, adx_spot name)
     return op;
 }
 
-// What a row is in the tree: arithmetic has nodes of its own.
+// Returns the kind of node that a row of the operator table becomes in the
+// tree: arithmetic has kinds of its own.
 static adx_tree_kind adx_kind_of_row(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub ? ADX_TREE_ADD
@@ -3354,8 +3357,8 @@ static adx_map_vars adx_find_given(const adx_set *s)
 }
 
 /* --- projections ---------------------------------------------------------
- * The points of the kept variables alone. Where this is not exactly what
- * remains, it is left to bits (tensor/nests).                                */
+ * Projects a set onto some of its variables, which stay. Where the projection
+ * cannot be exact, it is left to bits (tensor/nests).                        */
 
 // In how many rows of conditions a variable is; of them, those with signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
@@ -3465,8 +3468,9 @@ static bool adx_drop_var(adx_set *s, uint32_t v)
     return true;
 }
 
-// Forgets all variables but open sizes and those that are kept; forms that are
-// carried along may have no others. False: something was not exact, and the set is of no use.
+// Forgets all variables except open sizes and those in keep[]. The forms that
+// are carried along may have no other variables. False: a step was not exact,
+// and the set is of no use.
 static bool adx_project(adx_set *s, const bool keep[])
 {
     bool changed = true;
@@ -6121,11 +6125,12 @@ static bool adx_join_conditions(const adx_joining *j)
     return true;
 }
 
-// Adds the conditions of one set to another, for the same indices: rows `mine`
-// are to be rows `yours` of `from`. Rows `kept` of `from` come with them, from
-// row *first on. False: no memory.
+// Adds the conditions of the set `from` to s, with the same indices: rows
+// `yours` of `from` become equal to rows `mine` of s. `count` more rows of
+// `from`, from row `more` on, are copied to s, where they begin at row *first.
+// False: no memory.
 static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
-                          uint32_t yours, uint32_t dims, uint32_t kept,
+                          uint32_t yours, uint32_t dims, uint32_t more,
                           uint32_t count, uint32_t *first)
 {
     const adx_joining j = { s, from, ADX_GET(s->arena, from->vars, uint32_t) };
@@ -6147,7 +6152,7 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
         return false;
     *first = s->rows;
     for (uint32_t i = 0; i < count; i++)
-        if (adx_join_row(&j, ADX_ROW_FORM, kept + i) == UINT32_MAX)
+        if (adx_join_row(&j, ADX_ROW_FORM, more + i) == UINT32_MAX)
             return false;
     for (uint32_t i = 0; i < dims; i++) {
         uint32_t to = adx_join_row(&j, ADX_ROW_ZERO, yours + i);
@@ -15421,7 +15426,7 @@ ADX_SELDOM_END
  *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_has_sums adx_reduces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -15646,8 +15651,9 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks a variable of each index, that with the most values: the index gives
-// it, once the others are known.
+// Marks one variable in the form of each index of the value: the one with the
+// most values. Once the other variables of the form are known, the index gives
+// this one.
 static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
@@ -15663,8 +15669,8 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
     }
 }
 
-// The variables that no index and no map gives, and how many values they have
-// together; UINT64_MAX: too many.
+// Finds the variables that neither an index nor a map gives. Returns how many
+// combinations of values they have; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
@@ -15841,10 +15847,10 @@ ADX_SELDOM_END
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   core/derived core/cells code/text code/repeats tensor/api
- *           tensor/arena tensor/sets tensor/binding tensor/open
- *           tensor/programs tensor/sharing tensor/derive tensor/parts
- *           tensor/storage tensor/prepare tensor/pointwise
+ *   needs   core/derived core/cells code/text tensor/api tensor/arena
+ *           tensor/sets tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/derive tensor/parts tensor/storage
+ *           tensor/prepare tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -16514,7 +16520,9 @@ static bool adx_fits_block(const adx_blocking *k, uint32_t value,
 
 /* --- hosts --------------------------------------------------------------- */
 
-// Whether whoever reads a hosted value needs its host, too.
+// Whether every step that reads a hosted value also needs the host of that
+// value, so that the value is there whenever it is read. A result of the text
+// is read from outside.
 static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
 {
     const adx_fusion *f = k->f;
@@ -17346,7 +17354,7 @@ static bool adx_mentions_result(const char *text)
     return false;
 }
 
-// A formula of numbers, as a new number.
+// Writes a formula of numbers as a new number.
 static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
                                    adx_numbers_read *o)
 {
@@ -17359,12 +17367,14 @@ static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
     return e->numbers++;
 }
 
+// Returns how code reads a number that is a local variable.
 static adx_number_read adx_local_read(uint32_t number)
 {
     const adx_number_read x = { number, 0, NULL };
     return x;
 }
 
+// Writes a constant as a new number.
 static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
 {
     adx_say_indent(e);
@@ -17375,7 +17385,7 @@ static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
     return e->numbers++;
 }
 
-// The tangent of a term of a cell, of those of its arguments.
+// Writes the tangent of a term of a cell, from the tangents of its arguments.
 static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
                                      uint64_t moving, adx_numbers_read *o,
                                      const uint32_t tangent[])
@@ -18155,6 +18165,9 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say_part_entries(k, l);
 }
 
+// Opens the loop of a level, over its range. A range whose ends are single
+// forms, or are numbers, has a text of its own; else the ends become variables
+// first.
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;

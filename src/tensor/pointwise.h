@@ -12,7 +12,7 @@
  *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_has_sums adx_reduces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
