@@ -225,6 +225,8 @@ static void adx_read_whole(adx_parser *p, adx_open_form *f)
         adx_take_word(p);
 }
 
+// Reads a factor of a form: a whole number, a name, or a form in brackets, each
+// perhaps with signs.
 static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_open_here(p);
@@ -275,6 +277,8 @@ static void adx_product_of_names(adx_parser *p, uint32_t at)
                  "be a whole number");
 }
 
+// Reads a term of a form: a product of factors, of which only one may have
+// names.
 static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_factor(p, kind);

@@ -584,6 +584,8 @@ static void adx_say_level_unread(const adx_looping *k, const adx_nest_level *l)
         ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
 }
 
+// Writes the code of one level of a nest, and the conditions that are tested
+// there.
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
     if (adx_is_level_idle(k, l))

@@ -483,6 +483,9 @@ static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
     return number;
 }
 
+// Writes the code of one number of a value. region: a box in which the index is
+// known to lie; NULL: none is known. A hosted value is also stored. Returns the
+// number of the variable.
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
                                  const int64_t *index, const adx_box *region)
 {

@@ -336,6 +336,9 @@ static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
         && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
 }
 
+// Makes the pieces of a term: one for each combination of values of the
+// variables that it is summed over. False: there are too many, or the term has
+// no such pieces.
 static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 {
     adx_set of = *term->set;
@@ -371,6 +374,8 @@ static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 
 /* --- all of a value ------------------------------------------------------ */
 
+// Finds the core, where all pieces add, and the domain, the box around all of
+// them.
 static void adx_find_core(adx_finding *k)
 {
     const adx_tensor_value *v = k->value;

@@ -212,6 +212,8 @@ static void adx_finish_value(ad_tensor *t, uint32_t value)
     p->order[p->steps++] = value;
 }
 
+// Adds a term to a value: k times a product of factors that are added later, at
+// the points of a copy of this set. NULL: no memory.
 static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
                                             const adx_set *set, uint32_t out,
                                             ad_real k)
@@ -520,6 +522,7 @@ static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
     return r;
 }
 
+// Copies the conditions of a set to another one. False: no memory.
 static bool adx_join_conditions(const adx_joining *j)
 {
     for (uint32_t r = 0; r < j->from->rows; r++) {
