@@ -104,8 +104,8 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for matrices, row by row. A matrix of one column is treated as a
-// vector.
+// Adds the matrix y to the adjoints of the matrix x, row by row. A matrix of
+// one column is treated as a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])

@@ -340,7 +340,7 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where the entries go that directions from `base` to below `end` give.
+// Where the entries of the directions `base` to `end` - 1 are written.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
