@@ -116,24 +116,30 @@ static inline void ad_system_free(ad_system *s)
     free(s);
 }
 
-// `lines`: how many times n inputs there are, beside t and p.
-static inline ad_system *adx_system_new(const ad_system *like, size_t lines,
-                                        bool timed)
+// One of the three functions is not NULL.
+static inline ad_system *adx_system_new(ad_ode_fn *ode, ad_dae_fn *dae,
+                                        ad_equations_fn *equations, void *ctx,
+                                        size_t n, size_t parameters)
 {
     const size_t most = SIZE_MAX / sizeof(double) / 4;
-    ad_system *s = (ad_system *)malloc(sizeof *s);
-    if (s == NULL || like->n > most || like->parameters > most) {
-        free(s);
+    if (n > most || parameters > most)
         return NULL;
-    }
-    *s = *like;
+    ad_system *s = (ad_system *)calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->ode = ode;
+    s->dae = dae;
+    s->equations = equations;
+    s->ctx = ctx;
+    s->n = n;
+    s->parameters = parameters;
     s->by_rows.by_rows = true;
-    s->t_at = timed ? lines * s->n : SIZE_MAX;
-    s->p_at = lines * s->n + (timed ? 1 : 0);
-    const size_t inputs = s->p_at + s->parameters;
+    s->p_at = dae != NULL ? 2 * n : n;
+    s->t_at = equations == NULL ? s->p_at++ : SIZE_MAX;
+    const size_t inputs = s->p_at + parameters;
     s->x = (double *)calloc(inputs + 1, sizeof *s->x);
     s->v = (double *)calloc(inputs + 1, sizeof *s->v);
-    s->model = ad_model_vector(adx_system_run, s, inputs, s->n);
+    s->model = ad_model_vector(adx_system_run, s, inputs, n);
     if (s->x == NULL || s->v == NULL || s->model == NULL) {
         ad_system_free(s);
         return NULL;
@@ -153,37 +159,19 @@ static inline ad_system *adx_system_new(const ad_system *like, size_t lines,
 static inline ad_system *ad_system_ode(ad_ode_fn *f, void *ctx, size_t n,
                                        size_t parameters)
 {
-    ad_system like;
-    memset(&like, 0, sizeof like);
-    like.n = n;
-    like.parameters = parameters;
-    like.ode = f;
-    like.ctx = ctx;
-    return adx_system_new(&like, 1, true);
+    return adx_system_new(f, NULL, NULL, ctx, n, parameters);
 }
 
 static inline ad_system *ad_system_dae(ad_dae_fn *F, void *ctx, size_t n,
                                        size_t parameters)
 {
-    ad_system like;
-    memset(&like, 0, sizeof like);
-    like.n = n;
-    like.parameters = parameters;
-    like.dae = F;
-    like.ctx = ctx;
-    return adx_system_new(&like, 2, true);
+    return adx_system_new(NULL, F, NULL, ctx, n, parameters);
 }
 
 static inline ad_system *ad_system_equations(ad_equations_fn *g, void *ctx,
                                              size_t n, size_t parameters)
 {
-    ad_system like;
-    memset(&like, 0, sizeof like);
-    like.n = n;
-    like.parameters = parameters;
-    like.equations = g;
-    like.ctx = ctx;
-    return adx_system_new(&like, 1, false);
+    return adx_system_new(NULL, NULL, g, ctx, n, parameters);
 }
 
 // Why the system has stopped, or why there is no value at the point evaluated

@@ -116,7 +116,7 @@ static void compare_matrix(ad_system *s, bool rows, double c, const ld J[],
 
 static void compare(ad_system *s, solvers_ld *f, const char *name)
 {
-    ld J[N * SOLVERS_MOST], want[SOLVERS_MOST] = { 0 }, along[N] = { 0 };
+    ld J[N * SOLVERS_MOST] = { 0 }, want[SOLVERS_MOST] = { 0 }, along[N] = { 0 };
     double out[N], w[N] = { 0.3, -1.2, 0.8 };
     const size_t inputs = s->p_at + P;
     set(s);
