@@ -77,6 +77,9 @@ install:            ## all of it: PREFIX=/usr/local DESTDIR= LIBDIR=lib
 uninstall:          ## takes that away again
 	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
 
+deb:                ## Debian packages in build/deb, which lintian accepts
+	@sh package/deb.sh "$B/deb"
+
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
 
@@ -119,7 +122,7 @@ coverage:           ## lines and branches of each header that the suite reaches
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
-	@for b in exported recording sparse tensor parallel adapters; do for c in gcc clang; do \
+	@for b in assemble exported recording sparse tensor parallel adapters; do for c in gcc clang; do \
 	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
 
 statements:         ## what it costs to compile them (ADEPT=DIR joins)
@@ -131,6 +134,12 @@ rooms:              ## what each of src/ says that it needs and offers
 
 headers:            ## adrev*.h from src/
 	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
+
+wasm:               ## a part of the suite as WebAssembly, under node
+	@mkdir -p "$B/wasm"
+	@sh tests/project/wasm.sh clang "" "$$(cd "$B/wasm" && pwd)" numbers.c \
+	    arrays.c structs.c control_flow.c nested.c bulk.c recorded_paths.c \
+	    frozen.c scan.c
 
 single:             ## all headers as one file, build/adrev_single.h
 	@mkdir -p $B
@@ -151,4 +160,4 @@ clean:
 
 .PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers single docs lint clean
+        headers wasm single deb docs lint clean

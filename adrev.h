@@ -58,6 +58,7 @@
  *   sweep/session       ad_grad and ad_jac
  *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
+ *   core/incomplete     the incomplete gamma functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/exported       operators by an operation's code
  *   core/cells          reads the operator table as formulas
@@ -342,8 +343,8 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * they have in C, so a number crosses the border as it is, may lie in a union
  * or in calloc's memory, and is not set where it is declared without a value.
  *
- * An expression holds numbers and ids, never references. So one that is kept
- * (auto e = x * y) is as good later as it was at first.
+ * An expression holds numbers and ids, never references. So an expression that
+ * is stored in a variable (auto e = x * y) can be used later as well.
  *
  *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
  *           ADX_NO_PLACE ADX_MEMBER
@@ -562,9 +563,9 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do. In C++ numbers and expressions have constructors
-// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
-// which C++ looks for what is done with them. Their layout is the same.
+// the names say what to do. In C++, numbers and expressions also have
+// constructors and operators (cpp/members, cpp/operators), and are in a
+// namespace, where C++ finds the functions for them. Their layout is the same.
 #ifdef __cplusplus
 #define ADX_TAG(name, tag) name
 namespace adrev {
@@ -821,6 +822,13 @@ ADX_API ad_real adx_share_of_exp(ad_real x, ad_real y);
 ADX_API ad_real adx_jn(ad_real n, ad_real x);
 ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
+// In core/incomplete: gamma_p and gamma_q of shape x at y; the derivatives of
+// whole order x with respect to the shape y, at z, of P and of its density.
+ADX_API ad_real adx_gamma_p(ad_real x, ad_real y);
+ADX_API ad_real adx_gamma_q(ad_real x, ad_real y);
+ADX_API ad_real adx_shape_slope(ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
+
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
@@ -870,6 +878,9 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
  * frac         x without its whole part, as modf has it: with the sign of x,
  *              and 0 if x is infinite
  * exp_share    how much of exp(x) + exp(y) is exp(x)
+ * gamma_da     derivative of order x, with respect to its shape y, of the
+ *              incomplete gamma function P, at z
+ * gamma_dx     the same of its density. y - 1 - z would be NaN at 0
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -1019,7 +1030,16 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
              : x != x ? x : adm_copysign(0, x); )                           \
     PARTIAL( exp_share, 2,                                                  \
         v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
-        return adx_share_of_exp(x, y); )
+        return adx_share_of_exp(x, y); )                                    \
+    PARTIAL( gamma_da, 3,                                                   \
+        0, adx_gamma_da(x + 1, y, z), adx_gamma_dx(x, y, z),                \
+        return adx_shape_slope(x, y, z); )                                  \
+    PARTIAL( gamma_dx, 3,                                                   \
+        0, adx_gamma_dx(x + 1, y, z),                                       \
+        z == 0 ? (y == 1 ? 0 : adx_gamma_dx(x, y - 1, z)) - v               \
+            : adx_absorb(v, (y - 1 - z) / z)                                \
+            + adx_absorb(x / z, adx_gamma_dx(x - 1, y, z)),                 \
+        return adx_shape_density(x, y, z); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -1099,6 +1119,8 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
     ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
     ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( gamma_p,  2, adx_gamma_p(x, y),        adx_gamma_da(1, x, y),    adx_gamma_dx(0, x, y), 0,      .5,9, .5,9, 0,0 ) \
+    ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0 ) \
     ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
     ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
     ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
@@ -1204,6 +1226,18 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( polygamma, 2,      0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
     ROW( polygamma, 0,      1,     0,   0,                       1.6449340668482264,     0,   4, "order 0 is digamma" )                   \
     ROW( polygamma, 1,      ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( gamma_p,  2,       0,     0,   0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  1,       0,     0,   0,                       1,                      0,   0, "exp(-x)" )                              \
+    ROW( gamma_p,  0.5,     0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( gamma_p,  0,       1,     0,   -0.21938393439552028,    0,                      0,   3, "minus E1(x)" )                          \
+    ROW( gamma_q,  0,       1e-3,  0,   6.3315393641361493,      -0.0,                   0,   3, "E1(x)" )                                \
+    ROW( gamma_p,  1e-300,  1,     0,   -0.21938393439552028,    3.6787944117144232e-301, 0,  3, "digamma(a) is -1e300" )                 \
+    ROW( gamma_p,  0,       0,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no limit exists" )                      \
+    ROW( gamma_p,  3,       ADX_INF, 0, 0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  ADX_INF, 3,     0,   0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  -1,      2,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no probability" )                       \
+    ROW( gamma_p,  2,       1e-200, 0,  0,                       1e-200,                 0,   2, "D underflows, its density does not" )    \
+    ROW( gamma_q,  1e6,     1e6,   0,   0.00039894231364662522,-0.00039894224715624403, 0,  4, "log(x/a) would cancel" )                  \
     ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
     ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
     ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
@@ -1271,6 +1305,8 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( digamma,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( digamma,  1e-50,   0,          -2e150,                  0,                      0,      4, "-2/x^3" )                            \
     ROW( polygamma, 2,      ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( gamma_p,  2,       0,          0,                       0,                      1,      0, "x exp(-x)" )                         \
+    ROW( gamma_p,  3,       ADX_INF,    0,                       0,                      0,      0, "true limits" )                       \
     ROW( jn,       0,       0,          0,                       0,                      -0.5,   0, "its largest value" )                 \
     ROW( jn,       2,       0,          0,                       0,                      0.25,   0, "x^2/8" )                             \
     ROW( jn,       1,       ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
@@ -1362,7 +1398,7 @@ ADX_API ad_tape *ad_tape_new(void);
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
-// lie in the same buffer, where room for one adjoint per value is kept free.
+// lie in the same buffer, where room for one adjoint per value is left free.
 //
 //   buffer [bytes]  stays the caller's, and must outlive the tape
 //   returns      the tape; NULL if the buffer is NULL or too small
@@ -1664,20 +1700,21 @@ ADX_API const ad_op_info *ad_op_table(void);
  * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is passed
  * by value, a struct of an ad_real and two uint32_t.                         */
 
-// One operation, recorded on the current tape as one statement; the result is
-// what ad_rec returns of the operator of that name. A constant among the
-// arguments (job 0) counts as a plain number.
+// One operation, recorded on the current tape as one statement. The result is
+// that of ad_rec for the operator of this name. A constant among the arguments
+// (job 0) counts as a plain number.
 //
 //   op           in    ADREV_OP_..., of the arity of the function; see
 //                      ad_op_find
 //
-// Besides the rows of the table: step functions, whose result is a constant;
-// ADREV_OP_detach; comparisons, whose result is the constant 0 or 1. The
-// condition of ADREV_OP_select is its first argument: not 0 takes the second;
-// the result is the number that is taken, without a statement.
-// The exponent of powi and ldexp (second) and the order of polygamma, jn and yn
-// (first) are parameters, whole constants. A hook is told of each operation, so
-// functions can be recorded in this way, whatever ADREV_TRACE is.
+// op may be a row of the table; a step function, whose result is a constant;
+// ADREV_OP_detach; or a comparison, whose result is the constant 0 or 1. The
+// first argument of ADREV_OP_select is its condition. If that is not 0, the
+// result is the second argument, else the third, without a statement. The
+// exponent of powi and ldexp (second argument) and the order of polygamma, jn
+// and yn (first) are parameters: constants that are whole numbers. A hook is
+// told of each operation, so functions can be recorded in this way, whatever
+// ADREV_TRACE is.
 //
 //   returns      a constant if all arguments are, or without a tape. NaN, and
 //                the tape fails with ADREV_ESHAPE, if op is no operation of so
@@ -2038,9 +2075,10 @@ typedef struct ad_nonfinite {
                             // finite: a reverse sweep from y meets it first
 } ad_nonfinite;
 
-// Where infinities and NaNs come from. Values are not on the tape. So without
-// ADREV_DEBUG a NaN shows only in the partials of statements that use it
-// nonlinearly, and an infinity in those of the statement after it, or nowhere.
+// Finds where infinities and NaNs come from. Values are not on the tape. So
+// without ADREV_DEBUG a NaN shows only in the partials of statements that use
+// it nonlinearly, and an infinity in those of the statement after it, or
+// nowhere.
 //
 //   y            in    the value whose gradient is wrong; may be a constant
 //   found        out   statements; job 0 where there is none
@@ -2165,9 +2203,9 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 
 /* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
- * memory, so one comparison tells whether it is full. Ids are kept here in a
- * wider type than the ones that are stored: so the compiler knows that storing
- * an operand does not change them.                                           */
+ * memory, so one comparison tells whether it is full. The id here is of a
+ * wider type than ids on the tape: so the compiler knows that storing an
+ * operand does not change it.                                                */
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
@@ -3725,6 +3763,11 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 #define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
 #define ad_digamma(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(digamma))
 
+// The incomplete gamma functions of shape a, regularised: P(a, x) is the
+// probability that a gamma variable is below x, and Q = 1 - P.
+#define ad_gamma_p(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_p))
+#define ad_gamma_q(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_q))
+
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
 #define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))
@@ -4207,6 +4250,8 @@ namespace adrev {
 #define ADX_ROW_frac     ~, ADX_OMIT
 #define ADX_ROW_exp10    ~, ADX_OMIT
 #define ADX_ROW_digamma  ~, ADX_OMIT
+#define ADX_ROW_gamma_p  ~, ADX_OMIT
+#define ADX_ROW_gamma_q  ~, ADX_OMIT
 #define ADX_ROW_jn       ~, ADX_OMIT
 #define ADX_ROW_yn       ~, ADX_OMIT
 #define ADX_ROW_polygamma   ~, ADX_OMIT
@@ -4295,6 +4340,8 @@ ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
 #undef ADX_ROW_frac
 #undef ADX_ROW_exp10
 #undef ADX_ROW_digamma
+#undef ADX_ROW_gamma_p
+#undef ADX_ROW_gamma_q
 #undef ADX_ROW_jn
 #undef ADX_ROW_yn
 #undef ADX_ROW_polygamma
@@ -4934,8 +4981,8 @@ static inline size_t adx_magnitude(ptrdiff_t step)
     return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
-// The most elements of an array. At most 64 bytes are kept for each element, so
-// the bytes of all fit into a size_t.
+// The most elements of an array. At most 64 bytes are stored for each element,
+// so the bytes of all fit into a size_t.
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
 // Whether an array of n elements is impossible or missing.
@@ -7648,6 +7695,261 @@ static double adx_libm_yn(int n, double x) { ADX_BESSEL(yn) }
 ADX_BESSELS(ADX_DEFINE)
 #undef ADX_DEFINE
 
+/* === core/incomplete ========================================================
+ * The incomplete gamma functions, and their derivatives with respect to the
+ * shape a, as text and as functions (see core/special; a PART has its type
+ * first). They are compiled here only.
+ *
+ *     P(a, x) is the integral of f(t) from 0 to x, Q(a, x) = 1 - P(a, x)
+ *     f(t) = t^(a-1) exp(-t) / Gamma(a)
+ *
+ * With D = x^a exp(-x) / Gamma(a+1), L = log x - digamma(a+1), t = x exp(u)
+ *
+ *     f(t) dt = a D exp(a u - x (exp(u) - 1)) du
+ *
+ * and each derivative with respect to a multiplies it by a polynomial in L + u:
+ * Bell's, of the cumulants L + u, -digamma'(a+1), -digamma''(a+1) and so on.
+ * The first one has one sign on either side of t = exp(digamma(a)), so it is
+ * integrated from x away from there, and nothing cancels. Sixteen points of
+ * Gauss and Legendre see all of a panel that is short where the integrand is
+ * steep or bent.
+ *
+ * The value is that integral, too, where a is large and x near it; elsewhere it
+ * is the series or the continued fraction (A. Gil, J. Segura, N. Temme:
+ * Efficient and accurate algorithms for the computation and inversion of the
+ * incomplete gamma function ratios, 2012). D takes a long double, as its
+ * exponent may be -700: where that has 53 bits, tails lose as many ulps.
+ *
+ * log1p_less    log(1 + x) - x for |x| <= 1/2
+ * bend          exp(u) - 1 - u
+ * stirling      log Gamma(x+1) less Stirling's formula, for x >= 20
+ * gamma_factor  D / x^p. An a below 20 is raised to at least 20
+ * gamma_slope   L
+ * gamma_bell    a B(k) + k B(k-1): the polynomial of order k, times a. `part`
+ *               has the polygammas
+ * gamma_tail    the integral, to the right of x or (side -1) to the left of it,
+ *               of the derivative of order k, over D
+ * gamma_value   P, or Q
+ * shape_slope   the derivative of P of order x with respect to its shape y, at
+ *               z. From the order 9 on NaN
+ * shape_density the same of f. The limits at z = 0 serve also a shape that is
+ *               smaller by 1, as the partial of f needs it
+ *
+ * No long double waits for a call while an expression is computed: tcc would
+ * leave it on the stack of the floating unit, where the callee has no room. For
+ * the same reason no argument is cast to long double where it is passed.
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  ADX_INCOMPLETE
+ * ========================================================================== */
+
+// clang-format off
+#define ADX_INCOMPLETE(ROW, PART)                                           \
+    PART( long double, log1p_less, (long double x),                         \
+        const long double r = x / (2 + x);                                  \
+        const long double s = r * r;                                        \
+        long double sum = 0, power = 1, before = -1;                        \
+        int j;                                                              \
+        for (j = 3; sum != before; j += 2) {                                \
+            before = sum;                                                   \
+            sum += power / j;                                               \
+            power *= s;                                                     \
+        }                                                                   \
+        return r * (2 * s * sum - x); )                                     \
+    PART( double, bend, (double u),                                         \
+        double s = 1;                                                       \
+        int j;                                                              \
+        if (!(fabs(u) < 0.5))                                               \
+            return expm1(u) - u;                                            \
+        for (j = 15; j >= 3; j--)                                           \
+            s = 1 + s * u / j;                                              \
+        return u * u / 2 * s; )                                             \
+    PART( double, stirling, (double x),                                     \
+        const double r = 1 / (x * x);                                       \
+        return (1 / 12. - r * (1 / 360. - r * (1 / 1260. - r * (1 / 1680.   \
+             - r * (1 / 1188. - r * (691 / 360360.)))))) / x; )             \
+    PART( long double, gamma_factor, (long double a, long double x, int p), \
+        const long double turn = 6.28318530717958647692528676655900577L;    \
+        const long double place = logl(x);                                  \
+        long double rising = 1, far = a, h, root;                           \
+        for (; far < 20; far += 1)                                          \
+            rising *= far + 1;                                              \
+        h = logl(far);                                                      \
+        if (far != a)                                                       \
+            h = (far - p) * place - (far - a) * place - x - far * h + far;  \
+        else if (x > far / 2 && x < far + far / 2) {                        \
+            h = adx_log1p_less((x - far) / far);                            \
+            h = far * h - p * place;                                        \
+        } else {                                                            \
+            h = logl(x / far);                                              \
+            h = far * h - (x - far) - p * place;                            \
+        }                                                                   \
+        root = (long double)adx_stirling((double)far);                      \
+        h = expl(h - root);                                                 \
+        root = sqrtl(turn * far);                                           \
+        return rising * h / root; )                                         \
+    PART( double, gamma_slope, (long double a, long double x),              \
+        static const double bernoulli[8] = {                                \
+            1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., \
+            1 / 12., -3617 / 8160.                                          \
+        };                                                                  \
+        long double z = 1 + a, rest = 0, sum = 0, r;                        \
+        int i;                                                              \
+        for (; z < 20; z += 1)                                              \
+            rest += 1 / z;                                                  \
+        r = 1 / z / z;                                                      \
+        for (i = 7; i >= 0; i--)                                            \
+            sum = (sum + (long double)bernoulli[i]) * r;                    \
+        rest += 1 / (2 * z) + sum;                                          \
+        if (x > z / 2 && x < 2 * z)                                         \
+            return (double)(log1pl((x - z) / z) + rest);                    \
+        r = logl(x);                                                        \
+        z = logl(z);                                                        \
+        return (double)(r - z + rest); )                                    \
+    PART( double, gamma_bell, (int k, double a, double l, const double *part), \
+        double b[9] = { 1 };                                                \
+        int i, n;                                                           \
+        for (n = 0; n < k; n++) {                                           \
+            double choose = 1;                                              \
+            b[n + 1] = l * b[n];                                            \
+            for (i = 1; i <= n; i++) {                                      \
+                choose = choose * (n - i + 1) / i;                          \
+                b[n + 1] -= choose * part[i] * b[n - i];                    \
+            }                                                               \
+        }                                                                   \
+        return k == 0 ? a : a * b[k] + k * b[k - 1]; )                      \
+    PART( double, gamma_tail, (int k, double a, double x, double l, int side), \
+        static const double node[8] = {                                     \
+            0.9894009349916499326, 0.9445750230732325760,                   \
+            0.8656312023878317438, 0.7554044083550030339,                   \
+            0.6178762444026437484, 0.4580167776572273863,                   \
+            0.2816035507792589132, 0.0950125098376374401                    \
+        };                                                                  \
+        static const double weight[8] = {                                   \
+            0.0271524594117540948, 0.0622535239386478928,                   \
+            0.0951585116824927848, 0.1246289712555338720,                   \
+            0.1495959888165767320, 0.1691565193950025381,                   \
+            0.1826034150449235888, 0.1894506104550684962                    \
+        };                                                                  \
+        double part[9] = { 0 };                                             \
+        double u = 0, sum = 0, fall = 0;                                    \
+        int i, panel;                                                       \
+        for (i = 1; i < k; i++)                                             \
+            part[i] = (double)adx_polygamma((ad_real)i, (ad_real)(a + 1));  \
+        for (panel = 0; panel < 500 && fall < 50; panel++) {                \
+            const double steep = x * exp(side * u);                         \
+            const double even = (8 + fall / 2) / fabs(a - steep);           \
+            const double bent = log1p(4 / sqrt(steep));                     \
+            const double h = (even < bent ? even : bent) / 2;               \
+            double inner = 0;                                               \
+            for (i = 0; i < 16; i++) {                                      \
+                const double at = i < 8 ? -node[i] : node[i - 8];           \
+                const double s = u + h * (1 + at);                          \
+                const double e = side * (a - x) * s - x * adx_bend(side * s); \
+                inner += weight[i % 8] * exp(e)                             \
+                       * adx_gamma_bell(k, a, l + side * s, part);          \
+            }                                                               \
+            sum += h * inner;                                               \
+            u += 2 * h;                                                     \
+            fall = x * adx_bend(side * u) - side * (a - x) * u;             \
+        }                                                                   \
+        return sum; )                                                       \
+    PART( long double, gamma_series, (long double a, long double x),        \
+        long double sum = 0, term = 1;                                      \
+        int i;                                                              \
+        for (i = 1; term > sum / 1e19L; i++) {                              \
+            sum += term;                                                    \
+            term *= x / (a + i);                                            \
+        }                                                                   \
+        return sum; )                                                       \
+    PART( long double, gamma_fraction, (long double a, long double x),      \
+        long double b = x + 1 - a;                                          \
+        long double d = 1 / b;                                              \
+        long double product = d, c = b, factor = 0, q;                      \
+        int i;                                                              \
+        for (i = 1; i < 500 && fabsl(factor - 1) > 1e-18L; i++) {           \
+            q = i * (a - i);                                                \
+            b += 2;                                                         \
+            c = i == 1 ? b : b + q / c;                                     \
+            d = 1 / (q * d + b);                                            \
+            factor = c * d;                                                 \
+            product *= factor;                                              \
+        }                                                                   \
+        return product; )                                                   \
+    PART( double, gamma_value, (double a, double x, int upper),             \
+        long double p = (long double)a, q = (long double)x, value;          \
+        double l;                                                           \
+        int right;                                                          \
+        if (!(a >= 0 && x >= 0) || (a == x && (a == 0 || a - a != 0)))      \
+            return (double)NAN;                                             \
+        if (a == 0 || x == 0 || a - a != 0 || x - x != 0)                   \
+            return (a == 0 || x - x != 0) != upper;                         \
+        l = adx_gamma_slope(p, q);                                          \
+        right = a * l >= -1;                                                \
+        if (!right && (a < 60 || x < a * 0.7))                              \
+            value = adx_gamma_series(p, q);                                 \
+        else if (right && x > 4 && (x > a * 1.4 || (a < 60 && x > a + 3)))  \
+            value = adx_gamma_fraction(p, q) * p;                           \
+        else                                                                \
+            value = (long double)adx_gamma_tail(0, a, x, l, right ? 1 : -1); \
+        p = adx_gamma_factor(p, q, 0);                                      \
+        value *= p;                                                         \
+        return (double)(right == upper ? value : 1 - value); )              \
+    ROW( gamma_p, (ad_real x, ad_real y),                                   \
+        return (ad_real)adx_gamma_value((double)x, (double)y, 0); )         \
+    ROW( gamma_q, (ad_real x, ad_real y),                                   \
+        return (ad_real)adx_gamma_value((double)x, (double)y, 1); )         \
+    ROW( shape_slope, (ad_real x, ad_real y, ad_real z),                    \
+        const double k = (double)x, a = (double)y, p = (double)z;           \
+        const long double wide_a = (long double)a, wide_p = (long double)p; \
+        double l, value;                                                    \
+        int right;                                                          \
+        if (!(k >= 1 && k <= 8 && k == floor(k) && a >= 0 && p >= 0)        \
+            || (a == p && (a == 0 || a - a != 0)))                          \
+            return (ad_real)NAN;                                            \
+        if (p == 0 || p - p != 0 || a - a != 0)                             \
+            return 0;                                                       \
+        l = adx_gamma_slope(wide_a, wide_p);                                \
+        right = a * l >= -1;                                                \
+        value = adx_gamma_tail((int)k, a, p, l, right ? 1 : -1);            \
+        l = (double)adx_gamma_factor(wide_a, wide_p, 0);                    \
+        value *= l;                                                         \
+        return (ad_real)(right ? -value : value); )                         \
+    ROW( shape_density, (ad_real x, ad_real y, ad_real z),                  \
+        const double k = (double)x, a = (double)y, p = (double)z;           \
+        const long double wide_a = (long double)a, wide_p = (long double)p; \
+        const double odd = fmod(k, 2) == 0 ? 1 : -1;                        \
+        double part[9] = { 0 }, l;                                          \
+        long double factor;                                                 \
+        int i;                                                              \
+        if (!(k >= 0 && k <= 8 && k == floor(k) && p >= 0)                  \
+            || !(p == 0 ? a > -1 : a >= 0)                                  \
+            || (a == p && (a == 0 || a - a != 0)))                          \
+            return (ad_real)NAN;                                            \
+        if (p - p != 0 || a - a != 0 || (p == 0 && a > 1))                  \
+            return 0;                                                       \
+        if (p == 0)                                                         \
+            return k == 0 && a == 1 ? 1                                     \
+                 : (ad_real)(a > 0 ? odd * HUGE_VAL : -odd * HUGE_VAL);     \
+        for (i = 1; i < k; i++)                                             \
+            part[i] = (double)adx_polygamma((ad_real)i, (ad_real)(a + 1));  \
+        l = adx_gamma_slope(wide_a, wide_p);                                \
+        l = adx_gamma_bell((int)k, a, l, part);                             \
+        factor = adx_gamma_factor(wide_a, wide_p, 1);                       \
+        return (ad_real)((long double)l * factor); )
+
+// clang-format on
+
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+#define ADX_DEFINE_PART(type, name, parameters, ...)                        \
+    static type adx_##name parameters { __VA_ARGS__ }
+ADX_SELDOM_BEGIN
+ADX_INCOMPLETE(ADX_DEFINE, ADX_DEFINE_PART)
+ADX_SELDOM_END
+#undef ADX_DEFINE
+#undef ADX_DEFINE_PART
+
 /* === core/derived ===========================================================
  * The rows of the operator table, and behind them the operations that only
  * partials need: the rows PARTIAL of core/operations, and a few others. So a
@@ -10008,13 +10310,14 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// Columns of C that are computed together, so that their part of B stays in the
-// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
-// fast as row by row.)
+// Columns of C are computed in panels of so many, so that their part of B stays
+// in the cache and their sums on the stack. (A product of 768 x 768, gcc -O3,
+// is 2 times as fast as row by row.)
 #define ADX_COLUMNS 128
 
-// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
-// Where B is saved, its rows are contiguous and the sum is a vector loop.
+// Computes a panel: n columns of C, from column `from` on. Row i of it is the
+// sum of the rows l of B, each times element (i, l) of A. If the statement s
+// has saved B, its rows are contiguous, and the sum is a loop over vectors.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)

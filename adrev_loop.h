@@ -247,11 +247,12 @@ typedef struct ad_scan_report {
 
 /* --- interface --------------------------------------------------------------
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK, or why it failed. If it fails the tape fails with it, so
- * the status may be ignored. Then the results, if their number is possible, are
- * constants, NaN; also where results stand in the place of an argument.
+ * returns ADREV_OK, or why it failed. A failure makes the tape fail, too, so
+ * the status may be ignored. After a failure all results are NaN, as constants,
+ * even if they stand in the place of an argument; if their number is
+ * impossible, they are not written.
  *
- * Numbers that f or a step brings along from outside, through ctx, are inputs
+ * Recorded numbers that f or a step uses from outside, through ctx, are inputs
  * like the others, if they belong to the same recording; a step that does so is
  * not replayed. While f or a step runs, it may record and sweep, but it must
  * not clear, free or change the current tape. Whatever f or a step uses through
@@ -308,9 +309,9 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 // steps of the function. If the scan is to be `whole`, it becomes a single step
 // instead, evaluated by its schedule, to second order: values, gradients,
 // Hessian products and Hessians of long loops in little memory. That needs
-// adrev_function.h implemented in the same file, steps that bring nothing
-// along, no store and no truncation; else the scan is not whole. The scan must
-// take as many steps at every point (else ADREV_EEXTERNAL).
+// adrev_function.h implemented in the same file, steps that use no recorded
+// number through ctx, no store and no truncation; else the scan is not whole.
+// It must take the same number of steps at every point (else ADREV_EEXTERNAL).
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //
@@ -426,9 +427,10 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 
 /* === loop/stage =============================================================
  * A stage is a tape apart, on which a part of a program runs: with constants,
- * for its values; or recorded, for a sweep. Numbers that the part takes from
- * outside reach the foreign hook of that tape and become further inputs. What
- * runs on a stage may itself need a stage: that is the inner stage.
+ * for its values, or recorded, for a sweep. When the part uses a number from
+ * outside, the foreign hook of that tape is called, and the number becomes a
+ * further input. If something that runs on a stage needs a stage itself, it
+ * uses the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
  *           parallel/threads bulk/captured
@@ -442,8 +444,8 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 typedef atomic_flag adx_flag;
 
-// Whether it was free. The acquire pairs with the release in adx_clear_flag:
-// what the last holder did comes before.
+// Takes the flag. False: another thread has it. The acquire pairs with the
+// release in adx_clear_flag, so that what the last holder did comes before.
 static bool adx_take_flag(adx_flag *f)
 {
     return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
@@ -472,12 +474,12 @@ typedef struct adx_stage {
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
     adx_captured *captured; // of the run in progress (bulk/passes)
-    uint32_t *local;        // of each of them, the input that stands for it;
+    uint32_t *local;        // [captured number] the input that stands for it;
                             // 0: none
-    size_t locals;          // room
-    bool recorded;          // the run in progress is
-    bool complete;          // it may capture nothing new
-    bool temporary;         // for one run
+    size_t locals;          // room of that array
+    bool recorded;          // the run in progress is recorded
+    bool complete;          // it must capture nothing new
+    bool temporary;         // the stage serves one run only
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
     size_t kept;            // bytes of the recordings that are kept
@@ -485,8 +487,9 @@ typedef struct adx_stage {
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// The index of a captured number, which is entered if it is new. SIZE_MAX: it
-// is new and must not be, or there is no memory, or it is not for this tape.
+// Returns the index of a captured number, which is entered if it is new.
+// SIZE_MAX: it is new but must not be, or there is no memory, or the caller
+// does not run on this tape.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
@@ -505,8 +508,8 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
     return k->n - 1;
 }
 
-// The hook: a number from outside is a constant where only values are wanted,
-// else an input that stands for it.
+// The foreign hook. A number from outside becomes a constant if only values are
+// computed, else the input that stands for it.
 static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
@@ -555,7 +558,7 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     return s;
 }
 
-// A statement that holds a stage begins what it saves with this.
+// What a statement with a stage saves begins with this.
 typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
@@ -564,8 +567,8 @@ typedef struct adx_staged {
     void (*free)(struct adx_staged *of);
 } adx_staged;
 
-// What the statement saves is a pointer to it. Rules with this are of
-// statements that hold a stage.
+// Frees what the statement saved: the tape has only a pointer to it. A rule
+// that has this function is that of a statement with a stage.
 static void adx_destroy_staged(const void *saved)
 {
     adx_staged *of = *(adx_staged *const *)saved;
@@ -574,8 +577,8 @@ static void adx_destroy_staged(const void *saved)
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
-// The stage of the latest statement on t that has one; NULL: none of the last
-// few.
+// Finds the stage of the latest statement on t that has one. NULL: none of the
+// last few has.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
     const adx_extended *e = t->last;
@@ -588,9 +591,9 @@ static adx_stage *adx_stage_below(const ad_tape *t)
     return NULL;
 }
 
-// Gives a new statement its stage: on a stage, the inner one; else that of an
-// earlier statement, or a new one. In recordings with forks it gets none, but
-// makes one for each run. False: no memory.
+// Gives a new statement its stage. On a stage, that is the inner one; otherwise
+// the stage of an earlier statement, or a new one. In recordings with forks a
+// statement has no stage, but makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
     const ad_tape *t = adx_now.tape;
@@ -609,7 +612,7 @@ static bool adx_share_stage(adx_staged *of)
     return true;
 }
 
-// A stage for one run: that of the statement, or a temporary one if that is
+// Finds a stage for one run: that of the statement, or a temporary one if it is
 // busy or there is none. NULL: no memory.
 static adx_stage *adx_borrow_stage(adx_staged *of)
 {
@@ -673,8 +676,8 @@ static void adx_begin_run(adx_stage *s, bool recorded)
 }
 
 /* --- derivatives of a run ---------------------------------------------------
- * They are taken on the stage's tape as the run has left it: of m results by n
- * inputs, and by what was captured.                                          */
+ * The derivatives of m results with respect to n inputs and to the captured
+ * numbers, taken on the tape of the stage as the run has left it.            */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -684,7 +687,7 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
     return true;
 }
 
-// dx = dy J; adjoints of what was captured are added to da.
+// Computes dx = dy J, and adds the adjoints of captured numbers to da.
 typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[], const adx_captured *k,
@@ -706,8 +709,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
-// dy = J dx. Behind its n numbers dx has the tangents of what was captured, and
-// x has room for the inputs that stand for it.
+// Computes dy = J dx. Behind its n numbers dx has the tangents of captured
+// numbers, and x has room for the inputs that stand for them.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dy[], size_t n, ad_rev x[],
                                 const ad_real dx[], const adx_captured *k,
@@ -729,13 +732,13 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
 }
 
 /* === loop/checkpoint ========================================================
- * A checkpoint is one external statement in place of what a call records. It
+ * A checkpoint is one external statement that replaces what a call records. It
  * keeps the inputs of the call, and perhaps its recording, on a stage of its
- * own. A sweep that finds no recording runs the call again on a stage that is
+ * own. If a sweep finds no recording, it runs the call again on a stage that is
  * shared, and sweeps that.
  *
- * The first run finds out which numbers the function brings along (captured).
- * They become operands of the statement, behind the inputs.
+ * The first run finds out which numbers the function captures. They become
+ * operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           sweep/session bulk/folds bulk/captured loop/api loop/stage
@@ -753,10 +756,10 @@ typedef struct adx_checkpoint {
     adx_stage *kept;            // has the recording; NULL: inputs only
     ad_rev *in, *out;           // [n + captured], [m] of the latest run
     ad_real *x;                 // [n]
-    size_t context;             // bytes of *ctx, of which there are
-    void *copy;                 // a copy that stays as it was, and
-    void *given;                // one that f is given, and may change
-    size_t counted;             // bytes of `kept` that the budget has lost
+    size_t context;             // bytes of *ctx
+    void *copy;                 // a copy of *ctx, which is never changed
+    void *given;                // another, which f is given and may change
+    size_t counted;             // bytes of `kept`, as taken from the budget
 } adx_checkpoint;
 
 static void adx_free_call(adx_staged *of)
@@ -776,8 +779,8 @@ static void adx_free_call(adx_staged *of)
     adx_drop(&memory, c);
 }
 
-// Runs f at c->x on a stage, with inputs if it is to be recorded, else with
-// constants. c->in and c->out are then its inputs and results.
+// Runs f at c->x on a stage, with inputs if the run is to be recorded, else
+// with constants. Afterwards c->in has its inputs, and c->out its results.
 static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                               bool complete, void *ctx)
 {
@@ -795,8 +798,8 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                                                             : status;
 }
 
-// A stage with a recording of f at x: the one that was kept, or a new one.
-// NULL: f failed, or no memory.
+// Returns a stage with a recording of f at x, which is the one that was kept or
+// a new one. NULL: f failed, or no memory.
 static adx_stage *adx_call_again(adx_checkpoint *c)
 {
     if (c->kept != NULL)
@@ -855,7 +858,8 @@ static const ad_external_rule adx_checkpoint_rule = {
     .destroy = adx_destroy_staged
 };
 
-// A checkpoint with copies of all that it needs of the call. NULL: no memory.
+// Makes a checkpoint, with copies of everything that it needs of the call.
+// NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                                     const ad_allocator *a, ad_vector_fn *f,
                                     void *ctx, size_t n, const ad_rev x[],
@@ -887,9 +891,10 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     return c;
 }
 
-// The first run. Its recording is kept if that is wanted. With
-// ADREV_KEEP_AUTOMATIC it is made while the budget is not used up, and given up
-// again if it is more than what is left; from then on nothing is recorded.
+// Does the first run. Its recording is kept if that is wanted. With
+// ADREV_KEEP_AUTOMATIC a recording is made as long as the budget is not used
+// up, and dropped again if it exceeds what is left; from then on nothing is
+// recorded.
 static ad_status adx_first_run(adx_checkpoint *c,
                                const ad_checkpoint_options *o)
 {
@@ -926,7 +931,8 @@ static ad_status adx_first_run(adx_checkpoint *c,
     return status;
 }
 
-// Makes room behind the inputs for what was captured, which is known now.
+// Makes room behind the inputs for the captured numbers, whose number is known
+// now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
@@ -934,8 +940,8 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
-// The statement, to which the checkpoint belongs from now on; it is freed on
-// failure.
+// Records the statement. It owns the checkpoint from then on; on failure the
+// checkpoint is freed.
 static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
                                        ad_rev y[])
 {
@@ -966,8 +972,8 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
-// Memory of the current tape, which is fixed. It is not given back before the
-// tape is cleared.
+// Takes memory of the current tape, which is in fixed memory. It is given back
+// only when the tape is cleared.
 static void *adx_tape_room(size_t bytes, void *user)
 {
     (void)user;
@@ -980,7 +986,7 @@ static void adx_keep_room(void *block, void *user)
     (void)user;
 }
 
-// Memory for what is unrolled. NULL: there is none.
+// Returns the allocator for what is unrolled. NULL: there is none.
 static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
@@ -990,8 +996,9 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
     return t->allocator.alloc != NULL ? &t->allocator : &room;
 }
 
-// Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
-// could have such a statement, or no memory beside it.
+// Returns the allocator for what a loop or a checkpoint keeps. NULL: no tape is
+// current that could have such a statement, or the tape has no memory beside
+// it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 {
     const ad_tape *t = adx_now.tape;
@@ -1001,8 +1008,8 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
-// Calls f on the numbers themselves. It must not find its results among x, so x
-// is copied if the two overlap.
+// Calls f on the recorded numbers themselves. Its results must not lie among x,
+// so x is copied if the two overlap.
 static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                    const ad_rev x[], size_t m, ad_rev y[],
                                    const ad_allocator *given)
@@ -1023,7 +1030,8 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
-// Where no statement can be recorded (adx_loop_memory), f is just called.
+// Does the call. If no statement can be recorded (adx_loop_memory), f is simply
+// called.
 static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
@@ -1070,21 +1078,21 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === loop/schedule ==========================================================
- * Which states of a loop are kept, and how the way back gets to the others. A
- * state is plain bytes here.
+ * Decides which states of a loop are kept, and gets the other states for the
+ * way back. A state is plain bytes here.
  *
- * There are up to three levels. Level 0 divides the steps into ranges, and
- * keeps the state before each range; the first run does that. On the way back
- * each range, from the last to the first, is run again from its state, and the
- * next level divides it in the same way. In the last level a range is one step,
- * which is reversed at once.
+ * There are up to three levels. Level 0 divides the steps into ranges; the
+ * first run keeps the state before each range. On the way back the ranges are
+ * run again from these states, the last one first, and the next level divides
+ * each range in the same way. In the last level a range is one step, which is
+ * reversed at once.
  *
- * The last level of a binomial schedule keeps a stack of s states instead, with
- * steps in rising order. From the top of the stack the loop runs to the last
- * step that is not reversed yet, and pushes states on the way, at the binomial
- * distances of Griewank and Walther (revolve): so n steps, with n <= C(s + r,
- * s), are each repeated r times at most. When the step of the top state has
- * been reversed, it is popped.
+ * The last level of a binomial schedule keeps a stack of s states instead, in
+ * the order of their steps. From the top of the stack the loop runs to the last
+ * step that is not reversed yet, and on the way pushes states at the binomial
+ * distances of Griewank and Walther (revolve). So n steps, with n <= C(s + r,
+ * s), are each repeated at most r times. When the step of the top state has
+ * been reversed, that state is popped.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
@@ -1097,8 +1105,8 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 // Loops are planned for this many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
 
-// C(n, k), or 2^62 if that is less. It is computed in double: beyond 2^53 its
-// last digits may be wrong, and a schedule little worse for it.
+// Returns C(n, k), or 2^62 if that is less. It is computed in double: beyond
+// 2^53 its last digits may be wrong, which makes a schedule slightly worse.
 static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
     const double most = 4611686018427387904.0;
@@ -1109,8 +1117,8 @@ static uint64_t adx_binomial(uint64_t n, uint64_t k)
     return c < most ? (uint64_t)(c + 0.5) : (uint64_t)1 << 62;
 }
 
-// The least r with n <= C(s + r, s): how often a step is repeated at most, with
-// s states. It is found by bisection.
+// Finds the least r with n <= C(s + r, s), by bisection: with s states, a step
+// is repeated at most r times.
 static uint64_t adx_repetitions(size_t n, size_t s)
 {
     uint64_t most = 1;
@@ -1138,20 +1146,20 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     if (s >= n)
         return n - 1;
     if (s == 1) {
-        uint64_t pairs = (uint64_t)n / 2 * (n - 1 + n % 2);
-        return n >= (uint64_t)1 << 32 || pairs > SIZE_MAX ? SIZE_MAX
-                                                          : (size_t)pairs;
+        const uint64_t steps = n;
+        const uint64_t pairs = steps / 2 * (steps - 1 + steps % 2);
+        return steps >> 32 != 0 || pairs > SIZE_MAX ? SIZE_MAX : (size_t)pairs;
     }
     uint64_t r = adx_repetitions(n, s);
     uint64_t all = r * n - adx_binomial(s + r, s + 1);
     return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
-// From a state with n steps to go, how many steps on the next state is to be
-// kept, if there is room for s states, this one included; n > 1, s > 1. The m
-// steps before the next state may have one repetition less: C(s + r - 1, s) at
-// most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
-// most. All m between the bounds cost the same.
+// Returns how many steps behind a state, which has n steps to go, the next
+// state is kept, if there is room for s states, this one included; n > 1, s >
+// 1. The m steps before the next state may be repeated once less, so m <= C(s +
+// r - 1, s). The n - m steps behind it have one state less, so n - m <= C(s + r
+// - 1, s - 1). All m between the bounds cost the same.
 static size_t adx_split_steps(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
@@ -1164,8 +1172,8 @@ static size_t adx_split_steps(size_t n, size_t s)
     return m < n ? (size_t)m : n - 1;
 }
 
-// States in memory, by number. They are in blocks, so that none has to move
-// when there are more.
+// States in memory, by number. They are in blocks, so that no state moves when
+// there are more.
 typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
@@ -1176,12 +1184,13 @@ typedef struct adx_state_pool {
     size_t bytes;               // of a state, and of what is kept behind it
 } adx_state_pool;
 
-// Every `every`-th state of a range, or (every 0) a stack of them.
+// A level: it keeps every `every`-th state of a range or, if `every` is 0, a
+// stack of states.
 typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
     adx_state_pool pool;
-    size_t *at;                 // [depth] steps before which the stack's are
+    size_t *at;                 // [depth] stack: the step behind each state
     size_t depth, room;
     size_t most;
     size_t behind;              // numbers that the loop keeps with each state
@@ -1200,8 +1209,8 @@ typedef struct adx_timetable {
     size_t tail_at;             // that step; SIZE_MAX: there is no tail
     size_t in_memory;           // states in memory now
     size_t on_shelves;          // bytes that the scan holds
-    bool put;                   // something is in the store,
-    uint32_t run;               // with this in its stamps
+    bool put;                   // something is in the store
+    uint32_t run;               // number of the run, for the stamps there
     ad_scan_report *report;     // never NULL
     // The loop: its state, which each step changes, with room for a stamp in
     // front of it; and what does or reverses a step.
@@ -1210,12 +1219,13 @@ typedef struct adx_timetable {
                                 // fetched last; NULL: there is none
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
-    // The same for many steps at once: as many of from ... to - 1 as it likes,
-    // from the first one on, or from the last one back. Their states are in
-    // level l, which has no store; number 0 is that before step `base`. l NULL:
-    // states are not kept. advance_some returns the step that is next then,
-    // reverse_some the earliest step that is reversed then, or `to` if none is.
-    // Either may be NULL.
+    // The same for many steps at once: as many of the steps from ... to - 1 as
+    // the function likes, beginning with the first one, or on the way back with
+    // the last one. Their states are in level l, which has no store; state
+    // number 0 is the one before step `base`. If l is NULL, states are not
+    // kept. advance_some returns the step that is next. reverse_some returns
+    // the earliest step that is reversed, or `to` if none is. Either may be
+    // NULL.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -1243,7 +1253,7 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
         p->report->bytes = p->on_shelves;
 }
 
-// Makes room for state i; those before it have theirs. NULL: no memory.
+// Makes room for state i; the states before it have room. NULL: no memory.
 static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1264,7 +1274,8 @@ static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
     return more + (i & (per - 1)) * s->bytes;
 }
 
-// Where state i is, or goes if it is the first of a new block. NULL: no memory.
+// Returns where state i is or will be; it may be the first state of a new
+// block. NULL: no memory.
 ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1289,8 +1300,9 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->in_memory;
 }
 
-// What goes to a store begins with a stamp: which run of a scan it belongs to,
-// and which state it is. So it is noticed if two scans share a store.
+// Every state in a store begins with a stamp, which says to which run of a scan
+// it belongs, and which state it is. So it is noticed if two scans share a
+// store.
 typedef struct adx_stamp {
     uint64_t run;
     uint64_t number;
@@ -1323,7 +1335,8 @@ ADX_INLINE ad_real *adx_behind_state(const adx_timetable *p,
          : (ad_real *)(void *)(at + p->bytes);
 }
 
-// Copies a state, mostly of so few words that a call of memcpy takes longer.
+// Copies a state. Most states have so few words that a call of memcpy would
+// take longer.
 ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 {
     if (bytes > 64 || bytes % 8 > 0) {
@@ -1336,8 +1349,8 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
     }
 }
 
-// Keeps the state as number i of a level. What was behind it counts no more
-// (0).
+// Keeps the current state as number i of a level. What an earlier state had
+// behind it no longer counts (0).
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1351,7 +1364,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return to != NULL;
 }
 
-// Makes number i of a level the state.
+// Makes state number i of a level the current one.
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1363,8 +1376,8 @@ ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return from != NULL;
 }
 
-// Keeps the state before the last step of all apart: it is the first to be
-// needed, and takes no place on the stack.
+// Keeps the state before the very last step apart: it is needed first, and
+// takes no place on the stack.
 static bool adx_keep_tail(adx_timetable *p, size_t s)
 {
     p->tail = adx_take(&p->memory, p->bytes, 1);
@@ -1390,23 +1403,24 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack; the first one stays.
+// Drops every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < l->depth; i += 2, kept++)
+    size_t left = 0;
+    for (size_t i = 0; i < l->depth; i += 2, left++)
         if (i > 0) {
-            l->at[kept] = l->at[i];
-            memcpy(adx_in_state_pool(p, &l->pool, kept),
+            l->at[left] = l->at[i];
+            memcpy(adx_in_state_pool(p, &l->pool, left),
                    adx_in_state_pool(p, &l->pool, i), p->bytes);
         }
-    adx_count_held(p, 0, l->depth - kept);
-    l->depth = kept;
+    adx_count_held(p, 0, l->depth - left);
+    l->depth = left;
 }
 
-// The stack before step s of the first run. If the number of steps is known,
-// states are at the binomial distances. If the loop is open ended, they are at
-// even distances, which double whenever the stack is full.
+// Keeps the state before step s of the first run on the stack, if it is to be
+// there. If the number of steps is known, states are kept at the binomial
+// distances. If the loop is open ended, they are kept at equal distances, which
+// double whenever the stack is full.
 static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
@@ -1443,8 +1457,8 @@ static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
     return adx_keep_state(p, l, s / l->every);
 }
 
-// Lets the first run do steps from s on at once, where the level keeps all
-// states or none of them on the way. Returns the step that is next.
+// Lets the first run do several steps from s on at once, if the level keeps all
+// states on the way, or none. Returns the step that is next.
 static size_t adx_go_first(adx_timetable *p, size_t s)
 {
     adx_kept_level *l = &p->level[0];
@@ -1464,9 +1478,8 @@ static size_t adx_go_first(adx_timetable *p, size_t s)
     return next;
 }
 
-// Called when the number of steps n is known. If the states that were kept make
-// the way back cost more than the first state alone would, with all others
-// chosen anew, they are given up but for the first.
+// Drops all states but the first, if the way back would cost less with the
+// others chosen anew. It is called when the number of steps n is known.
 static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 {
     size_t cost = 0;
@@ -1482,7 +1495,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 
 /* --- backwards ----------------------------------------------------------- */
 
-// From the state before step `from` to that before step `to`.
+// Runs from the state before step `from` to that before step `to`.
 static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
@@ -1494,8 +1507,8 @@ static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
     return true;
 }
 
-// Gets the state before step `to`, from the top of the stack, and pushes others
-// on the way as long as there is room.
+// Runs to the state before step `to` from the top of the stack, and pushes
+// states on the way as long as there is room.
 static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
@@ -1514,7 +1527,7 @@ static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
     return adx_advance_state(p, s, to);
 }
 
-// Gives up the states from step `end` on, but for the first of the stack.
+// Pops the states from step `end` on, but never the first one.
 static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     while (l->depth > 1 && l->at[l->depth - 1] >= end) {
@@ -1523,7 +1536,7 @@ static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
     }
 }
 
-// Reverses the steps before `end`, down to that of the first state on the
+// Reverses the steps before `end`, down to the step of the first state on the
 // stack.
 static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
@@ -1544,7 +1557,8 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept);
 
-// Keeps every so-many-th state of a range, the first of which is the state now.
+// Keeps every l->every-th state of a range. The first of them is the current
+// state.
 static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
                            size_t end)
 {
@@ -1560,11 +1574,11 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
-// Reverses a range of a level that is divided into parts of l->every steps:
-// keeps the state before each part, and then reverses the parts from the last
-// to the first, a part of one step by itself, longer ones by the next level.
-// Where all states of the range are in memory, reverse_some may do many steps
-// at once.
+// Reverses a range of a level, which is divided into parts of l->every steps.
+// It keeps the state before each part, and then reverses the parts from the
+// last to the first: a part of one step directly, longer parts by the next
+// level. If all states of the range are in memory, reverse_some may do many
+// steps at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -1595,8 +1609,8 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
     return ok;
 }
 
-// Reverses the steps of a range. kept: its states are those that the first run
-// has kept; else the state now is that before `begin`.
+// Reverses the steps of a range. kept: the first run has kept its states; else
+// the current state is that before `begin`.
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept)
 {
@@ -1639,9 +1653,9 @@ static bool adx_right_schedule(const ad_schedule *s)
                               && store->every > 0));
 }
 
-// The levels for a loop of p->end steps and states of p->bytes: ranges in a
-// store, if there is one; ranges in memory, if the schedule is of every n-th
-// state; and at last all states of a range, or a stack.
+// Lists the levels for a loop of p->end steps and states of p->bytes: ranges in
+// a store, if there is one; ranges in memory, if the schedule keeps every n-th
+// state; and last all states of a range, or a stack.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     if (s->store != NULL) {
@@ -1686,12 +1700,13 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
 ADX_SELDOM_END
 
 /* === loop/scan ==============================================================
- * A scan: its description, and what its runs need. The numbers of a step are in
- * one array. Inputs are the taps of the states, then those of the sequences,
- * the parameters and the number of the step. Outputs are the new rows of the
- * states and the outputs of the step. What a step carries on is the window: the
- * last `depth` rows of each state, oldest first. The first run calls the step
- * with constants. The way back carries the adjoints of the window.
+ * The description of a scan, and what its runs need. The numbers of a step are
+ * in one array. Its inputs are the taps of the states, then those of the
+ * sequences, the parameters and the number of the step. Its outputs are the new
+ * rows of the states, and the outputs of the step. What a step carries on is
+ * the window: the last `depth` rows of each state, oldest first. The first run
+ * calls the step with constants. The way back carries the adjoints of the
+ * window.
  *
  *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
@@ -1701,13 +1716,13 @@ ADX_SELDOM_END
  *           adx_taps_of_sequence adx_rows_carried adx_right_scan adx_describe
  * ========================================================================== */
 
-// What a tap reads, or several taps one after the other: of a state from the
-// window, of a sequence from the data.
+// What a tap, or several taps in a row, read: rows of a state from the window,
+// or of a sequence from the data.
 typedef struct adx_piece {
     size_t at;                  // the first input of the step that it becomes
     size_t size;
-    size_t from;                // where it is read at step 0,
-    ptrdiff_t move;             // and so much further at each step
+    size_t from;                // where it is read at step 0
+    ptrdiff_t move;             // how much further on at each later step
 } adx_piece;
 
 // A state of a scan, with `depth` rows in the window, or an output, with none.
@@ -1719,21 +1734,21 @@ typedef struct adx_slice {
     bool last;                  // so are its last ones
 } adx_slice;
 
-#define ADX_PATHS 8             // functions for one step: a step that takes
-                                // yet another path is recorded each time
+#define ADX_PATHS 8             // functions for one step, at most; on further
+                                // paths the step is recorded each time
 
-// Ways to evaluate such a function: values, and adjoints. primal and pullback
-// belong together (function/matrices). Behind the state that is kept before a
-// step come 1 + the path whose primal has run, or 0, and the numbers that it
+// Ways to evaluate such a function. primal and pullback belong together
+// (function/matrices). Behind the state before a step there is 1 + the path
+// whose primal ran there, or 0; and behind that the numbers that the primal
 // handed on.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
     ADX_CALL_unrolled, ADX_CALLS
 };
 
-// A function for the step, on one path. The scan that recorded it, on its way
-// back at step `upto`, uses it for this step and those before it only: so a
-// second sweep does what the first one did.
+// A function for one path of the step. If a scan recorded it on its way back,
+// at step `upto`, the scan uses it only for that step and the steps before: so
+// a second sweep does what the first one did.
 typedef struct adx_step_path {
     struct ad_fn *fn;
     size_t kept;                // numbers that it hands on, once counted
@@ -1750,7 +1765,7 @@ struct ad_replays {
     uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
     size_t paths;
-    size_t missed;              // steps that took none of them
+    size_t missed;              // steps for which no path was right
     bool varies;                // the step cannot be replayed
     adx_state_pool spare;       // of a scan that is gone, for the next one
 };
@@ -1786,8 +1801,8 @@ typedef struct adx_scan {
     bool compiled;
     bool swept;                 // a sweep is complete: no paths are added
     ad_replays own_replays, *replays;
-    size_t known;               // paths before the first sweep,
-    size_t limit;               // and after it
+    size_t known;               // paths before the first sweep
+    size_t limit;               // paths after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
 } adx_scan;

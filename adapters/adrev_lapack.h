@@ -67,6 +67,7 @@
 
 #include "adrev.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,10 +377,19 @@ static inline void adx_lapack_gather(const adx_lapack_view *v, ad_rev x[])
             *x++ = *adx_lapack_at(v, i, j);
 }
 
+static inline ad_rev adx_lapack_constant(ad_real v)
+{
+    ad_rev x;
+    x.v = v;
+    x.seq = 0;
+    x.job = 0;
+    return x;
+}
+
 static inline void adx_lapack_scatter(const adx_lapack_view *v,
                                       const ad_rev x[])
 {
-    const ad_rev zero = { 0, 0, 0 };
+    const ad_rev zero = adx_lapack_constant(0);
     for (size_t j = 0; j < v->cols; j++)
         for (size_t i = 0; i < v->rows; i++)
             *adx_lapack_at(v, i, j) = v->lower && i < j ? zero : *x++;
@@ -388,7 +398,7 @@ static inline void adx_lapack_scatter(const adx_lapack_view *v,
 // Results that there are not.
 static inline void adx_lapack_spoil(const adx_lapack_view *v)
 {
-    const ad_rev nan = { (ad_real)NAN, 0, 0 };
+    const ad_rev nan = adx_lapack_constant((ad_real)NAN);
     for (size_t j = 0; j < v->cols; j++)
         for (size_t i = 0; i < v->rows; i++)
             *adx_lapack_at(v, i, j) = nan;
@@ -514,6 +524,12 @@ static inline void adx_lapack_phi(size_t n, ad_real S[], size_t ld)
             S[i + j * ld] = 0;
         S[j + j * ld] *= (ad_real)0.5;
     }
+}
+
+// The distance from 1 to the next number.
+static inline double adx_lapack_eps(void)
+{
+    return sizeof(ad_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON;
 }
 
 static inline void adx_lapack_copy(size_t n, const ad_real from[],
@@ -719,7 +735,7 @@ static inline const char *adx_lapack_logdet_value(adx_lapack_call *c,
     for (size_t i = 0; i < c->n; i++)
         *y += (ad_real)log(fabs((double)c->f[i + i * c->n]));
     const unsigned sign = ADX_LAPACK_SIGNED
-        | (adx_lapack_is_negative(c) ? ADX_LAPACK_NEGATIVE : 0u);
+        | (adx_lapack_is_negative(c) ? (unsigned)ADX_LAPACK_NEGATIVE : 0u);
     if (c->flags == ADX_LAPACK_SIGN)
         c->flags = sign;
     return c->flags == 0 || c->flags == sign ? NULL
@@ -778,7 +794,7 @@ static inline ad_rev ad_lapack_logdet_s(size_t n, const ad_rev *A,
                                         ptrdiff_t ars, ptrdiff_t acs,
                                         int *sign)
 {
-    ad_rev y = { (ad_real)NAN, 0, 0 };
+    ad_rev y = adx_lapack_constant((ad_real)NAN);
     const adx_lapack_arrays a = {
         { adx_lapack_full(A, n, n, ars, acs),
           adx_lapack_full(NULL, 0, 0, 0, 0) },
@@ -1020,7 +1036,7 @@ static inline ad_status ad_lapack_solve_spd(size_t n, size_t k,
 static inline ad_rev ad_lapack_logdet_spd_s(size_t n, const ad_rev *A,
                                             ptrdiff_t ars, ptrdiff_t acs)
 {
-    ad_rev y = { (ad_real)NAN, 0, 0 };
+    ad_rev y = adx_lapack_constant((ad_real)NAN);
     ad_lapack_solve_spd_s(n, 0, A, ars, acs, NULL, 0, 0, NULL, 0, 0, &y);
     return y;
 }
@@ -1110,7 +1126,7 @@ static inline void adx_lapack_cholesky_pull(const adx_lapack_call *c,
     ad_real *W = w + n * n;
     adx_lapack_unpack(n, yb, true, Lb);
     for (size_t end = n; end > 0;) {
-        size_t nb = end < ADX_LAPACK_BLOCK ? end : ADX_LAPACK_BLOCK;
+        size_t nb = end < ADX_LAPACK_BLOCK ? end : (size_t)ADX_LAPACK_BLOCK;
         size_t j = end - nb;
         size_t below = n - end;
         const ad_real *D = L + j + j * n;
@@ -1564,12 +1580,10 @@ enum { ADX_LAPACK_VECTORS = 1, ADX_LAPACK_EIGEN_MOST = 32000 };
 static inline void adx_lapack_find_groups(size_t n, const ad_real w[],
                                           ad_real group[])
 {
-    const ad_real eps = sizeof(ad_real) == sizeof(float) ? (ad_real)0x1p-23
-                                                         : (ad_real)0x1p-52;
     const double most = fmax(fabs((double)w[0]), fabs((double)w[n - 1]));
     for (size_t i = 0; i < n; i++)
         group[i] = i > 0 && (double)(w[i] - w[i - 1])
-                            <= 16 * (double)n * (double)eps * most
+                            <= 16 * (double)n * adx_lapack_eps() * most
                  ? group[i - 1] : (ad_real)i;
 }
 
@@ -1900,7 +1914,7 @@ static inline void adx_lapack_extend(const adx_lapack_call *c,
 // Whether a column is, to rounding, a combination of those before it.
 static inline bool adx_lapack_is_dependent(const adx_lapack_call *c)
 {
-    const double eps = sizeof(ad_real) == sizeof(float) ? 0x1p-23 : 0x1p-52;
+    const double eps = adx_lapack_eps();
     for (size_t j = 0; j < c->n; j++) {
         const ad_real *column = c->f + j * c->m;
         double length = 0;

@@ -46,7 +46,7 @@ static inline lbfgsfloatval_t adx_lbfgs_evaluate(void *user,
     memset(g + m->n, 0, ((size_t)n - m->n) * sizeof *g);
     if (!adx_model_search(m, x, &value, g)
         && (m->stopped || !isfinite(value)))
-        return HUGE_VAL;        // NaN would pass its backtracking searches
+        return HUGE_VAL;        // every line search gives up
     return value;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds and runs a benchmark that is one program, parallel.c, sparse.c,
-# recording.c, exported.c, tensor.c or adapters.c:
-#     sh bench/alone.sh parallel|sparse|recording|exported|tensor|adapters CC FLAGS
+# Builds and runs a benchmark that is one program: NAME is assemble, parallel,
+# sparse, recording, exported, tensor or adapters.
+#     sh bench/alone.sh NAME CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
 # SPDX-License-Identifier: MIT-0

@@ -10,7 +10,8 @@
  *                 2 -Rf- 4 feeds back      (what ends open goes to ground)
  *
  * Shows    ad_external with a pullback, a pushforward and a destroy: a linear
- *          solve as one statement; ad_pushforward
+ *          solve as one statement; ad_pushforward. (adapters/adrev_lapack.h
+ *          has such statements, also for recorded functions.)
  * Needs    04; LAPACK (liblapack-dev). Without it, it is not built
  * Prints   1 V at the source, at the nodes 0.9989 0.9899 -0.3619 22.3649 V
  *          gain 22.36; it changes, if a part is 1 % larger, by

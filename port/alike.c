@@ -40,8 +40,7 @@ static void identify(node *later, node *n)
 {
     if (n->kind == RecordDecl) {
         later->alike = n;
-        if (later->record == NULL)
-            record_share(later, record_of(n));
+        record_share(later, record_of(n));
     } else if (n->kind == TypedefDecl || n->kind == EnumDecl) {
         later->alike = n;
     }

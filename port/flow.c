@@ -99,7 +99,8 @@ static void assign(ty *to, ty *from, node *at)
 {
     if (to->kind == T_NUM)
         flows(from, to);
-    else if (to->kind == T_PTR || from->kind == T_PTR)
+    else if (to->kind == T_PTR || from->kind == T_PTR
+             || (to->kind == T_REC && from->kind == T_REC))
         join(to, from, at);
 }
 
@@ -637,9 +638,11 @@ static ty *see_choice(node *n)
 
 static ty *see_member(node *n)
 {
-    see(n->kid[0]);
+    ty *in = see(n->kid[0]);
     node *f = node_by_id(n->ref);
-    if (f == NULL || f->ty == NULL) {
+    in = n->arrow ? pointee(in) : in;
+    if (f == NULL || f->ty == NULL
+        || (in->kind == T_REC && in->record != record_of(f->parent))) {
         return odd(n, "a member that is not understood", "name it");
     }
     n->decl = f;

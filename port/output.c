@@ -1126,6 +1126,26 @@ static void put_undef(buffer *b, const macro *m)
     name_set(&current, m->name, -1, &none);
 }
 
+// Macros of <math.h>, which adrev.h includes, where a unit has data of the name.
+static const char *const of_math[] = { "INFINITY", "NAN", "HUGE_VAL" };
+
+static bool hides(int unit, const char *name)
+{
+    return name_find(&needed, text_of(name), unit) != NULL
+        && macro_named(text_of(name), unit) == NULL
+        && variable_named(text_of(name), unit) != NULL;
+}
+
+static void put_hidden(buffer *b, int unit, bool end)
+{
+    for (size_t i = 0; i < sizeof of_math / sizeof *of_math; i++)
+        if (unit >= 0 && hides(unit, of_math[i]) && end)
+            putf(b, "#pragma pop_macro(\"%s\")\n", of_math[i]);
+        else if (unit >= 0 && hides(unit, of_math[i]))
+            putf(b, "#pragma push_macro(\"%s\")\n#undef %s\n", of_math[i],
+                 of_math[i]);
+}
+
 // Before what a unit needs is written: names of other units mean something else
 // there.
 static void put_meanings(buffer *b, int unit)
@@ -1303,6 +1323,7 @@ static void put_part(buffer *b, int unit)
     if (written_units() > 1)
         putf(b, "\n/* === from %s === */\n", base_name(units[unit].path));
     put_meanings(b, unit);
+    put_hidden(b, unit, false);
 }
 
 static void put_pieces(buffer *b, buffer *helpers)
@@ -1313,8 +1334,10 @@ static void put_pieces(buffer *b, buffer *helpers)
     for (int i = 0; i < piece_count; i++) {
         piece *p = &pieces[i];
         buffer prototypes = { 0 };
-        if (p->unit != unit)
+        if (p->unit != unit) {
+            put_hidden(b, unit, true);
             put_part(b, unit = p->unit);
+        }
         put_directives(b, p->order);
         put(b, "\n");
         if (needs_prototypes(p) && unit != announced)
@@ -1328,6 +1351,7 @@ static void put_pieces(buffer *b, buffer *helpers)
         put_lines(b, text_in(&p->text));
         put(b, "\n");
     }
+    put_hidden(b, unit, true);
 }
 
 bool write_output(buffer *b)

@@ -188,8 +188,9 @@ static void record_list(node *decl)
 // Of the same structure, declared by another unit.
 void record_share(node *decl, record *r)
 {
+    if (decl->record == NULL)
+        record_list(decl);
     decl->record = r;
-    record_list(decl);
 }
 
 record *record_of(node *decl)

@@ -57,6 +57,7 @@
  *   sweep/session       ad_grad and ad_jac
  *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
+ *   core/incomplete     the incomplete gamma functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/exported       operators by an operation's code
  *   core/cells          reads the operator table as formulas
@@ -132,6 +133,7 @@
 #include "sweep/session.h"
 #include "core/table.h"
 #include "core/special.h"
+#include "core/incomplete.h"
 #include "core/derived.h"
 #include "core/exported.h"
 #include "core/cells.h"

@@ -22,8 +22,11 @@
 #define ADREV_TRACE 1
 #endif
 
+#if !defined __wasi__ || defined _REENTRANT     // which has threads
 #include "adrev_parallel.h"         // first: the others run on its pool
+#endif
 #include "adrev_function.h"         // before what records and compiles by it
+#include "adrev_assemble.h"
 #include "adrev_loop.h"
 #include "adrev_implicit.h"
 #include "adrev_struct.h"

@@ -72,6 +72,7 @@
  *   function/dense        dense Jacobians and Hessians
  *   function/export       sparse matrices in the forms that solvers take
  *   function/life         functions are recorded and freed
+ *   function/select       a choice of inputs and results
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -130,6 +131,7 @@
 #include "function/dense.h"
 #include "function/export.h"
 #include "function/life.h"
+#include "function/select.h"
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

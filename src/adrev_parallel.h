@@ -56,6 +56,10 @@
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
 
+#if defined __wasi__ && !defined _REENTRANT
+#error adrev_parallel.h needs threads, which WASI has not: use adrev.h alone
+#endif
+
 #include "adrev.h"
 
 #ifndef ADREV_PARALLEL_H

@@ -40,6 +40,14 @@ for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
 done
 
+# WebAssembly, which node runs.
+[ -d /usr/include/wasm32-wasi ] || install wasi-libc
+ls /usr/lib/*/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a \
+    /usr/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a 2> /dev/null \
+    | grep -q . || install libclang-rt-14-dev-wasm32
+command -v wasm-ld > /dev/null 2>&1 || install lld
+command -v node > /dev/null 2>&1 || install nodejs
+
 # The module for Python, which is tried by the distribution's own.
 /usr/bin/python3 -c "import numpy" > /dev/null 2>&1 || install python3-numpy
 

@@ -281,13 +281,14 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// Columns of C that are computed together, so that their part of B stays in the
-// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
-// fast as row by row.)
+// Columns of C are computed in panels of so many, so that their part of B stays
+// in the cache and their sums on the stack. (A product of 768 x 768, gcc -O3,
+// is 2 times as fast as row by row.)
 #define ADX_COLUMNS 128
 
-// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
-// Where B is saved, its rows are contiguous and the sum is a vector loop.
+// Computes a panel: n columns of C, from column `from` on. Row i of it is the
+// sum of the rows l of B, each times element (i, l) of A. If the statement s
+// has saved B, its rows are contiguous, and the sum is a loop over vectors.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)

@@ -18,6 +18,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
+#define ADX_FILE_CHOSEN  2u     // the same, with a number of variables
 
 static void adx_put_string(adx_bytes *b, const char *text)
 {
@@ -92,7 +93,9 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
 static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
                          const ad_fn_report *report)
 {
-    const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
+    bool chosen = fn->variables < fn->n;
+    const uint64_t head[] = { ADX_FILE_MAGIC,
+                              chosen ? ADX_FILE_CHOSEN : ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
         fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
@@ -103,6 +106,8 @@ static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
         adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         adx_put_word(b, count[i], 8);
+    if (chosen)
+        adx_put_word(b, fn->variables, 8);
     adx_put_operations(b);
 }
 
@@ -230,6 +235,7 @@ typedef struct adx_loading {
 // The counts that a file begins with.
 typedef struct adx_file_counts {
     size_t n, m;                // inputs and results
+    size_t variables;           // of the inputs
     size_t numbers, nodes;
     ad_fn_report report;
 } adx_file_counts;
@@ -520,7 +526,7 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 
 // Reads the counts. What is counted must fit into the rest of the file, so that
 // no memory is asked for that the file could not fill.
-static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+static void adx_get_counts(adx_source_bytes *b, bool chosen, adx_file_counts *c)
 {
     c->n = adx_get_count(b, 1);
     c->m = adx_get_count(b, 4);
@@ -534,6 +540,8 @@ static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
     c->report.operations = (size_t)adx_get_integer(b, 8);
     c->report.arrays = (size_t)adx_get_integer(b, 8);
     c->report.guards = adx_get_count(b, 8);
+    c->variables = chosen ? adx_get_count(b, 1) : c->n;
+    b->bad = b->bad || c->variables > c->n;
 }
 
 // Reads the program. When all nodes have been read, all numbers must have been
@@ -579,7 +587,8 @@ static bool adx_is_file(const void *data, size_t bytes)
     adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
     adx_source_bytes head = { v, bytes, false };
     return bytes > 20 && adx_get_integer(&head, 4) == ADX_FILE_MAGIC
-        && adx_get_integer(&head, 4) == ADX_FILE_VERSION
+        && adx_get_integer(&head, 4) - ADX_FILE_VERSION
+           <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
         && adx_get_integer(&head, 4) == sizeof(ad_real)
         && adx_get_integer(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
@@ -598,7 +607,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
     adx_file_counts c;
-    adx_get_counts(&k.b, &c);
+    adx_source_bytes head = { (const uint8_t *)data + 4, 4, false };
+    adx_get_counts(&k.b, adx_get_integer(&head, 4) == ADX_FILE_CHOSEN, &c);
     if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
     ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
@@ -606,6 +616,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
+    k.p->fixed = c.n - c.variables;
+    fn->variables = c.variables;
     adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status

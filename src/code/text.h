@@ -5,7 +5,7 @@
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/special core/cells function/operations
+ *   needs   core/special core/incomplete core/cells function/operations
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
  *           adx_say_index adx_infinity adx_say_literal adx_say_formula
  *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
@@ -213,9 +213,13 @@ typedef struct adx_helper {
     const char *name;
     const char *parameters;
     const char *body;
+    const char *type;           // NULL: that of a value
 } adx_helper;
 
-#define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
+#define ADX_TEXT(name, parameters, ...)                                     \
+    { #name, #parameters, #__VA_ARGS__, NULL },
+#define ADX_TEXT_TYPED(type, name, parameters, ...)                         \
+    { #name, #parameters, #__VA_ARGS__, #type },
 #define ADX_QUOTED(name, parameters, ...)                                   \
     ADX_TEXT(name, parameters, __VA_ARGS__)
 #define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
@@ -224,13 +228,15 @@ static const adx_helper adx_helpers[] = {
     ADX_LONG(ADX_TEXT, ADX_TEXT)
     ADX_LONG_SELDOM(ADX_TEXT, ADX_TEXT)
     { "libm_jn", "(int n, double x)",
-      "extern double jn(int, double); return (ad_real)jn(n, x);" },
+      "extern double jn(int, double); return (ad_real)jn(n, x);", NULL },
     { "libm_yn", "(int n, double x)",
-      "extern double yn(int, double); return (ad_real)yn(n, x);" },
+      "extern double yn(int, double); return (ad_real)yn(n, x);", NULL },
     ADX_BESSELS(ADX_TEXT)
+    ADX_INCOMPLETE(ADX_TEXT, ADX_TEXT_TYPED)
     ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
 };
 #undef ADX_TEXT
+#undef ADX_TEXT_TYPED
 #undef ADX_QUOTED
 #undef ADX_TEXT_PARTIAL
 #define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
@@ -266,7 +272,8 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
         const adx_helper *h = &adx_helpers[i];
         if (!needed[i])
             continue;
-        adx_say(t, "static %s %s_%s", t->real, t->name, h->name);
+        adx_say(t, "static %s %s_%s", h->type != NULL ? h->type : t->real,
+                t->name, h->name);
         adx_say_formula(t, h->parameters, NULL, NULL);
         adx_say(t, "\n{\n    ");
         adx_say_formula(t, h->body, NULL, NULL);

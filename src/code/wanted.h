@@ -7,9 +7,10 @@
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
- *           code/functions
- *   offers  ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_ALL adx_c_kind adx_c_kinds
- *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_c_file adx_do_kinds
+ *           code/repeats code/loops code/functions
+ *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
+ *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
+ *           adx_c_file adx_do_kinds
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -70,7 +71,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     adx_begin_program(&adjoint, a, false);
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status == ADREV_OK && hessian)
-        status = adx_make_adjoint(&adjoint, p, fn->n,
+        status = adx_make_adjoint(&adjoint, p, fn->variables,
                                   fn->repeated.carried > 0);
     if (status != ADREV_OK) {
         adx_free_program(&adjoint);
@@ -79,7 +80,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     size_t entries = s->g.start[s->g.rows];
     uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
     if (hessian)
-        adjoint.outputs = fn->n;        // without the values
+        adjoint.outputs = fn->variables;        // without the values
     status = entry == NULL ? ADREV_ENOMEM
            : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
     if (status == ADREV_OK)
@@ -93,7 +94,8 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 // (function/matrices), and exist as machine code only.
 enum {
     ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
-    ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
+    ADX_C_BLOCKS = 4 << ADREV_C_COUNT,  // every kind also for blocks of points
+    ADX_C_ALL = (8 << ADREV_C_COUNT) - 1
 };
 
 // A kind of C function: what it computes, its name, inputs and results. For a
@@ -158,12 +160,13 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
 {
     bool matrix = array != NULL && (*array == 'J' || *array == 'H');
     const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
+    size_t n = fn->variables;
     return array == NULL ? 0
          : g != NULL ? g->start[g->rows]
          : *array == 'k' ? adx_handed_on(fn)
          : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
-         : *array == 'J' ? fn->m * fn->n
-         : *array == 'H' ? fn->n * fn->n : fn->n;
+         : *array == 'J' ? fn->m * n
+         : *array == 'H' ? n * n : strcmp(array, "x") == 0 ? fn->n : n;
 }
 
 // Everything that is to be written.
@@ -203,7 +206,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                              ad_c_size *size)
 {
     const adx_program *p = k->p;
-    for (size_t i = 0; i < p->nodes; i++)
+    size->statements = k->rolled != NULL ? adx_rolled_text(k) : 0;
+    for (size_t i = 0; i < p->nodes && k->rolled == NULL; i++)
         size->statements += adx_is_used(p, &p->node[i], k->used);
     for (size_t i = 0; i < p->numbers; i++)
         size->constants += k->used[i]
@@ -231,6 +235,7 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
                               { adx_c_length(fn, kind, kind->out[0]),
                                 adx_c_length(fn, kind, kind->out[1]) } };
     k->results = results;
+    k->chosen = fn->variables < fn->n;
     // Two kinds of results may be not finite without harm: of a step of a loop
     // the adjoint of its number, and what is handed on, since some of that may
     // not be needed.
@@ -247,9 +252,11 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
 // Writes what ad_fn_compile needs besides a C function. q has more outputs than
 // that: values behind the derivatives, which only blocks of points want.
 static void adx_write_besides(adx_writing *k, const adx_program *q,
-                              const ad_fn *fn, const adx_c_kind *kind)
+                              const adx_c_file *file, const adx_c_kind *kind)
 {
-    if (k->text->loaded && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+    const ad_fn *fn = file->fn;
+    bool wanted = kind->bit <= ADREV_C_VJP || (file->asked & ADX_C_BLOCKS);
+    if (k->text->loaded && wanted && adx_has_block(k)) {
         adx_mark_used(q, k->used);
         adx_say_block(k);
     }
@@ -272,6 +279,8 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
+    if (ok && !file->options->unrolled)
+        adx_begin_loops(&k, q);
     if (ok && t->header) {
         adx_declare_function(&k);
     } else if (ok) {
@@ -279,8 +288,9 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        adx_write_besides(&k, q, file->fn, kind);
+        adx_write_besides(&k, q, file, kind);
     }
+    adx_free_rolled(q->memory, k.rolled);
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }

@@ -16,9 +16,12 @@ static void adx_say_top(const adx_c_file *file)
 {
     adx_text *t = file->text;
     const char *includes = file->options->header;
-    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ".%s", (unsigned long)file->fn->n, (unsigned long)file->fn->m,
-            t->header ? "" : " */\n\n");
+    adx_say(t, "/* %lu inputs, ", (unsigned long)file->fn->n);
+    if (file->fn->variables < file->fn->n)
+        adx_say(t, "derivatives by the first %lu, ",
+                (unsigned long)file->fn->variables);
+    adx_say(t, "%lu results; written by adrev " ADREV_VERSION ".%s",
+            (unsigned long)file->fn->m, t->header ? "" : " */\n\n");
     if (!t->header && includes != NULL) {
         adx_say(t, "#include \"");
         adx_put_text(t, includes, strlen(includes));
@@ -129,9 +132,9 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
     bool declared = form == ADX_FORM_header || o->header != NULL;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
+    if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 3)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
-        || (o->casadi && o->single) || (declared && !o->exported)
+        || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header))
         return ADREV_ESHAPE;

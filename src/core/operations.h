@@ -63,6 +63,13 @@ ADX_API ad_real adx_share_of_exp(ad_real x, ad_real y);
 ADX_API ad_real adx_jn(ad_real n, ad_real x);
 ADX_API ad_real adx_yn(ad_real n, ad_real x);
 
+// In core/incomplete: gamma_p and gamma_q of shape x at y; the derivatives of
+// whole order x with respect to the shape y, at z, of P and of its density.
+ADX_API ad_real adx_gamma_p(ad_real x, ad_real y);
+ADX_API ad_real adx_gamma_q(ad_real x, ad_real y);
+ADX_API ad_real adx_shape_slope(ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
+
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
@@ -112,6 +119,9 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
  * frac         x without its whole part, as modf has it: with the sign of x,
  *              and 0 if x is infinite
  * exp_share    how much of exp(x) + exp(y) is exp(x)
+ * gamma_da     derivative of order x, with respect to its shape y, of the
+ *              incomplete gamma function P, at z
+ * gamma_dx     the same of its density. y - 1 - z would be NaN at 0
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -261,7 +271,16 @@ ADX_API ad_real adx_yn(ad_real n, ad_real x);
              : x != x ? x : adm_copysign(0, x); )                           \
     PARTIAL( exp_share, 2,                                                  \
         v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
-        return adx_share_of_exp(x, y); )
+        return adx_share_of_exp(x, y); )                                    \
+    PARTIAL( gamma_da, 3,                                                   \
+        0, adx_gamma_da(x + 1, y, z), adx_gamma_dx(x, y, z),                \
+        return adx_shape_slope(x, y, z); )                                  \
+    PARTIAL( gamma_dx, 3,                                                   \
+        0, adx_gamma_dx(x + 1, y, z),                                       \
+        z == 0 ? (y == 1 ? 0 : adx_gamma_dx(x, y - 1, z)) - v               \
+            : adx_absorb(v, (y - 1 - z) / z)                                \
+            + adx_absorb(x / z, adx_gamma_dx(x - 1, y, z)),                 \
+        return adx_shape_density(x, y, z); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -341,6 +360,8 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
     ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
     ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( gamma_p,  2, adx_gamma_p(x, y),        adx_gamma_da(1, x, y),    adx_gamma_dx(0, x, y), 0,      .5,9, .5,9, 0,0 ) \
+    ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0 ) \
     ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
     ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
     ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
@@ -446,6 +467,18 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( polygamma, 2,      0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
     ROW( polygamma, 0,      1,     0,   0,                       1.6449340668482264,     0,   4, "order 0 is digamma" )                   \
     ROW( polygamma, 1,      ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( gamma_p,  2,       0,     0,   0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  1,       0,     0,   0,                       1,                      0,   0, "exp(-x)" )                              \
+    ROW( gamma_p,  0.5,     0,     0,   0,                       ADX_INF,                0,   0, "true limit" )                           \
+    ROW( gamma_p,  0,       1,     0,   -0.21938393439552028,    0,                      0,   3, "minus E1(x)" )                          \
+    ROW( gamma_q,  0,       1e-3,  0,   6.3315393641361493,      -0.0,                   0,   3, "E1(x)" )                                \
+    ROW( gamma_p,  1e-300,  1,     0,   -0.21938393439552028,    3.6787944117144232e-301, 0,  3, "digamma(a) is -1e300" )                 \
+    ROW( gamma_p,  0,       0,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no limit exists" )                      \
+    ROW( gamma_p,  3,       ADX_INF, 0, 0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  ADX_INF, 3,     0,   0,                       0,                      0,   0, "true limits" )                          \
+    ROW( gamma_p,  -1,      2,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no probability" )                       \
+    ROW( gamma_p,  2,       1e-200, 0,  0,                       1e-200,                 0,   2, "D underflows, its density does not" )    \
+    ROW( gamma_q,  1e6,     1e6,   0,   0.00039894231364662522,-0.00039894224715624403, 0,  4, "log(x/a) would cancel" )                  \
     ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
     ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
     ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
@@ -513,6 +546,8 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( digamma,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( digamma,  1e-50,   0,          -2e150,                  0,                      0,      4, "-2/x^3" )                            \
     ROW( polygamma, 2,      ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \
+    ROW( gamma_p,  2,       0,          0,                       0,                      1,      0, "x exp(-x)" )                         \
+    ROW( gamma_p,  3,       ADX_INF,    0,                       0,                      0,      0, "true limits" )                       \
     ROW( jn,       0,       0,          0,                       0,                      -0.5,   0, "its largest value" )                 \
     ROW( jn,       2,       0,          0,                       0,                      0.25,   0, "x^2/8" )                             \
     ROW( jn,       1,       ADX_INF,    0,                       0,                      0,      0, "true limit" )                        \

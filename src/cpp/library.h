@@ -83,6 +83,8 @@ namespace adrev {
 #define ADX_ROW_frac     ~, ADX_OMIT
 #define ADX_ROW_exp10    ~, ADX_OMIT
 #define ADX_ROW_digamma  ~, ADX_OMIT
+#define ADX_ROW_gamma_p  ~, ADX_OMIT
+#define ADX_ROW_gamma_q  ~, ADX_OMIT
 #define ADX_ROW_jn       ~, ADX_OMIT
 #define ADX_ROW_yn       ~, ADX_OMIT
 #define ADX_ROW_polygamma   ~, ADX_OMIT
@@ -171,6 +173,8 @@ ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
 #undef ADX_ROW_frac
 #undef ADX_ROW_exp10
 #undef ADX_ROW_digamma
+#undef ADX_ROW_gamma_p
+#undef ADX_ROW_gamma_q
 #undef ADX_ROW_jn
 #undef ADX_ROW_yn
 #undef ADX_ROW_polygamma

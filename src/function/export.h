@@ -8,6 +8,9 @@
  *
  *   needs   tape/memory tape/workspace function/api function/functions
  *           function/evaluate function/pattern function/plans
+ *   offers  adx_unsorted adx_sort_lines adx_end_unsorted adx_begin_unsorted
+ *           adx_new_export adx_export_fits adx_is_plain_export
+ *           adx_write_export
  * ========================================================================== */
 
 struct ad_export {
@@ -15,7 +18,7 @@ struct ad_export {
     ad_layout layout;
     size_t rows, columns;
     bool symmetric;             // of a Hessian
-    size_t of_rows, of_columns, of_entries;     // of the matrix
+    size_t of_rows, of_columns, of_entries;     // counts of the matrix
     size_t entries;
     uint32_t *start;            // [lines + 1] of rows; ADREV_CSC: of columns
     uint32_t *across;           // [entries] the other index
@@ -80,9 +83,10 @@ static void adx_put_entry(const ad_export *e, adx_unsorted *u, uint32_t row,
     u->from[u->n++] = from;
 }
 
-// The entries of the matrix, of a Hessian its lower triangle, as the layout has
-// them. The triangle is that of the result: the upper one is the lower one
-// transposed, and that of a transposed result the one of the matrix itself.
+// Lists the entries of the matrix (of a Hessian, its lower triangle) as the
+// layout has them. The triangle is that of the exported matrix. Its upper
+// triangle is the lower one transposed; if the whole export is transposed, the
+// two transpositions cancel.
 static void adx_put_entries(const ad_export *e, const adx_entries *g,
                             adx_unsorted *u)
 {
@@ -104,7 +108,7 @@ static size_t adx_diagonal_of(const adx_entries *g)
     return g->rows < g->cols ? g->rows : g->cols;
 }
 
-// Entries of the diagonal that the matrix lacks. Rows are sorted.
+// Adds the entries of the diagonal that the matrix lacks. Its rows are sorted.
 static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
                              adx_unsorted *u)
 {
@@ -117,8 +121,9 @@ static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
     }
 }
 
-// A counting sort of order[from] by one index, into the other order. It keeps
-// the order of equal ones. count[i] becomes where those of index i end.
+// Sorts order[from] by one index, into the other order, by a counting sort.
+// Entries with equal indices stay in their order. count[i] becomes the end of
+// the entries with index i.
 static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int from)
 {
     const uint32_t *index = u->index[by];
@@ -133,12 +138,19 @@ static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int fro
     }
 }
 
-static void adx_sort_export(ad_export *e, adx_unsorted *u)
+// Sorts the entries by line, and within a line by the other index: the result
+// is in order[0]. count[i] becomes the end of line i.
+static void adx_sort_lines(adx_unsorted *u, size_t lines, size_t across)
 {
     for (uint32_t k = 0; k < u->n; k++)
         u->order[0][k] = k;
-    adx_sort_entries_by(u, 1, adx_across(e), 0);
-    adx_sort_entries_by(u, 0, adx_lines(e), 1);
+    adx_sort_entries_by(u, 1, across, 0);
+    adx_sort_entries_by(u, 0, lines, 1);
+}
+
+static void adx_sort_export(ad_export *e, adx_unsorted *u)
+{
+    adx_sort_lines(u, adx_lines(e), adx_across(e));
     e->entries = u->n;
     e->plain = u->n == e->of_entries;
     e->start[0] = 0;
@@ -160,10 +172,10 @@ static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
     adx_drop(a, u->count);
 }
 
-static bool adx_begin_unsorted(const ad_export *e, size_t most, adx_unsorted *u)
+// Takes room for `most` entries with indices below `indices`. False: no memory.
+static bool adx_begin_unsorted(const ad_allocator *a, size_t indices,
+                               size_t most, adx_unsorted *u)
 {
-    const ad_allocator *a = &e->memory;
-    size_t indices = e->rows > e->columns ? e->rows : e->columns;
     *u = (adx_unsorted){ .n = 0 };
     u->count = (uint32_t *)adx_take(a, indices + 1, sizeof *u->count);
     u->from = (uint32_t *)adx_take(a, most, sizeof *u->from);
@@ -183,7 +195,8 @@ static bool adx_is_layout(const ad_layout *l)
         && (l->width == 0 || l->width == 32 || l->width == 64);
 }
 
-// Whether some index, or the number of entries, exceeds what indices can be.
+// Whether an index, or the number of entries, is too large for the layout's
+// width.
 static bool adx_exceeds_width(const ad_export *e, size_t most)
 {
     size_t largest = most > e->rows ? most : e->rows;
@@ -204,7 +217,8 @@ static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
     e->start = (uint32_t *)adx_take(a, adx_lines(e) + 1, sizeof *e->start);
     e->across = (uint32_t *)adx_take(a, most, sizeof *e->across);
     e->from = (uint32_t *)adx_take(a, most, sizeof *e->from);
-    bool ok = adx_begin_unsorted(e, most, &u) && e->start != NULL
+    size_t indices = e->rows > e->columns ? e->rows : e->columns;
+    bool ok = adx_begin_unsorted(a, indices, most, &u) && e->start != NULL
            && e->across != NULL && e->from != NULL;
     if (ok) {
         adx_put_entries(e, g, &u);
@@ -216,8 +230,8 @@ static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-// The export of a matrix with this pattern; `symmetric`: which is the lower
-// triangle of a symmetric one.
+// Makes the export of a matrix with this pattern. symmetric: the pattern is the
+// lower triangle of a symmetric matrix.
 static ad_status adx_new_export(ad_export **out, const ad_allocator *a,
                                 const ad_layout *layout, const adx_entries *g,
                                 bool symmetric)
@@ -280,7 +294,7 @@ ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
     return e == NULL ? 0 : e->entries;
 }
 
-// Writes index k of an array of the user's, if there is one.
+// Writes index k of an array of the user's, unless that is NULL.
 static void adx_put_index(const ad_export *e, void *array, size_t k, size_t v)
 {
     if (array != NULL && e->layout.width == 64)
@@ -309,7 +323,8 @@ ADX_API ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
 
 /* --- a matrix that the solver has ----------------------------------------- */
 
-// Reads index k of an array of the user's. Below the base it is SIZE_MAX.
+// Reads index k of an array of the user's. Returns SIZE_MAX for an index below
+// the base.
 static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
 {
     int64_t v = e->layout.width == 64 ? ((const int64_t *)array)[k]
@@ -318,8 +333,8 @@ static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
          : (size_t)(v - (int64_t)e->layout.base);
 }
 
-// For each line of the export the entries that the solver's matrix has there,
-// as a list: `first` of a line, `next` of an entry.
+// The entries of the solver's matrix, as a list for each line of the export:
+// `first` of the line, then `next` of each entry.
 typedef struct adx_lists {
     const ad_export *e;
     const ad_matrix *to;
@@ -359,8 +374,8 @@ static void adx_end_lists(adx_lists *l)
     adx_drop(a, l->mark);
 }
 
-// Enters an entry of the solver's in front of the list of its line. False: it
-// is out of range.
+// Puts entry k of the solver's matrix in front of the list of its line. False:
+// an index is out of range.
 static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
 {
     if (line >= l->lines || adx_index_at(l->e, l->across, k) >= l->acrosses)
@@ -372,7 +387,7 @@ static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
     return true;
 }
 
-// All entries, the last ones first, so that lists have them in order.
+// Lists all entries, the last one first, so that each list is in their order.
 static bool adx_list_entries(adx_lists *l)
 {
     const void *start = l->to->start;
@@ -399,8 +414,8 @@ static bool adx_list_entries(adx_lists *l)
     return true;
 }
 
-// Finds the places of the entries of a line. Returns the first entry that has
-// none, or SIZE_MAX.
+// Finds the places of the entries of a line in the solver's matrix. Returns the
+// first entry that has no place, or SIZE_MAX.
 static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
 {
     const ad_export *e = l->e;
@@ -416,10 +431,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
         l->mark[j - l->at_across] = 0;
     }
     for (size_t k = e->start[line + 1]; k-- > e->start[line];)
-        if (l->mark[e->across[k]] != 0) {
-            l->mark[e->across[k]] = 0;
+        if (l->mark[e->across[k]] != 0)
             missing = k;
-        }
     return missing;
 }
 
@@ -443,8 +456,8 @@ static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
     return ADREV_OK;
 }
 
-// Whether an array of the matrix is not there that its form has, or is longer
-// than can be.
+// Whether an array that this form of matrix needs is missing, or is longer than
+// an array can be.
 static bool adx_lacks_indices(const ad_export *e, const ad_matrix *to)
 {
     ad_form form = e->layout.form;
@@ -481,7 +494,14 @@ static bool adx_export_fits(const ad_export *e, const adx_entries *g,
         && e->of_columns == g->cols && e->of_entries == g->start[g->rows];
 }
 
-// Writes values that are in the order of the matrix to where they belong.
+// Whether the solver has the entries in the order of the matrix.
+static bool adx_is_plain_export(const ad_export *e)
+{
+    return e->plain && e->place == NULL && !e->layout.adds;
+}
+
+// Writes the values of the matrix, which are in its own order, to where the
+// solver has them.
 static void adx_write_export(const ad_export *e, const ad_real from[],
                              ad_real value[])
 {
@@ -492,7 +512,8 @@ static void adx_write_export(const ad_export *e, const ad_real from[],
     }
 }
 
-// w NULL: the Jacobian.
+// Computes values and writes them to the solver's array. w NULL: those of the
+// Jacobian; else of the Hessian.
 static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
                                ad_real value[])
 {
@@ -513,7 +534,7 @@ static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
         return status;
     if (!adx_export_fits(e, &s->g, hessian))
         return ADREV_ESHAPE;
-    if (e->plain && e->place == NULL && !e->layout.adds)
+    if (adx_is_plain_export(e))
         return adx_values_of(fn, x, w, value);
     adx_workspace *work = adx_take_workspace(&e->spare, &e->memory,
                                              e->of_entries);

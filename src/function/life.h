@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/life ==========================================================
- * Recorded functions are made and freed.
+ * Makes and frees recorded functions.
  *
  *   needs   tape/memory tape/workspace function/api function/program
  *           function/record function/places function/functions
@@ -84,7 +84,9 @@ ADX_API void ad_fn_free(ad_fn *fn)
         fn->unload(fn->library);
     adx_free_program(&fn->program);
     ad_allocator memory = fn->memory;
-    adx_drop(&memory, fn->guard);
+    if (fn->whole == NULL)
+        adx_drop(&memory, fn->guard);
+    ad_fn_free(fn->whole);
     adx_drop(&memory, fn->names);
     adx_drop_files(&memory, fn->files);
     adx_drop(&memory, fn);

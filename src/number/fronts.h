@@ -118,6 +118,11 @@
 #define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
 #define ad_digamma(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(digamma))
 
+// The incomplete gamma functions of shape a, regularised: P(a, x) is the
+// probability that a gamma variable is below x, and Q = 1 - P.
+#define ad_gamma_p(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_p))
+#define ad_gamma_q(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_q))
+
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
 #define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))

@@ -405,6 +405,8 @@ typedef struct adx_listing {
     bool fills;                 // or else counts
 } adx_listing;
 
+// Puts a point into the list of its part. Before the list is filled, points are
+// only counted.
 static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
                            int64_t count)
 {
@@ -422,6 +424,7 @@ static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// Whether two sets have equal variables, ranges and rows.
 static bool adx_same_sets(const adx_set *a, const adx_set *b)
 {
     if (a->vars != b->vars || a->rows != b->rows)

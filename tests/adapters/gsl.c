@@ -54,9 +54,9 @@ static void mgh09(const ad_rev *b, ad_rev *r, void *ctx)
     const dataset *d = ctx;
     for (size_t i = 0; i < d->n; i++) {
         const double x = d->x[i];
-        r[i] = ad_rec(ad_sub(ad_div(ad_mul(b[0], ad_add(x * x, ad_mul(x, b[1]))),
-                                    ad_add(ad_add(x * x, ad_mul(x, b[2])),
-                                           b[3])), d->y[i]));
+        ad_rev above = ad_rec(ad_mul(b[0], ad_add(x * x, ad_mul(x, b[1]))));
+        ad_rev below = ad_rec(ad_add(ad_add(x * x, ad_mul(x, b[2])), b[3]));
+        r[i] = ad_rec(ad_sub(ad_div(above, below), d->y[i]));
     }
 }
 
@@ -155,7 +155,8 @@ static void test_derivatives(bool external)
 {
     double x[8] = { 1.5, 0, 4.25, 0, 3.5, 0, 1.25, 0 };
     double v[8] = { 1, 0, -2, 0, 0.5, 0, 3, 0 };
-    const double side[4] = { 1.5, 4.25, 3.5, 1.25 }, along[4] = { 1, -2, 0.5, 3 };
+    const double side[4] = { 1.5, 4.25, 3.5, 1.25 };
+    const double along[4] = { 1, -2, 0.5, 3 };
     double J[3 * 7] = { 0 }, f[9] = { 0 }, fvv[9] = { 0 }, dense[12];
     ld want[12], bend[3], sl[4], y[3];
     ad_model *m = ad_model_vector(hs071, NULL, 4, 3);

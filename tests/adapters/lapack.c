@@ -232,10 +232,12 @@ static void point(const program *p, size_t n, ad_real x[])
 UNPACK(unpack, ad_rev, ((ad_rev){ (ad_real)NAN, 0, 0 }))
 UNPACK(long_unpack, long double, (long double)NAN)
 
+// bent: results are y + y^2/2, so that their adjoints have tangents.
 typedef struct running {
     const program *p;
     size_t n;
     bool lapack;
+    bool bent;
 } running;
 
 static void run(const ad_rev *x, ad_rev *y, void *ctx)
@@ -247,6 +249,8 @@ static void run(const ad_rev *x, ad_rev *y, void *ctx)
         r->p->lapack(r->p, r->n, A, B, y);
     else
         r->p->rev(r->p, r->n, A, B, y);
+    for (size_t i = 0; r->bent && i < r->p->results(r->p, r->n); i++)
+        y[i] = ad_rec(ad_add(y[i], ad_mul(0.5, ad_sqr(y[i]))));
 }
 
 // w y(x + a v)
@@ -260,7 +264,7 @@ static long double along(const running *r, const ad_real x[],
     long_unpack(r->p, r->n, X, A, B);
     r->p->plain(r->p, r->n, A, B, y);
     for (size_t i = 0; i < r->p->results(r->p, r->n); i++)
-        sum += (long double)w[i] * y[i];
+        sum += (long double)w[i] * (r->bent ? y[i] + y[i] * y[i] / 2 : y[i]);
     return sum;
 }
 
@@ -324,7 +328,7 @@ static void test_first(const program *p, size_t n)
 {
     static ad_real x[MOST], v[MOST], w[MOST], y[2][MOST], yd[2][MOST];
     static ad_real xb[2][MOST];
-    const running by[2] = { { p, n, true }, { p, n, false } };
+    const running by[2] = { { p, n, true, false }, { p, n, false, false } };
     const size_t in = inputs_of(p, n);
     const size_t out = p->results(p, n);
     const long double h = 1e-3L;
@@ -353,7 +357,7 @@ static void test_recorded(const program *p, size_t n)
 {
     static ad_real at[MOST], x[MOST], v[MOST], u[MOST], w[MOST];
     static ad_real y[2][MOST], yd[2][MOST], xb[2][MOST], hv[2][MOST], hu[MOST];
-    running by[2] = { { p, n, true }, { p, n, false } };
+    running by[2] = { { p, n, true, true }, { p, n, false, true } };
     const size_t in = inputs_of(p, n);
     const size_t out = p->results(p, n);
     ad_fn *fn[2] = { NULL, NULL };
@@ -581,8 +585,8 @@ static void test_coinciding_second(void)
 static void test_layouts(void)
 {
     enum { D = 4, K = 2 };
-    static const running r = { &programs[0], D, true };
-    static const running s = { &programs[4], D, true };
+    static const running r = { &programs[0], D, true, false };
+    static const running s = { &programs[4], D, true, false };
     ad_real x[D * D + D * 3], g[2][D * D + D * 3], h[2][D * D];
     ad_rev X[D * D + D * 3], A[D * (D + 3)], B[D * K], Y[D * K], L[D * D];
     point(r.p, D, x);
@@ -712,7 +716,7 @@ static void test_rows(void)
     enum { D = 5 };
     static ad_real x[D * D + 3 * D], J[3 * D][D * D + 3 * D], g[D * D + 3 * D];
     static ad_rev X[D * D + 3 * D], Y[3 * D];
-    running r = { &programs[0], D, true };
+    running r = { &programs[0], D, true, false };
     point(r.p, D, x);
     begin(D * D + 3 * D, x, X);
     run(X, Y, &r);
@@ -843,7 +847,7 @@ static void test_memory(void)
     static ad_real x[MOST], v[MOST], w[MOST], out[MOST];
     static ad_rev X[MOST], Y[MOST];
     for (size_t i = 0; i < PROGRAMS; i++) {
-        running r = { &programs[i], D, true };
+        running r = { &programs[i], D, true, false };
         size_t n = inputs_of(r.p, D);
         size_t m = r.p->results(r.p, D);
         bool failed = true;

@@ -176,7 +176,7 @@ static void test_failures(void)
         x[0] = -1;
         code = minimum(line_searches[s], nothing, x, &value);
         CHECK(code == LBFGSERR_INVALIDPARAMETERS
-              && ad_model_status(nothing) == ADREV_OK,
+              && ad_model_status(nothing) == ADREV_OK && x[0] == -1,
               "no value at first, search %d: %d", s, code);
         x[0] = 1;
     }

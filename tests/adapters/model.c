@@ -74,8 +74,9 @@ static void test_paths(void)
     CHECK(ad_model_eval(m, left, &y) == ADREV_OK && y == 8
           && ad_model_eval(m, right, &y) == ADREV_OK && y == 8
           && runs == recorded, "known paths are not recorded again");
-    CHECK(ad_model_clear(m) == ADREV_OK && ad_model_eval(m, left, &y) == ADREV_OK
-          && runs > recorded, "recorded again after clear");
+    CHECK(ad_model_clear(m) == ADREV_OK
+          && ad_model_eval(m, left, &y) == ADREV_OK && runs > recorded,
+          "recorded again after clear");
     ad_model_free(m);
 }
 
@@ -88,6 +89,11 @@ static void test_of_function(void)
     double y = 7;
     CHECK(ad_model_of(NULL) == NULL, "no function");
     CHECK(ad_model_eval(paths, left, &y) == ADREV_OK, "recorded");
+    const size_t one = 1;
+    ad_fn *chosen = NULL;
+    CHECK(ad_fn_select(&chosen, paths->fn, 1, &one, 0, NULL) == ADREV_OK
+          && ad_model_of(chosen) == NULL, "a function with parameters");
+    ad_fn_free(chosen);
     ad_model *m = ad_model_of(paths->fn);
     CHECK(ad_model_eval(m, right, &y) == ADREV_EPATH && y == 8
           && ad_model_status(m) == ADREV_EPATH && !m->stopped, "elsewhere");
@@ -123,7 +129,7 @@ static void test_failures(void)
     ad_model_free(m);
 
     m = ad_model_scalar(two_paths, NULL, 2);
-    CHECK(ad_model_eval(m, x, &y) == ADREV_OK, "a path");
+    CHECK(ad_model_eval(m, behind, &y) == ADREV_OK, "a path");
     size_t recordings = 0, after = 0;
     ad_traced_paths(m->traced, &recordings);
     (void)ad_model_eval(m, nowhere, &y);

@@ -161,6 +161,31 @@ static void test_derivatives(void)
     ad_model_free(f);
 }
 
+// Of two constraints one has a value, of two more a gradient.
+static void partly(const ad_rev *x, ad_rev *c, void *ctx)
+{
+    (void)ctx;
+    c[0] = ad_rec(ad_mul(3, x[0]));
+    c[1] = ad_rec(ad_log(x[0]));
+    c[2] = ad_rec(ad_sqrt(x[1]));
+    c[3] = ad_rec(ad_mul(5, x[1]));
+}
+
+static void test_partly(void)
+{
+    const double x[2] = { -1, 0 };
+    const double values[4] = { -3, HUGE_VAL, HUGE_VAL, 0 };
+    const double rows[8] = { 3, 0, 0, 0, 0, 0, 0, 5 };
+    ad_model *m = ad_model_vector(partly, NULL, 2, 4);
+    double c[4], J[8];
+    adx_nlopt_values(4, c, 2, x, J, m);
+    for (int i = 0; i < 4; i++)
+        CHECK(c[i] == values[i], "constraint %d: %g", i, c[i]);
+    for (int i = 0; i < 8; i++)
+        CHECK(J[i] == rows[i], "entry %d: %g", i, J[i]);
+    ad_model_free(m);
+}
+
 // No value in part of the plane: not a number, or a statement that fails.
 static void test_wall(void)
 {
@@ -275,6 +300,7 @@ int main(void)
     test_hs071();
     test_vector_of_constraints();
     test_derivatives();
+    test_partly();
     test_wall();
     test_maximum();
     test_paths();

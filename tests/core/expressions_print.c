@@ -56,6 +56,7 @@ static const struct row {
     { "lgamma", 1, CLOSE }, { "tgamma", 1, CLOSE }, { "exp10", 1, CLOSE },
     { "frac", 1, EXACT }, { "log_add_exp", 2, CLOSE }, { "digamma", 1, CLOSE },
     { "polygamma", 1, CLOSE }, { "jn", 1, CLOSE }, { "yn", 1, CLOSE },
+    { "gamma_p", 2, CLOSE }, { "gamma_q", 2, CLOSE },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 enum { MUL = 2 };

@@ -10,6 +10,7 @@
 #include "adrev_tensor.h"
 #include "adrev_struct.h"
 #include "adrev_loop.h"
+#include "adrev_assemble.h"
 #include "adrev_function.h"
 #include "adrev_parallel.h"
 

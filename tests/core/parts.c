@@ -196,6 +196,23 @@ static void check_values(void)
     CHECK_VALUE(ad_polygamma(-1, 2), nan, 0);
     CHECK_VALUE(ad_polygamma(171, 200), nan, 0);
     CHECK_VALUE(ad_polygamma(3, infinite), 0, 0);
+    CHECK_VALUE(ad_gamma_p(2, 3), 0.800851726528544228083, 4);
+    CHECK_VALUE(ad_gamma_q(2, 3), 0.199148273471455771917, 4);
+    CHECK_VALUE(ad_gamma_p(0.5, 0.1), 0.345279153981422961, 64);
+    CHECK_VALUE(ad_gamma_p(0, 1), 1, 0);
+    CHECK_VALUE(ad_gamma_q(3, 0), 1, 0);
+    CHECK_VALUE(ad_gamma_q(3, infinite), 0, 0);
+    CHECK_VALUE(ad_gamma_p(infinite, 3), 0, 0);
+    CHECK_VALUE(ad_gamma_p(infinite, infinite), nan, 0);
+    CHECK_VALUE(ad_gamma_p(0, 0), nan, 0);
+    CHECK_VALUE(ad_gamma_q(2, -1), nan, 0);
+    CHECK_VALUE(ad_gamma_q(-2, 1), nan, 0);
+    CHECK_VALUE(ad_gamma_q(nan, 1), nan, 0);
+    // d2/da2 of Gamma(a, 1) / Gamma(a) at 0, where Gamma has a pole
+    CHECK_CLOSE(adx_shape_slope(2, 0, 1), (ad_real)-0.44895008155498933, 8);
+    CHECK_CLOSE(adx_shape_slope(0, 1, 1), nan, 0);
+    CHECK_CLOSE(adx_shape_slope(9, 1, 1), nan, 0);
+    CHECK_CLOSE(adx_shape_density(9, 1, 1), nan, 0);
     CHECK_VALUE(ad_j0(2), 0.223890779141235668051827, 2);
     CHECK_VALUE(ad_j1(2), 0.576724807756873387202448, 2);
     CHECK_VALUE(ad_y0(2), 0.510375672649745119596606, 2);

@@ -150,6 +150,52 @@ static quad quad_waves(quad x)
     return fminq(1, sqrtq(2 / (quad_pi() * fabsq(x))));
 }
 
+// The incomplete gamma function P of shape a, by the trapezoidal rule, as in
+// oracle.h, and its first two derivatives with respect to a.
+struct quad_gamma {
+    quad a, x;
+    quad value;                 // the smaller of P and Q
+    quad da, daa;
+};
+
+static const struct quad_gamma *quad_gamma_p(quad a, quad x)
+{
+    static struct quad_gamma g;
+    const quad step = (quad)1 / 60;
+    if (a == g.a && x == g.x)
+        return &g;
+    const quad l = logq(x) - quad_digamma(a);
+    const quad from = a * logq(x) - lgammaq(a);
+    const quad trigamma = quad_trigamma(a);
+    const int side = l >= 0 ? 1 : -1;
+    g = (struct quad_gamma){ a, x, 0, 0, 0 };
+    for (int i = -300; i < 420; i++) {
+        quad s = step * i;
+        quad w = side * expq(s - expq(-s));
+        quad f = expq(from + a * w - x * expq(w))
+               * step * fabsq(w) * (1 + expq(-s));
+        g.value += f;
+        g.da -= side * f * (l + w);
+        g.daa -= side * f * (quad_square(l + w) - trigamma);
+    }
+    return &g;
+}
+
+static quad quad_gamma_dx(quad a, quad x)
+{
+    return expq((a - 1) * logq(x) - x - lgammaq(a));
+}
+
+static quad quad_gamma_dxa(quad a, quad x)
+{
+    return quad_gamma_dx(a, x) * (logq(x) - quad_digamma(a));
+}
+
+static quad quad_gamma_dxx(quad a, quad x)
+{
+    return quad_gamma_dx(a, x) * (a - 1 - x) / x;
+}
+
 // clang-format off
 #define ORACLE(ROW)                                                                                                     \
     /*   name       d/dx                      d/dy                d/dz    d2/dx2                  d2/dxdy       d2/dy2 */ \
@@ -203,6 +249,8 @@ static quad quad_waves(quad x)
     ROW( lgamma,    quad_digamma(x),          0,                  0,      quad_trigamma(x),       0,            0 )       \
     ROW( tgamma,    tgammaq(x) * quad_digamma(x), 0,              0,      tgammaq(x) * (quad_square(quad_digamma(x)) + quad_trigamma(x)), 0, 0 ) \
     ROW( digamma,   quad_polygamma(1, x),     0,                  0,      quad_polygamma(2, x),   0,            0 )       \
+    ROW( gamma_p,   quad_gamma_p(x, y)->da,   quad_gamma_dx(x, y), 0,     quad_gamma_p(x, y)->daa, quad_gamma_dxa(x, y), quad_gamma_dxx(x, y) ) \
+    ROW( gamma_q,   -quad_gamma_p(x, y)->da,  -quad_gamma_dx(x, y), 0,    -quad_gamma_p(x, y)->daa, -quad_gamma_dxa(x, y), -quad_gamma_dxx(x, y) ) \
     ROW( polygamma, 0,                        quad_polygamma(x + 1, y), 0, 0,                     0,            quad_polygamma(x + 2, y) ) \
     ROW( jn,        0,                        quad_bessel(jnq, 1, (int)x, y), 0, 0,               0,            quad_bessel(jnq, 2, (int)x, y) ) \
     ROW( yn,        0,                        quad_bessel(ynq, 1, (int)x, y), 0, 0,               0,            quad_bessel(ynq, 2, (int)x, y) ) \
@@ -486,6 +534,15 @@ static void poly_negative(int i, double *p)
     p[1] = uniform(-40, 0);
 }
 
+// A shape, and an argument in which the smaller tail is not below 1e-100.
+static void shapes(int i, double *p)
+{
+    (void)i;
+    p[0] = scale(-3, 4);
+    p[1] = p[0] < 1 ? scale(-5, 2)
+         : fmax(p[0] * 1e-3, p[0] + uniform(-9, 20) * sqrt(p[0]));
+}
+
 // What the nearest pole adds to the derivatives of order n and n + 1: the sum
 // has no more digits.
 static quad quad_poles(quad n, quad x)
@@ -560,6 +617,8 @@ static quad quad_poles(quad n, quad x)
     ROW( tgamma,    gamma_negative,  9,          12,     X,         fabsq(tgammaq(x) * quad_digamma(1 - x)), "<math.h> is off by 4" ) \
     ROW( digamma,   gamma_positive,  4,          6,      NONE,      0,                           "recurrences" ) \
     ROW( digamma,   near_negative,   9,          9,      EACH,      quad_poles(1, x),            "zeros between the poles" ) \
+    ROW( gamma_p,   shapes,          5,          8,      X,         1,                           "sums of panels" ) \
+    ROW( gamma_q,   shapes,          5,          8,      X,         1,                           "sums of panels" ) \
     ROW( polygamma, poly_positive,   6,          6,      NONE,      0,                           "recurrences" ) \
     ROW( polygamma, poly_negative,   24,         24,     EACH,      quad_poles(x + 1, y),        "zeros between the poles" ) \
     ROW( jn,        bessel_small,    9,          9,      NONE,      0,                           "<math.h>" )   \
@@ -729,8 +788,11 @@ static void run_sweep(const struct sweep *s)
     struct worst worst[PARTIALS] = { { 0 } };
     ad_fn *fn = NULL;
     ad_tensor *t = formula_of(s->op);
+    // An integral in quad precision takes milliseconds.
+    const int points = s->op == ADREV_OP_gamma_p || s->op == ADREV_OP_gamma_q
+                     ? POINTS / 50 : POINTS;
     seed = 88172645463325252u;
-    for (int i = 0; i < POINTS; i++) {
+    for (int i = 0; i < points; i++) {
         double p[3] = { 0 };
         s->point(i, p);
         if (i == 0 || whole_argument((int)s->op) < 3 || s->op == ADREV_OP_select) {

@@ -51,6 +51,7 @@ struct products {
         matrix<T> A = square(x);
         Eigen::MatrixXd B = Eigen::MatrixXd::Ones(N, N) * 0.5;
         vector<T> y = B.lazyProduct(A).transpose() * x.tail(N);
+        y += B * x.tail(N) + B.transpose() * y;
         y += A * B.cast<T>() * y.cwiseProduct(y) / 3 + 2 * x.head(N);
         y = y + B.col(0).cwiseProduct(y) * 0.5;
         return y.dot(x.head(N)) + A.trace() + (A * A).sum();

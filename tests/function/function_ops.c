@@ -226,6 +226,8 @@ enum { VALUE_ULPS = 2, SLOPE_ULPS = 4, SECOND_ULPS = 12 };
 #define LOOSER(ROW)                                                                         \
     /*   op      value slope second  because                                             */ \
     ROW( digamma, 8,   4,     12,    "a recurrence up to 10; a zero at 1.46" )              \
+    ROW( gamma_p, 6,   6,     12,    "sums of panels" )                                     \
+    ROW( gamma_q, 6,   6,     12,    "sums of panels" )                                     \
     ROW( polygamma, 6, 6,     12,    "a recurrence up to 15" )                              \
     ROW( jn,     6,    12,    12,    "<math.h>" )                                           \
     ROW( yn,     8,    8,     24,    "<math.h>" )                                           \

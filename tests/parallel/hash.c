@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// tags: recorded
+// tags: recorded slow
 // flags: -pthread
 // needs: xxhash.h
 /* hash.c - core/hash without xxHash against xxHash itself: data of all lengths

@@ -334,14 +334,14 @@ several() {
     set -- "$port" --function energy --with 'x:2*n' --with v:n
     several=$here/several
     works "several files" 0 "$@" several/orbit.c several/force.c \
-        several/tables.c several/other.c --check --points 2 --set n=4 \
+        several/tables.c several/limits.c several/other.c --check --points 2 --set n=4 \
         -o "$out/orbit_ad.h" --depend "$out/orbit.d" -- -I"$root"
     works "a static function of two files" 0 grep -q 'orbit_shift_ad(' \
         "$out/orbit_ad.h"
     works "a macro of two files" 0 grep -q '^#undef SCALE' "$out/orbit_ad.h"
     works "an include that is not read" 1 grep -q windows.h "$out/orbit_ad.h"
     works "a structure of two files" 0 test 1 = \
-        "$(grep -c 'typedef struct total_ad' "$out/orbit_ad.h")"
+        "$(grep -c '^} total_ad;' "$out/orbit_ad.h")"
     works "--depend" 0 grep -q 'several/body.h:' "$out/orbit.d"
     works "--depend, not read" 1 grep -q other "$out/orbit.d"
     works "two definitions" 1 "$@" several/orbit.c several/force.c \
@@ -352,8 +352,9 @@ several() {
     printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
 {"directory":"build","file":"../force.c","command":"cc -I ../inc -c x"},
 {"file":"tables.c","directory":"%s","command":"cc -DQ=\\"a b\\" -c x"},
+{"directory":".","file":"%s/limits.c","command":"cc"},
 {"directory":".","file":"%s/other.c","command":"cc"}]\n' \
-        "$several" "$several" "$several" > "$out/compile_commands.json"
+        "$several" "$several" "$several" "$several" > "$out/compile_commands.json"
     sed 's|"body.h"|<body.h>|' "$several/force.c" > "$out/force.c"
     ln -s "$several" "$out/inc"
     works "-p finds files" 0 "$@" several/orbit.c \

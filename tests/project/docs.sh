@@ -91,7 +91,7 @@ fi
 
 # Those of adrev_bulk.h, adrev_loop.h and the like: to the brace that closes
 # main, in two parts, and a line of output.
-for header in bulk loop tensor implicit; do
+for header in assemble bulk loop tensor implicit; do
     awk '/#define ADREV_IMPL/ { on = 1 }
          on && /^ \* [^ ]/ { next }
          on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }

@@ -252,6 +252,64 @@ static inline long double oracle_yn_dy(long double n, long double y)
     return y == 0 ? -v : (oracle_yn(n - 1, y) - oracle_yn(n + 1, y)) / 2;
 }
 
+// The incomplete gamma functions, and the derivative of P with respect to the
+// shape a, from their definitions: of the density, and of the density times
+// log t - digamma(a), which has one sign on either side of its zero. They are
+// integrated from x away from there, with t = x exp(w) or x exp(-w), by the
+// trapezoidal rule of w = exp(s - exp(-s)) (H. Takahasi, M. Mori).
+struct oracle_gamma {
+    long double a, x;
+    long double p, q, da;
+};
+
+static inline const struct oracle_gamma *oracle_gamma(long double a,
+                                                      long double x)
+{
+    static _Thread_local struct oracle_gamma g = { -1, -1, 0, 0, 0 };
+    const long double step = 1.0L / 64;
+    if (a == g.a && x == g.x)
+        return &g;
+    // For a large a what cancels at x = a is left out; at 0, Q is a E1(x).
+    const bool large = a > 1e4L && a < 1e1000L && x == a;
+    const long double l = large ? 1 / (2 * a) + 1 / (12 * a * a)
+                        : a < 1e-100L ? 0 : logl(x) - oracle_digamma(a);
+    const long double from = large ? logl(a / (2 * ORACLE_PI)) / 2 - 1 / (12 * a)
+                           : a < 1e-100L ? -x
+                           : a * logl(x) - x - lgammal(a);
+    const int side = l >= 0 ? 1 : -1;
+    long double area = 0, slope = 0;
+    for (int i = -280; i < 450; i++) {
+        long double s = step * i;
+        long double w = side * expl(s - expl(-s));
+        long double f = expl(from + a * w - x * expm1l(w))
+                      * step * fabsl(w) * (1 + expl(-s));
+        if (i > 0 && f < area * 1e-25L)
+            break;
+        area += f;
+        slope += f * (a < 1e-100L ? 1 : l + w);
+    }
+    if (a < 1e-100L)
+        area = 0;
+    if (!(a >= 0 && x >= 0) || (a == 0 && x == 0))
+        slope = (long double)NAN;
+    else if (x == 0)
+        slope = 0;
+    g = (struct oracle_gamma){
+        .a = a, .x = x, .p = side < 0 ? area : 1 - area,
+        .q = side > 0 ? area : 1 - area, .da = side < 0 ? slope : -slope
+    };
+    return &g;
+}
+
+static inline long double oracle_gamma_dx(long double a, long double x)
+{
+    return a < 0 || (a == 0 && x == 0) ? (long double)NAN
+         : x == 0 ? powl(x, a - 1) / tgammal(a)
+         : a > 1e4L && a < 1e1000L && x == a
+         ? expl(-1 / (12 * a)) / sqrtl(2 * ORACLE_PI * a)
+         : expl((a - 1) * logl(x) - x - lgammal(a));
+}
+
 // d/dy x^y; x^y log x has limit 0 where x^y does.
 static inline long double oracle_pow_dy(long double x, long double y)
 {
@@ -329,6 +387,8 @@ static inline long double oracle_sigmoid_dx(long double x)
     ROW( lgamma,    lgammal(x),               oracle_digamma(x),       0,                      0 )                  \
     ROW( tgamma,    tgammal(x),               tgammal(x) * oracle_digamma(x), 0,               0 )                  \
     ROW( digamma,   oracle_digamma(x),        oracle_polygamma(1, x),  0,                      0 )                  \
+    ROW( gamma_p,   oracle_gamma(x, y)->p,    oracle_gamma(x, y)->da,  oracle_gamma_dx(x, y),  0 )                  \
+    ROW( gamma_q,   oracle_gamma(x, y)->q,    -oracle_gamma(x, y)->da, -oracle_gamma_dx(x, y), 0 )                  \
     ROW( polygamma, oracle_polygamma(x, y),   0,                       oracle_polygamma(x + 1, y), 0 )              \
     ROW( jn,        oracle_jn(x, y),          0,                       oracle_jn_dy(x, y),     0 )                  \
     ROW( yn,        oracle_yn(x, y),          0,                       oracle_yn_dy(x, y),     0 )                  \

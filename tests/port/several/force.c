@@ -7,7 +7,7 @@
 #define SCALE 3.0
 #define ROUNDS 2
 
-typedef struct total {                  // the same as in orbit.c
+typedef struct {                  // the same as in orbit.c
     double kinetic, potential;
 } total;
 
