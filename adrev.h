@@ -9940,6 +9940,7 @@ typedef struct adx_softmax {
     ad_real *y;
 } adx_softmax;
 
+// xb[i] += y[i] (yb[i] - sum over j of y[j] yb[j]).
 static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -9961,6 +9962,7 @@ static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// yd[i] = y[i] (xd[i] - sum over j of y[j] xd[j]).
 static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {
@@ -10151,6 +10153,9 @@ static bool adx_rows_fit(const adx_ids *ids)
     return adx_is_constant(ids) || adx_adjacent(ids);
 }
 
+// C = A B. The adjoints, with a prime for transposes: Ab += Cb B', Bb += A' Cb.
+// Which of the loops is used depends on the number of directions, on how the
+// ids lie, and on whether zero factors need care.
 static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -10174,6 +10179,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// C = A B. The tangent of C is that of A times B, plus A times that of B.
 static bool adx_product_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {
@@ -11052,8 +11058,8 @@ static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
     return k + 1;
 }
 
-// What a slope may differ from g: the error of the differences, and the
-// rounding of the gradient, which the paths bound.
+// How much a slope may differ from the derivative g: by the error of the
+// differences, and by the rounding of g, which `paths` bounds.
 static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 {
     return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths

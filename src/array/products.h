@@ -122,6 +122,9 @@ static bool adx_rows_fit(const adx_ids *ids)
     return adx_is_constant(ids) || adx_adjacent(ids);
 }
 
+// C = A B. The adjoints, with a prime for transposes: Ab += Cb B', Bb += A' Cb.
+// Which of the loops is used depends on the number of directions, on how the
+// ids lie, and on whether zero factors need care.
 static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -145,6 +148,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// C = A B. The tangent of C is that of A times B, plus A times that of B.
 static bool adx_product_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {

@@ -517,7 +517,9 @@ static bool adx_picks_any(const adx_tensor_value *v)
     return any;
 }
 
-// False: no memory.
+// Cuts the points of a value's only term into parts, if that makes more parts
+// than the best cut so far. A sum is cut in this way only if each point has a
+// number of its own. False: no memory.
 static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
                            const adx_nest *const nest[], adx_value_cut *best)
 {

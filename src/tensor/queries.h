@@ -535,7 +535,8 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
     }
 }
 
-// Memory in a piece; `at` NULL: only counts.
+// Returns the next piece of one block of memory, for n elements of this size,
+// and adds its bytes to *bytes. at: the block; NULL: bytes are only counted.
 static void *adx_next_piece(char *at, size_t *bytes, uint64_t n, size_t size)
 {
     void *piece = at == NULL ? NULL : at + *bytes;
@@ -712,8 +713,9 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// Marks which numbers a term writes, by its loops: others could need an inverse
-// of a map, which lives as long as the program. False: no memory.
+// Marks the numbers that a term writes, by running its loops. (The other ways
+// may need the inverse of a map, which would live as long as the program.)
+// False: no memory.
 static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
                               const adx_tensor_term *term, int64_t x[],
                               adx_bitmap *bits)
