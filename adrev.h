@@ -343,8 +343,8 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * they have in C, so a number crosses the border as it is, may lie in a union
  * or in calloc's memory, and is not set where it is declared without a value.
  *
- * An expression holds numbers and ids, never references. So one that is kept
- * (auto e = x * y) is as good later as it was at first.
+ * An expression holds numbers and ids, never references. So an expression that
+ * is stored in a variable (auto e = x * y) can be used later as well.
  *
  *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
  *           ADX_NO_PLACE ADX_MEMBER
@@ -563,9 +563,9 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do. In C++ numbers and expressions have constructors
-// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
-// which C++ looks for what is done with them. Their layout is the same.
+// the names say what to do. In C++, numbers and expressions also have
+// constructors and operators (cpp/members, cpp/operators), and are in a
+// namespace, where C++ finds the functions for them. Their layout is the same.
 #ifdef __cplusplus
 #define ADX_TAG(name, tag) name
 namespace adrev {
@@ -1398,7 +1398,7 @@ ADX_API ad_tape *ad_tape_new(void);
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
-// lie in the same buffer, where room for one adjoint per value is kept free.
+// lie in the same buffer, where room for one adjoint per value is left free.
 //
 //   buffer [bytes]  stays the caller's, and must outlive the tape
 //   returns      the tape; NULL if the buffer is NULL or too small
@@ -1700,20 +1700,21 @@ ADX_API const ad_op_info *ad_op_table(void);
  * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is passed
  * by value, a struct of an ad_real and two uint32_t.                         */
 
-// One operation, recorded on the current tape as one statement; the result is
-// what ad_rec returns of the operator of that name. A constant among the
-// arguments (job 0) counts as a plain number.
+// One operation, recorded on the current tape as one statement. The result is
+// that of ad_rec for the operator of this name. A constant among the arguments
+// (job 0) counts as a plain number.
 //
 //   op           in    ADREV_OP_..., of the arity of the function; see
 //                      ad_op_find
 //
-// Besides the rows of the table: step functions, whose result is a constant;
-// ADREV_OP_detach; comparisons, whose result is the constant 0 or 1. The
-// condition of ADREV_OP_select is its first argument: not 0 takes the second;
-// the result is the number that is taken, without a statement.
-// The exponent of powi and ldexp (second) and the order of polygamma, jn and yn
-// (first) are parameters, whole constants. A hook is told of each operation, so
-// functions can be recorded in this way, whatever ADREV_TRACE is.
+// op may be a row of the table; a step function, whose result is a constant;
+// ADREV_OP_detach; or a comparison, whose result is the constant 0 or 1. The
+// first argument of ADREV_OP_select is its condition. If that is not 0, the
+// result is the second argument, else the third, without a statement. The
+// exponent of powi and ldexp (second argument) and the order of polygamma, jn
+// and yn (first) are parameters: constants that are whole numbers. A hook is
+// told of each operation, so functions can be recorded in this way, whatever
+// ADREV_TRACE is.
 //
 //   returns      a constant if all arguments are, or without a tape. NaN, and
 //                the tape fails with ADREV_ESHAPE, if op is no operation of so
@@ -2074,9 +2075,10 @@ typedef struct ad_nonfinite {
                             // finite: a reverse sweep from y meets it first
 } ad_nonfinite;
 
-// Where infinities and NaNs come from. Values are not on the tape. So without
-// ADREV_DEBUG a NaN shows only in the partials of statements that use it
-// nonlinearly, and an infinity in those of the statement after it, or nowhere.
+// Finds where infinities and NaNs come from. Values are not on the tape. So
+// without ADREV_DEBUG a NaN shows only in the partials of statements that use
+// it nonlinearly, and an infinity in those of the statement after it, or
+// nowhere.
 //
 //   y            in    the value whose gradient is wrong; may be a constant
 //   found        out   statements; job 0 where there is none
@@ -2201,9 +2203,9 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 
 /* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
- * memory, so one comparison tells whether it is full. Ids are kept here in a
- * wider type than the ones that are stored: so the compiler knows that storing
- * an operand does not change them.                                           */
+ * memory, so one comparison tells whether it is full. The id here is of a
+ * wider type than ids on the tape: so the compiler knows that storing an
+ * operand does not change it.                                                */
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
@@ -4979,8 +4981,8 @@ static inline size_t adx_magnitude(ptrdiff_t step)
     return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
-// The most elements of an array. At most 64 bytes are kept for each element, so
-// the bytes of all fit into a size_t.
+// The most elements of an array. At most 64 bytes are stored for each element,
+// so the bytes of all fit into a size_t.
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
 // Whether an array of n elements is impossible or missing.
@@ -9938,6 +9940,7 @@ typedef struct adx_softmax {
     ad_real *y;
 } adx_softmax;
 
+// xb[i] += y[i] (yb[i] - sum over j of y[j] yb[j]).
 static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -9959,6 +9962,7 @@ static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// yd[i] = y[i] (xd[i] - sum over j of y[j] xd[j]).
 static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {
@@ -10149,6 +10153,9 @@ static bool adx_rows_fit(const adx_ids *ids)
     return adx_is_constant(ids) || adx_adjacent(ids);
 }
 
+// C = A B. The adjoints, with a prime for transposes: Ab += Cb B', Bb += A' Cb.
+// Which of the loops is used depends on the number of directions, on how the
+// ids lie, and on whether zero factors need care.
 static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -10172,6 +10179,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// C = A B. The tangent of C is that of A times B, plus A times that of B.
 static bool adx_product_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {
@@ -10308,13 +10316,14 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// Columns of C that are computed together, so that their part of B stays in the
-// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
-// fast as row by row.)
+// Columns of C are computed in panels of so many, so that their part of B stays
+// in the cache and their sums on the stack. (A product of 768 x 768, gcc -O3,
+// is 2 times as fast as row by row.)
 #define ADX_COLUMNS 128
 
-// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
-// Where B is saved, its rows are contiguous and the sum is a vector loop.
+// Computes a panel: n columns of C, from column `from` on. Row i of it is the
+// sum of the rows l of B, each times element (i, l) of A. If the statement s
+// has saved B, its rows are contiguous, and the sum is a loop over vectors.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)
@@ -11049,8 +11058,8 @@ static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
     return k + 1;
 }
 
-// What a slope may differ from g: the error of the differences, and the
-// rounding of the gradient, which the paths bound.
+// How much a slope may differ from the derivative g: by the error of the
+// differences, and by the rounding of g, which `paths` bounds.
 static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 {
     return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths

@@ -1441,11 +1441,12 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
  * The adjoint of one row's product needs no other row, so one loop does
  * everything that belongs to a row, and reads A once.
  *
- * From the product to the product with the transposed matrix every node is put
- * in one of four classes: done before the loop, done for each row, done along
+ * Every node from the product to the product with the transposed matrix is in
+ * one of four classes: done before the loop, done once for each row, done along
  * each row, or done after the loop. What runs along a row is done block by
- * block, while the block is in the cache: together with the row's product if
- * that product's adjoint is known before, else after it (`waits`).
+ * block, while the block is in the cache. It is done together with the product
+ * of the row if the adjoint of that product is known before, else after it
+ * (`waits`).
  *
  *   needs   tape/memory core/derived function/program function/copy code/text
  *           code/layout code/statements
@@ -1455,12 +1456,14 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
 
 enum { ADX_ROW_BLOCK = 64 };
 
-// Where a node is done. What is done along a row (ADX_ALONG) is complete only
-// when all rows are, so a node that reads it comes after the loop; except that
-// the product itself is complete at the end of its row.
+// Where a node is done. A node that is done along the rows (ADX_ALONG) is
+// complete only when all rows are, so a node that reads it comes after the
+// loop. The product itself is an exception: its element is complete at the end
+// of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// The nodes of such a loop: from the product to that of the transposed matrix.
+// The nodes of a loop over rows: from the product to the product with the
+// transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
@@ -1476,9 +1479,9 @@ static void adx_see_where(void *user, uint32_t number)
     r->seen |= r->where[number];
 }
 
-// Whether row i can have what it needs of an argument: the argument is made
-// before the loop, or it is a column whose elements are `stride` apart, made by
-// one node, and row i makes its element i.
+// Whether row i has what it needs of an argument: either the argument is made
+// before the loop, or it is a column, with elements `stride` apart, that one
+// node makes, and row i makes element i of it.
 static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
                            int32_t stride)
 {
@@ -1496,14 +1499,14 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             && r->p->node[r->p->from[x->base]].r == x->base);
 }
 
-// A vector times one number.
+// Whether a node is a vector times one number.
 static bool adx_is_multiple(const adx_many *m)
 {
     return m->kind == ADX_MANY_product && m->k == 1 && (m->m == 1 || m->n == 1);
 }
 
-// A column times a row, as the adjoint of the matrix is. Its rows are written
-// while those of the matrix are read.
+// Whether a node is a column times a row, as the adjoint of the matrix is. Rows
+// of it are written while rows of the matrix are read.
 static bool adx_is_outer(const adx_many *m)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->k == 1 && m->n > 1
@@ -1520,18 +1523,18 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Decides where node i is done, given the nodes before it. It runs along a row
-// if it is the product with the transposed matrix, or an outer product of the
-// same shape, and if row i has its one element of the factor that varies from
-// row to row. It is done for each row if it makes one number for each, from
-// numbers that the row has.
+// Decides where node i is done, when this is known of the nodes before it. The
+// node runs along the rows if it is the product with the transposed matrix, or
+// an outer product of the same shape, and if row i has its element of the
+// factor that varies from row to row. It is done for each row if it makes one
+// number for each row, from numbers that the row has.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
     const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
-    // The argument that is looked at last is the one of which row i needs one
+    // The argument that is tested last is the one of which row i needs one
     // element: it decides about `waits`.
     if (i == r->end
             ? adx_is_at_hand(r, m, 0, 0)
@@ -4278,7 +4281,8 @@ static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
     return ok;
 }
 
-// Which functions that are asked for can compute a result of that shape.
+// Returns which of the functions that are asked for can compute a result of
+// this shape.
 static unsigned adx_bits_of_shape(const adx_point *e, char shape)
 {
     unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
@@ -4286,7 +4290,7 @@ static unsigned adx_bits_of_shape(const adx_point *e, char shape)
     return shape == 'Z' ? 0 : bits & e->asked;
 }
 
-// The function that computes a result. If there are two, it is the sparse one.
+// Returns the function that computes a result; of two, the sparse one.
 static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
 {
     size_t i = ADX_C_KINDS;
@@ -4306,17 +4310,17 @@ static size_t adx_shape_length(const adx_point *e, size_t r)
          : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
 }
 
-// Whether result r is a matrix that the function does not write by columns: it
-// goes by way of scratch.
+// Whether result r is a matrix that the function does not write by columns.
+// Such a matrix goes through the scratch room.
 static bool adx_is_moved(const adx_point *e, size_t r)
 {
     return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
 }
 
-// Adds up the scratch room. Of two vectors either may not be asked for, so both
-// have room; matrices are made one after another and share it. An empty result
-// has a place, too, because `work` begins behind it and must not overlap with
-// it (restrict).
+// Adds up the scratch room. Either of two vectors may not be asked for, so both
+// have room. Matrices are made one after another and share their room. Even an
+// empty result has a place, because `work` begins behind it and must not
+// overlap it (restrict).
 static void adx_find_scratch(adx_point *e)
 {
     bool two = strcmp(e->kind->out, "mn") == 0;
@@ -4429,7 +4433,7 @@ static void adx_say_point_names(adx_point *e, const char *what,
     adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
 }
 
-// The entry points of one line, which differ only in their names.
+// Writes the entry points of one line each, which differ only in their names.
 static void adx_say_point_rest(adx_point *e)
 {
     static const char *const rest[][4] = {
@@ -4449,8 +4453,8 @@ static void adx_say_point_rest(adx_point *e)
     }
 }
 
-// The sizes of the arrays: no integers, and as much work as the function that
-// needs most.
+// Writes the entry point that tells the sizes of the arrays: no integers, and
+// as much work as the function that needs most.
 static void adx_say_point_work(adx_point *e)
 {
     adx_text *t = e->text;
@@ -4508,7 +4512,8 @@ static void adx_say_point_order(adx_point *e, size_t r)
     adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
 }
 
-// Makes result r, a matrix, and puts its entries in the order of columns.
+// Writes the call that computes result r, a matrix, and the loop that puts its
+// entries in the order of columns.
 static void adx_say_point_matrix(adx_point *e, size_t r)
 {
     adx_text *t = e->text;
@@ -4538,8 +4543,8 @@ static void adx_say_point_matrix(adx_point *e, size_t r)
     adx_say(t, "    }\n");
 }
 
-// The entry point itself: inputs that are not given become zeros, then each
-// result is computed.
+// Writes the entry point itself. Inputs that are not given become zeros, and
+// then each result is computed.
 static void adx_say_point(adx_point *e)
 {
     adx_text *t = e->text;
@@ -5496,14 +5501,15 @@ typedef struct adx_cache {
     char directory[ADX_PATH / 2];
     char own[ADX_PATH];         // where this call compiles
     char library[ADX_PATH];
-    char key[33];               // of the function: its library's name begins
-                                // with it
+    char key[33];               // key of the function, with which the name of
+                                // its library begins
     adx_bytes code;             // C code
 } adx_cache;
 
 ADX_SELDOM_BEGIN
 
-// Without memory there is no reason: what was blamed is only what followed.
+// Clears the reason if memory ran out: what was blamed is only a consequence of
+// that.
 static void adx_take_back_blame(ad_compile_report *r)
 {
     r->reason = ADREV_COMPILE_DONE;
@@ -5520,7 +5526,7 @@ static bool adx_is_ours(const struct stat *s)
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Whether nobody but us and root can rename or replace what is ours in this
+// Whether nobody except us and root can rename or replace our files in this
 // directory.
 static bool adx_is_safe(const struct stat *s)
 {
@@ -5544,13 +5550,13 @@ static int adx_open_any(const char *path, int flags)
     return file;
 }
 
-// Opens a file that no other process inherits. It never gets the number 0, 1 or
-// 2: a program that has closed these may go on printing, and must not print
-// into what is compiled. So /dev/null takes the free ones of these until the
-// file is open.
+// Opens a file that no other process inherits. The file never gets the number
+// 0, 1 or 2: a program that has closed these may go on printing, and must not
+// print into what is compiled. So /dev/null takes those of them that are free
+// until the file is open.
 static int adx_open_file(const char *path, int flags)
 {
-    int low[3];                 // what lies there until the file is open
+    int low[3];                 // /dev/null, until the file is open
     size_t n = 0;
     while (n < 3 && (low[n] = adx_open_any("/dev/null", O_RDWR)) >= 0
            && low[n++] < 3)
@@ -5589,8 +5595,8 @@ static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
     return NULL;
 }
 
-// Reads all of a file that is ours. It is opened before it is looked at, so
-// that what is looked at is what is read.
+// Reads all of a file that is ours. The file is opened before its owner is
+// checked, so the file that is checked is the one that is read.
 static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
 {
     struct stat s;
@@ -5604,7 +5610,7 @@ static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
     return data;
 }
 
-// Makes a file that from the beginning nobody else can read or write, and that
+// Makes a file that nobody else can read or write from the beginning, and that
 // we can, whatever the umask is.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
@@ -5642,11 +5648,11 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 }
 
 /* --- the cache --------------------------------------------------------------
- * Others who share the machine can make links and directories wherever they can
+ * Other users of the machine can make links and directories wherever they can
  * write, as in /tmp, and exchange them at any time. So the path of the cache is
  * walked from the root, name by name. Nothing is entered, followed or made in a
- * directory where others could exchange it. So what has been looked at stays
- * what it is.                                                                */
+ * directory where others could exchange it. So what has been checked cannot
+ * change any more.                                                           */
 
 typedef struct adx_way {
     char path[ADX_PATH / 2];    // walked so far: safe directories, no links
@@ -5657,8 +5663,8 @@ typedef struct adx_way {
 // The longest chain of links that is followed, as Linux has it.
 #define ADX_LINKS_MOST 40
 
-// Whether the program has more rights than the user who started it. Then
-// nothing that the environment names (HOME, PATH) may be run.
+// Whether the program has more rights than the user who started it. If so,
+// nothing may be run that the environment names (HOME, PATH).
 static bool adx_is_privileged(void)
 {
 #ifdef AT_SECURE
@@ -5674,8 +5680,9 @@ static bool adx_blame_open(adx_cache *k, const char *path)
     return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
 }
 
-// Puts what a link stands for in front of the rest of the way, and takes the
-// link itself off the path. Only links of ours or of root are followed.
+// Replaces a link at the end of the walked path by what it stands for, which is
+// put in front of the rest of the way. Only links of ours or of root are
+// followed.
 static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 {
     char all[2 * ADX_PATH + 1];
@@ -5695,16 +5702,17 @@ static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
     return true;
 }
 
-// Makes the directory at the end of the way, for us alone whatever the umask
-// is. Another process may be making it too, so it may be there by now.
+// Makes the directory at the end of the walked path, for us alone, whatever the
+// umask is. It may exist already, since another process may be making it, too.
 static bool adx_make_directory(const char *path)
 {
     return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
                                      : errno == EEXIST;
 }
 
-// Looks at what is at the end of the way, which is made if it is missing. A
-// link is followed. A directory must be safe for the walk to go on from it.
+// Checks what is at the end of the walked path, and makes a directory if there
+// is nothing. A link is followed. The walk goes on only from a directory that
+// is safe.
 static bool adx_look_at(adx_cache *k, adx_way *w)
 {
     struct stat s;
@@ -5722,7 +5730,8 @@ static bool adx_look_at(adx_cache *k, adx_way *w)
     return adx_is_safe(&s) || adx_blame_open(k, path);
 }
 
-// Walks one name further: `..` goes back, `.` and an empty name stay.
+// Walks one name further along the path. `..` goes back one directory; `.` and
+// an empty name stay where they are.
 static bool adx_go_on(adx_cache *k, adx_way *w)
 {
     char *name = w->rest + strspn(w->rest, "/");
@@ -5742,8 +5751,8 @@ static bool adx_go_on(adx_cache *k, adx_way *w)
     return stays || adx_look_at(k, w);
 }
 
-// Walks to the cache's directory, which is made if need be. Its path has no
-// links then, and it is ours alone.
+// Walks to the directory of the cache, and makes it if need be. Afterwards its
+// path has no links, and the directory is ours alone.
 static bool adx_walk_to_cache(adx_cache *k, const char *directory)
 {
     adx_way w = {0};
@@ -5783,9 +5792,9 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
          : adx_walk_to_cache(k, directory);
 }
 
-// Makes a directory that no other call uses. Its name alone does not ensure
+// Makes a directory that no other call uses. The name alone does not ensure
 // that, since processes of several machines or containers may share the cache
-// and have the same number. But mkdir either makes a directory or fails.
+// and have the same process number. But mkdir fails if the directory exists.
 static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
@@ -5804,8 +5813,8 @@ static bool adx_make_own(adx_cache *k)
     return adx_blame_system(k, k->own);
 }
 
-// The path of a file in the call's own directory. File names are the same in
-// every call, so that the libraries are equal, too: their symbols name the
+// Returns the path of a file in the directory of this call. File names are the
+// same in every call, so that libraries are equal, too: their symbols name the
 // source.
 static const char *adx_own_file(const adx_cache *k, const char *name,
                                 char path[ADX_PATH + 16])

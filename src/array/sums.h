@@ -404,6 +404,7 @@ typedef struct adx_softmax {
     ad_real *y;
 } adx_softmax;
 
+// xb[i] += y[i] (yb[i] - sum over j of y[j] yb[j]).
 static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -425,6 +426,7 @@ static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// yd[i] = y[i] (xd[i] - sum over j of y[j] xd[j]).
 static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {

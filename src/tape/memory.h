@@ -242,8 +242,8 @@ static inline size_t adx_magnitude(ptrdiff_t step)
     return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
-// The most elements of an array. At most 64 bytes are kept for each element, so
-// the bytes of all fit into a size_t.
+// The most elements of an array. At most 64 bytes are stored for each element,
+// so the bytes of all fit into a size_t.
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
 // Whether an array of n elements is impossible or missing.

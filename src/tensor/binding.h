@@ -143,6 +143,8 @@ static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
 
 /* --- begin and end ------------------------------------------------------- */
 
+// Takes memory for what the caller will give: sizes, relations, maps and
+// strides. No size is known yet (-1). False: no memory.
 static bool adx_begin_given(ad_tensor *t)
 {
     const ad_allocator *a = &t->memory;
@@ -193,6 +195,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     t->binding++;
 }
 
+// Frees what the caller has given, and the program that was bound to it.
 static void adx_free_given(ad_tensor *t)
 {
     const ad_allocator *a = &t->memory;

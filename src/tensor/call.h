@@ -234,6 +234,10 @@ static bool adx_run_at_point(adx_call_arrays *r, const ad_external_point *at,
     return ok;
 }
 
+// Evaluates the text of a call at a point: takes memory for the arrays that the
+// statement does not have, and runs the program. add: adjoints are added to
+// those that are there. False: the text has been bound anew since the call, or
+// no memory.
 static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
                         bool add)
 {
@@ -380,6 +384,8 @@ static void adx_give_results(const adx_calling *k, ad_rev *const y[])
         }
 }
 
+// Records the call of a text as one external statement. If no result is wanted,
+// nothing is recorded.
 static ad_status adx_call_tensor(ad_tensor *t, const ad_rev *const x[],
                                  ad_rev *const y[])
 {

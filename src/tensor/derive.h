@@ -13,6 +13,7 @@
 
 ADX_SELDOM_BEGIN
 
+// Whether n forms of a set, from `one` on and from `other` on, are equal.
 static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
                           uint32_t n)
 {
@@ -20,6 +21,7 @@ static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
                   (size_t)n * s->width * sizeof *s->k) == 0;
 }
 
+// Whether a term is the product of a number with itself.
 static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
 {
     return term->factors == 2 && term->factor[0].value == term->factor[1].value
@@ -117,6 +119,7 @@ static void adx_add_chain(adx_tensor_term *term, adx_access partial,
         term->absorbs = partial.value != 0;
 }
 
+// Whether the table says that this partial of an operation is not zero.
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
 {
     return strcmp(ad_op_table()[op].partial[which], "0") != 0;
@@ -136,6 +139,8 @@ static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
     return adx_tensor_value_at(t, value)->tangent;
 }
 
+// Adds to the tangent of a value a term that has the tangent of factor `which`
+// in place of the factor, times k.
 static void adx_tangent_term(ad_tensor *t, uint32_t value,
                              const adx_tensor_term *of, uint32_t which,
                              ad_real k)
@@ -159,6 +164,8 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
     }
 }
 
+// Makes the tangent of a function of its arguments: a term for each argument,
+// the partial times the tangent of the argument.
 static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
@@ -182,6 +189,8 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
     }
 }
 
+// Makes the tangent of a minimum or maximum: each term has the tangent of the
+// number that it looked at, and only that of the number picked counts.
 static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
 {
     for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
@@ -237,6 +246,8 @@ static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
     return value;
 }
 
+// Makes the tangent of a partial: a term for each argument, the second partial
+// times the tangent of the argument.
 static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
@@ -256,6 +267,8 @@ static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
     }
 }
 
+// Makes the tangent of a value, if it depends on a number that moves. A square
+// is derived once, with the factor 2.
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
@@ -322,6 +335,8 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
     }
 }
 
+// Adds, to the adjoint of each argument of a function, the partial times the
+// adjoint of the result (above).
 static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
                                const adx_tensor_term *of, const adx_set *s,
                                adx_access above)

@@ -162,6 +162,7 @@ static void adx_say_each_parameter(adx_text *t, const adx_step_text *s,
     }
 }
 
+// Writes the declaration of a parameter of a loop function.
 static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
 {
     const adx_tensor_file *k = (const adx_tensor_file *)user;

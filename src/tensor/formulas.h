@@ -257,6 +257,9 @@ typedef struct adx_product_list {
     bool zero;
 } adx_product_list;
 
+// Lists the factors of a product. Numbers and sizes are multiplied into p->k;
+// other factors go to `above` or, if they are divided by, to `below`. A square
+// is its base twice, unless the list is nearly full.
 static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
                             bool below)
 {
@@ -625,6 +628,8 @@ static bool adx_is_additive(adx_tree_kind kind)
         || kind == ADX_TREE_BRACKET;
 }
 
+// Makes a product one or several terms of a value: as a quotient, as a sum
+// times a number, or as a product of factors.
 static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
                               uint32_t node, ad_real times)
 {
@@ -702,6 +707,8 @@ static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
         adx_add_factor(term, x[i]);
 }
 
+// Makes a minimum or maximum a value of its own kind: its terms are the numbers
+// that it compares.
 static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {

@@ -130,6 +130,7 @@ static adx_spot adx_new_name(adx_parser *p, const char *what)
          ? adx_take_word(p) : none;
 }
 
+// Declares a name, unless it is used already.
 static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
                         uint32_t of)
 {

@@ -79,6 +79,8 @@ static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
                       "given for another size: give them again");
 }
 
+// Makes a table of the numbers of a map, or of a column of a relation, and
+// checks that each is in its range. NULL: no memory, or a number is not.
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
                                  adx_spot name, const int32_t value[], size_t n,
                                  int64_t from, const adx_dim *values)
@@ -108,6 +110,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
     return to;
 }
 
+// Makes the tables of all maps and relations.
 static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
 {
     adx_tensor_program *p = t->program;
@@ -179,6 +182,7 @@ static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
     }
 }
 
+// Checks that a relation has no entry twice.
 static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
                               uint32_t relation)
 {
@@ -268,6 +272,7 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
     }
 }
 
+// Makes an empty program. Value 0 stands for none. False: no memory.
 static bool adx_begin_tensor_program(ad_tensor *t)
 {
     adx_arena *a = &t->arena;
@@ -340,6 +345,8 @@ static void adx_find_crowded(ad_tensor *t)
     }
 }
 
+// Binds a text to what was given: makes its program, with derivatives, loops
+// and storage. The status is in the arena.
 static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
 {
     adx_arena *a = &t->arena;
@@ -528,7 +535,8 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
     }
 }
 
-// Memory in a piece; `at` NULL: only counts.
+// Returns the next piece of one block of memory, for n elements of this size,
+// and adds its bytes to *bytes. at: the block; NULL: bytes are only counted.
 static void *adx_next_piece(char *at, size_t *bytes, uint64_t n, size_t size)
 {
     void *piece = at == NULL ? NULL : at + *bytes;
@@ -609,6 +617,7 @@ static bool adx_wants_crowded(const ad_tensor *t, const adx_tensor_arrays *a)
     return false;
 }
 
+// Evaluates a part of the program. Results that no step makes are cleared.
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
@@ -704,8 +713,9 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// Marks which numbers a term writes, by its loops: others could need an inverse
-// of a map, which lives as long as the program. False: no memory.
+// Marks the numbers that a term writes, by running its loops. (The other ways
+// may need the inverse of a map, which would live as long as the program.)
+// False: no memory.
 static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
                               const adx_tensor_term *term, int64_t x[],
                               adx_bitmap *bits)

@@ -51,6 +51,8 @@ static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
     return to;
 }
 
+// Splits a set by a comparison of a form with 0, which may be negated: into one
+// piece or, for a form that is not 0, two.
 static void adx_split_form(adx_lowering *k, const adx_set *s,
                            const adx_tensor_node *n, bool negated,
                            adx_set_pieces *to)
@@ -249,6 +251,8 @@ static bool adx_form_at(const adx_lowering *k, uint32_t form,
     return true;
 }
 
+// Whether a relation has the entry that the forms of a node give at these
+// values of the indices. The entries are found by their first column.
 static bool adx_is_entry_at(adx_lowering *k, const adx_tensor_node *n,
                             const int64_t value[])
 {
@@ -292,6 +296,7 @@ static bool adx_is_true_for_some(adx_lowering *k, uint32_t index,
     return false;
 }
 
+// Whether a condition is true at these values of the indices.
 static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
 {
     const adx_tensor_node *n = adx_node_of(k, node);
