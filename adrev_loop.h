@@ -2015,7 +2015,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->results += l->last ? l->depth * l->size : 0;
 }
 
-// The same of a sequence. If it is read backwards, so is each step's row.
+// Describes a sequence. If it is read backwards, so is the row of each step.
 static void adx_describe_sequence(adx_scan *c, size_t j,
                                   const ad_scan_sequence *u, size_t steps)
 {
