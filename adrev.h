@@ -6810,6 +6810,7 @@ static adx_cursor adx_begin_stretch(const ad_tape *t, const adx_stretch *s)
     return at;
 }
 
+// Sweeps a stretch forwards; s NULL: all of the tape above its floor.
 ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
                             ad_real tan[], const size_t W)
 {
@@ -10725,6 +10726,7 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// Calls the pushforward of the rule for each direction.
 static bool adx_external_forward(const adx_extended *e, ad_real tan[],
                                  ad_real scratch[], size_t W)
 {
