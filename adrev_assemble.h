@@ -450,7 +450,7 @@ static ad_status adx_copy_indices(size_t kind, const char *array, size_t count,
             int32_t v = from[e * width + i];
             if (v >= 0 && (size_t)v >= limit)
                 return adx_blame_index(kind, e, array, i, v);
-            to[i * count + e] = v < 0 ? -1 : v;
+            to[i * count + e] = v;
         }
     return ADREV_OK;
 }

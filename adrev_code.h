@@ -52,6 +52,8 @@
  *   code/layout       where a number is in C code
  *   code/statements   a C statement for each node
  *   code/matrix       one loop for a product and its adjoint
+ *   code/repeats      what repeats in a program
+ *   code/loops        loops for what repeats
  *   code/functions    a C function
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -129,6 +131,12 @@ extern "C" {
  * order of adrev_function.h (sparse matrices); of the Hessian only the lower
  * triangle. The constants of a pattern have at least one element, even if it is
  * empty.
+ *
+ * What repeats is written as loops, where they save 200 statements and more: the
+ * same operations again and again, with arguments at even distances, or from a
+ * table of indices or of constants. Loops nest up to three deep. Operations keep
+ * their order, so the bits are the same. Without such repetition, and with array
+ * nodes (each of which is a loop already), the code has each operation once.
  */
 
 enum {
@@ -162,6 +170,7 @@ typedef struct ad_c_options {
                             // static, for a file that includes the code and
                             // calls them: compilers warn of uncalled ones
     size_t split;           // statements of one C function at most; 0: 2000
+    bool unrolled;          // no loops for what repeats: see above
     bool casadi;            // also write CasADi's entry points: see below; not
                             // with single
     const char *header;     // a header that the code includes first: "f.h", as
@@ -236,7 +245,8 @@ ADX_TRY ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
 
 // The size of one C function.
 typedef struct ad_c_size {
-    size_t statements;      // operations; one on arrays counts once, as a loop
+    size_t statements;      // operations; one on arrays counts once, as a loop,
+                            // and one in a loop as often as it is written
     size_t work;            // numbers of `work`
     size_t constants;       // different numbers in the text
     size_t bytes;           // of the function's text
@@ -320,12 +330,12 @@ typedef struct ad_compile_options {
 // several times as long as that of the value (see ad_fn_c_size), and compilers
 // take seconds for each megabyte.
 //
-// Compiling pays for small functions that are evaluated often: the code has
-// every operation once, without loops. Gradients of 10, 1000 and 10 000 inputs
-// took 82 ns, 8.2 us and 86 us replayed, and 12 ns, 3.2 us and 68 us compiled;
-// the compiler took 0.1, 4 and 90 s; on a tape the last gradient took 56 us.
-// Compiling does not pay beyond about 1 MB of C code, nor for fewer than about
-// 10^6 evaluations (docs/compiling.md).
+// Compiling pays for small functions that are evaluated often, and for large
+// ones with repetition, which the code has as loops. Without it, gradients of
+// 10, 1000 and 10 000 inputs took 82 ns, 8.2 us and 86 us replayed, and 12 ns,
+// 3.2 us and 68 us compiled; the compiler took 0.1, 4 and 90 s; on a tape the
+// last gradient took 56 us. Compiling does not pay beyond about 1 MB of C code,
+// nor for fewer than about 10^6 evaluations (docs/compiling.md).
 //
 // The code is written as C, compiled by the system's compiler, and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on
@@ -719,6 +729,7 @@ typedef struct adx_writing {
     bool chosen;                // derivatives by some of the inputs only
     size_t unchecked;           // outputs at the end that may be not finite
     const adx_entries *entries; // of a sparse matrix; else NULL
+    struct adx_rolled *rolled;  // its loops (code/repeats); NULL: it has none
 } adx_writing;
 
 // The array in which input x is, and its index there.
@@ -942,9 +953,10 @@ ADX_SELDOM_END
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
  *   needs   core/derived function/program code/text code/layout
- *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
- *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
- *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
+ *   offers  adx_value_text adx_say_change adx_say_guard adx_say_node
+ *           adx_adds_in_place adx_tells_at_home adx_array_with adx_say_one
+ *           adx_say_eight adx_say_sum_of_eight adx_say_row adx_is_inner
+ *           adx_say_term adx_say_zeros adx_say_many
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -966,20 +978,30 @@ static const char *adx_value_text(const adx_text *t, uint32_t op)
                                                : adx_row_of(op)->value;
 }
 
+// Writes a number, or the name that it has in a loop.
+static void adx_say_named(adx_writing *k, const char *name, uint32_t x)
+{
+    if (name != NULL)
+        adx_put_text(k->text, name, strlen(name));
+    else
+        adx_say_number(k, x);
+}
+
 // Writes the condition that a number is not what it was, bit by bit as in a
 // replay: the two zeros differ, and all NaNs are one.
-static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
+static void adx_say_change(adx_writing *k, const char *name, uint32_t x,
+                           ad_real was)
 {
-    adx_say_number(k, x);
+    adx_say_named(k, name, x);
     adx_say(k->text, was != was ? " == " : " != ");
     if (was != was)
-        adx_say_number(k, x);
+        adx_say_named(k, name, x);
     else
         adx_say_literal(k->text, was);
     if (was != 0)
         return;
     adx_say(k->text, signbit(was) ? " || !signbit(" : " || signbit(");
-    adx_say_number(k, x);
+    adx_say_named(k, name, x);
     adx_say(k->text, ")");
 }
 
@@ -987,7 +1009,7 @@ static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
 static void adx_say_guard(adx_writing *k, const adx_node *s)
 {
     adx_say(k->text, "    if (");
-    adx_say_change(k, s->a, *adx_constant_of(k->p, s->b));
+    adx_say_change(k, NULL, s->a, *adx_constant_of(k->p, s->b));
     adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
 }
 
@@ -1419,11 +1441,12 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
  * The adjoint of one row's product needs no other row, so one loop does
  * everything that belongs to a row, and reads A once.
  *
- * From the product to the product with the transposed matrix every node is put
- * in one of four classes: done before the loop, done for each row, done along
+ * Every node from the product to the product with the transposed matrix is in
+ * one of four classes: done before the loop, done once for each row, done along
  * each row, or done after the loop. What runs along a row is done block by
- * block, while the block is in the cache: together with the row's product if
- * that product's adjoint is known before, else after it (`waits`).
+ * block, while the block is in the cache. It is done together with the product
+ * of the row if the adjoint of that product is known before, else after it
+ * (`waits`).
  *
  *   needs   tape/memory core/derived function/program function/copy code/text
  *           code/layout code/statements
@@ -1433,12 +1456,14 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
 
 enum { ADX_ROW_BLOCK = 64 };
 
-// Where a node is done. What is done along a row (ADX_ALONG) is complete only
-// when all rows are, so a node that reads it comes after the loop; except that
-// the product itself is complete at the end of its row.
+// Where a node is done. A node that is done along the rows (ADX_ALONG) is
+// complete only when all rows are, so a node that reads it comes after the
+// loop. The product itself is an exception: its element is complete at the end
+// of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// The nodes of such a loop: from the product to that of the transposed matrix.
+// The nodes of a loop over rows: from the product to the product with the
+// transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
@@ -1454,9 +1479,9 @@ static void adx_see_where(void *user, uint32_t number)
     r->seen |= r->where[number];
 }
 
-// Whether row i can have what it needs of an argument: the argument is made
-// before the loop, or it is a column whose elements are `stride` apart, made by
-// one node, and row i makes its element i.
+// Whether row i has what it needs of an argument: either the argument is made
+// before the loop, or it is a column, with elements `stride` apart, that one
+// node makes, and row i makes element i of it.
 static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
                            int32_t stride)
 {
@@ -1474,14 +1499,14 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             && r->p->node[r->p->from[x->base]].r == x->base);
 }
 
-// A vector times one number.
+// Whether a node is a vector times one number.
 static bool adx_is_multiple(const adx_many *m)
 {
     return m->kind == ADX_MANY_product && m->k == 1 && (m->m == 1 || m->n == 1);
 }
 
-// A column times a row, as the adjoint of the matrix is. Its rows are written
-// while those of the matrix are read.
+// Whether a node is a column times a row, as the adjoint of the matrix is. Rows
+// of it are written while rows of the matrix are read.
 static bool adx_is_outer(const adx_many *m)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->k == 1 && m->n > 1
@@ -1498,18 +1523,18 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Decides where node i is done, given the nodes before it. It runs along a row
-// if it is the product with the transposed matrix, or an outer product of the
-// same shape, and if row i has its one element of the factor that varies from
-// row to row. It is done for each row if it makes one number for each, from
-// numbers that the row has.
+// Decides where node i is done, when this is known of the nodes before it. The
+// node runs along the rows if it is the product with the transposed matrix, or
+// an outer product of the same shape, and if row i has its element of the
+// factor that varies from row to row. It is done for each row if it makes one
+// number for each row, from numbers that the row has.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
     const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
-    // The argument that is looked at last is the one of which row i needs one
+    // The argument that is tested last is the one of which row i needs one
     // element: it decides about `waits`.
     if (i == r->end
             ? adx_is_at_hand(r, m, 0, 0)
@@ -1609,6 +1634,1506 @@ static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
 
 ADX_SELDOM_END
 
+/* === code/repeats ===========================================================
+ * Finds what repeats in a program, so that its C code has loops. The used nodes
+ * are a sequence of symbols: the operation, and for each argument whether it is
+ * a result, a constant or an element of which array of inputs. Where a piece of
+ * the sequence comes again and again right behind itself, it becomes one item,
+ * a loop, and the search begins again with the shorter sequence: so loops nest.
+ * The order of the nodes stays as it is, and therefore the bits do.
+ *
+ * A piece that begins at i - p comes again at i if a few symbols from i on were
+ * met p before, and if both pieces have the same hash. One table for each of a
+ * few numbers of symbols knows where they were met last, and prefix sums give
+ * the hash of any piece at once; so the search takes a time that is linear in
+ * the sequence. What has been found is compared symbol by symbol.
+ *
+ * Outputs are a sequence of their own: their symbol is the statement whose
+ * instances they are.
+ *
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/unique function/emit function/copy code/layout
+ *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
+ *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
+ *           adx_class_of adx_varying adx_read_by adx_entry_at
+ *           adx_next_instance adx_roll
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_ROLL_DEPTH 3
+#define ADX_ROLL_LEAST 200      // statements that a loop must save
+#define ADX_ROLL_WIDTHS 6       // lengths of what is looked up: 1, 4, 16 ...
+
+// A statement or a loop.
+typedef struct adx_item {
+    uint64_t symbol;
+    uint32_t first;             // entry of the sequence that comes first
+    uint32_t entries;           // how many it has, in all iterations
+    uint32_t count;             // iterations; 1: a statement
+    uint32_t body;              // where the list of its items begins, in `list`
+    uint32_t items;
+    uint32_t text;              // statements that are written
+    uint32_t leaf;              // of a statement in loops, else 0
+} adx_item;
+
+// A statement in loops. Its instance at t[] is entry first + sum of t[l]
+// step[l]; instances are counted in their order.
+typedef struct adx_looped {
+    uint32_t depth;
+    uint32_t loop[ADX_ROLL_DEPTH];      // items, the outermost first
+    uint32_t step[ADX_ROLL_DEPTH];
+    uint32_t count[ADX_ROLL_DEPTH];
+    uint32_t first;
+    uint32_t instances;
+    uint32_t place;             // in work, of its first instance
+    bool local;                 // read by other statements of its body
+    bool stored;
+    bool all;                   // not the last instance only
+} adx_looped;
+
+typedef struct adx_rolled {
+    adx_item *item;
+    size_t items, item_room;
+    uint32_t *list;             // lists of items; the first is that of the file
+    size_t listed, list_room;
+    uint32_t *root;             // the sequence now
+    size_t roots;
+    adx_looped *leaf;             // leaf[0] stands for what is in no loop
+    size_t leaves, leaf_room;
+    size_t nodes, entries;
+    uint32_t *entry;            // [entries] its node, or its output
+    uint32_t *entry_of;         // [nodes of the program]
+    uint32_t *leaf_of;          // [entries]
+    uint32_t *index_of;         // [entries] which instance; or how many
+                                // statements in no loop come before
+    uint32_t *part_of;          // [roots] C function
+    size_t loops;
+    bool failed;                // no memory
+} adx_rolled;
+
+static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
+{
+    if (r == NULL)
+        return;
+    adx_drop(a, r->item);
+    adx_drop(a, r->list);
+    adx_drop(a, r->root);
+    adx_drop(a, r->leaf);
+    adx_drop(a, r->entry);
+    adx_drop(a, r->entry_of);
+    adx_drop(a, r->leaf_of);
+    adx_drop(a, r->index_of);
+    adx_drop(a, r->part_of);
+    adx_drop(a, r);
+}
+
+/* --- numbers that are the same ----------------------------------------------
+ * The table of known numbers (function/unique) forgets some, which are then made
+ * again here and there. Before loops are looked for, all that are the same
+ * become one.                                                                */
+
+static uint64_t adx_equal_hash(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xd1342543de82ef95u;
+    return (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
+}
+
+static adx_key adx_equal_key(const adx_program *p, uint32_t x)
+{
+    const adx_node *s = &p->node[p->from[x]];
+    return adx_is_constant_number(p, x)
+         ? adx_constant_key(*adx_constant_of(p, x))
+         : adx_node_key(s->op, s->a, s->b, s->c);
+}
+
+// The number that x is the same as, if it is in the table; else x, which then
+// is in it.
+static uint32_t adx_first_equal(const adx_program *p, uint32_t table[], int bits,
+                           uint32_t x)
+{
+    const adx_key key = adx_equal_key(p, x);
+    size_t mask = ((size_t)1 << bits) - 1;
+    size_t at = adx_equal_hash(key.word[0], key.word[1]) >> (64 - bits);
+    for (; table[at] != 0; at = (at + 1) & mask) {
+        const adx_key other = adx_equal_key(p, table[at] - 1);
+        if (memcmp(&key, &other, sizeof key) == 0)
+            return table[at] - 1;
+    }
+    table[at] = x + 1;
+    return x;
+}
+
+static void adx_rename_reads(adx_node *s, const uint32_t as[])
+{
+    s->a = as[s->a];
+    s->b = as[s->b];
+    if (s->op != ADX_OP_guard)
+        s->c = as[s->c];
+    if (adx_commutes(s->op) && s->a > s->b) {       // as adx_emit has them
+        uint32_t a = s->a;
+        s->a = s->b;
+        s->b = a;
+        s->c = s->a;
+    }
+}
+
+// Makes one of all numbers that are the same. Returns the nodes and outputs as
+// they were; NULL: no memory, or there are array nodes, and nothing was done.
+static adx_node *adx_join_equal(adx_program *q, bool used[])
+{
+    const ad_allocator *a = q->memory;
+    int bits = 8;
+    if (q->manys > 0 || q->nodes < 2 * ADX_ROLL_LEAST)
+        return NULL;
+    while ((size_t)1 << bits < 2 * q->numbers)
+        bits++;
+    size_t outputs = (q->outputs * sizeof *q->output + sizeof *q->node - 1)
+                   / sizeof *q->node;
+    adx_node *was = (adx_node *)adx_take(a, q->nodes + outputs, sizeof *was);
+    uint32_t *as = (uint32_t *)adx_take(a, q->numbers, sizeof *as);
+    uint32_t *table = (uint32_t *)adx_take(a, (size_t)1 << bits, sizeof *table);
+    if (was != NULL && as != NULL && table != NULL) {
+        memset(table, 0, ((size_t)1 << bits) * sizeof *table);
+        memcpy(was, q->node, q->nodes * sizeof *was);
+        memcpy(was + q->nodes, q->output, q->outputs * sizeof *q->output);
+        for (uint32_t x = 0; x < q->numbers; x++) {
+            bool input = q->from[x] == ADX_FROM_INPUT;
+            if (!input && !adx_is_constant_number(q, x))
+                adx_rename_reads(&q->node[q->from[x]], as);
+            as[x] = input ? x : adx_first_equal(q, table, bits, x);
+        }
+        for (size_t i = 0; i < q->nodes; i++)
+            if (q->node[i].op == ADX_OP_guard)
+                adx_rename_reads(&q->node[i], as);
+        for (size_t i = 0; i < q->outputs; i++)
+            q->output[i] = as[q->output[i]];
+        adx_mark_used(q, used);
+    } else {
+        adx_drop(a, was);
+        was = NULL;
+    }
+    adx_drop(a, as);
+    adx_drop(a, table);
+    return was;
+}
+
+// Undoes that.
+static void adx_part_equal(adx_program *q, adx_node *was, bool used[])
+{
+    memcpy(q->node, was, q->nodes * sizeof *was);
+    memcpy(q->output, was + q->nodes, q->outputs * sizeof *q->output);
+    adx_drop(q->memory, was);
+    adx_mark_used(q, used);
+}
+
+/* --- symbols ------------------------------------------------------------- */
+
+enum { ADX_CLASS_RESULT, ADX_CLASS_CONSTANT, ADX_CLASS_INPUT };
+
+static unsigned adx_class_of(const adx_writing *k, uint32_t x)
+{
+    uint32_t at;
+    if (adx_is_constant_number(k->p, x))
+        return ADX_CLASS_CONSTANT;
+    if (k->p->from[x] != ADX_FROM_INPUT)
+        return ADX_CLASS_RESULT;
+    const char *array = adx_input_array(k, x, &at);
+    unsigned which = ADX_CLASS_INPUT;
+    for (int i = 0; i < 3 && k->array[i] != array; i++)
+        which++;
+    return which;
+}
+
+// How many numbers a node reads that may vary from instance to instance.
+static int adx_varying(const adx_node *s)
+{
+    return s->op == ADX_OP_guard ? 1 : adx_row_of(s->op)->arity;
+}
+
+static uint32_t adx_read_by(const adx_node *s, int which)
+{
+    return which == 0 ? s->a : which == 1 ? s->b : s->c;
+}
+
+static uint64_t adx_symbol_of(const adx_writing *k, const adx_node *s)
+{
+    uint64_t symbol = s->op;
+    for (int i = 0; i < adx_varying(s); i++)
+        symbol |= (uint64_t)adx_class_of(k, adx_read_by(s, i)) << (8 + 4 * i);
+    if (s->op == ADX_OP_guard)
+        symbol |= (uint64_t)s->b << 24;
+    return symbol;
+}
+
+static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
+                                  size_t output)
+{
+    uint32_t x = k->p->output[output];
+    unsigned which = adx_class_of(k, x);
+    uint64_t leaf = which == ADX_CLASS_RESULT
+                  ? r->leaf_of[r->entry_of[k->p->from[x]]] : 0;
+    bool second = output >= k->results->length[0];
+    return (uint64_t)1 << 62 | leaf << 8 | (uint64_t)which << 1 | second;
+}
+
+/* --- runs ---------------------------------------------------------------- */
+
+// A sequence while runs are looked for.
+typedef struct adx_folding {
+    adx_rolled *r;
+    const uint32_t *from;       // [n] items
+    size_t n;
+    size_t low;                 // the sequence from here on is not folded yet
+    uint64_t *hash;             // [n + 1] of the first so many symbols
+    uint64_t *power;            // [n + 1]
+    uint32_t *text;             // [n + 1] statements of the first so many items
+    uint32_t *met[ADX_ROLL_WIDTHS];     // 1 + where; 0: nowhere
+    int bits;                   // of a place in such a table
+    size_t period, count;       // of the run that was found
+} adx_folding;
+
+static uint64_t adx_roll_hash(const adx_folding *f, size_t at, size_t n)
+{
+    return f->hash[at + n] - f->hash[at] * f->power[n];
+}
+
+static bool adx_begin_folding(adx_folding *f, const ad_allocator *a)
+{
+    bool ok = true;
+    f->bits = 8;
+    while ((size_t)1 << f->bits < 2 * f->n)
+        f->bits++;
+    f->hash = (uint64_t *)adx_take(a, f->n + 1, sizeof *f->hash);
+    f->power = (uint64_t *)adx_take(a, f->n + 1, sizeof *f->power);
+    f->text = (uint32_t *)adx_take(a, f->n + 1, sizeof *f->text);
+    for (int i = 0; i < ADX_ROLL_WIDTHS; i++) {
+        size_t size = (size_t)1 << f->bits;
+        f->met[i] = (uint32_t *)adx_take(a, size, sizeof **f->met);
+        ok = ok && f->met[i] != NULL;
+        if (ok)
+            memset(f->met[i], 0, size * sizeof **f->met);
+    }
+    if (!ok || f->hash == NULL || f->power == NULL || f->text == NULL)
+        return false;
+    f->hash[0] = 0;
+    f->power[0] = 1;
+    f->text[0] = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        const adx_item *item = &f->r->item[f->from[i]];
+        uint64_t mixed = (item->symbol + 1) * 0x9e3779b97f4a7c15u;
+        f->hash[i + 1] = f->hash[i] * 0xd1342543de82ef95u
+                       + (mixed ^ mixed >> 29);
+        f->power[i + 1] = f->power[i] * 0xd1342543de82ef95u;
+        f->text[i + 1] = f->text[i] + item->text;
+    }
+    return true;
+}
+
+static void adx_end_folding(adx_folding *f, const ad_allocator *a)
+{
+    adx_drop(a, f->hash);
+    adx_drop(a, f->power);
+    adx_drop(a, f->text);
+    for (int i = 0; i < ADX_ROLL_WIDTHS; i++)
+        adx_drop(a, f->met[i]);
+}
+
+// How often the piece of p symbols before i comes, one after another.
+static size_t adx_count_folds(const adx_folding *f, size_t i, size_t p)
+{
+    size_t count = 1;
+    uint64_t piece = adx_roll_hash(f, i - p, p);
+    for (size_t at = i; at + p <= f->n && adx_roll_hash(f, at, p) == piece; at += p)
+        count++;
+    for (size_t at = i; at < i + (count - 1) * p; at++)
+        if (f->r->item[f->from[at]].symbol
+            != f->r->item[f->from[at - p]].symbol)
+            return 1;
+    return count;
+}
+
+// Whether a run begins that has its second piece at i: the one that saves most.
+static bool adx_find_folds(adx_folding *f, size_t i)
+{
+    size_t best = 0;
+    size_t tried = 0;
+    for (int w = 0; w < ADX_ROLL_WIDTHS; w++) {
+        size_t width = (size_t)1 << 2 * w;
+        if (i + width > f->n)
+            break;
+        uint64_t key = adx_roll_hash(f, i, width) * 0x9e3779b97f4a7c15u;
+        uint32_t *met = &f->met[w][key >> (64 - f->bits)];
+        size_t before = *met;
+        *met = (uint32_t)i + 1;
+        size_t p = i + 1 - before;
+        if (before == 0 || before - 1 < f->low || p == tried)
+            continue;
+        tried = p;
+        size_t count = adx_count_folds(f, i, p);
+        size_t saves = (count - 1) * (f->text[i] - f->text[i - p]);
+        if (count > 2 && saves >= ADX_ROLL_LEAST && saves > best) {
+            best = saves;
+            f->period = p;
+            f->count = count;
+        }
+    }
+    return best > 0;
+}
+
+static uint32_t adx_new_item(const ad_allocator *a, adx_rolled *r,
+                             adx_item item)
+{
+    if (r->failed || !adx_make_room_for(a, (void **)&r->item, &r->item_room,
+                                        r->items, sizeof *r->item)) {
+        r->failed = true;
+        return 0;
+    }
+    r->item[r->items] = item;
+    return (uint32_t)r->items++;
+}
+
+static void adx_enter_item(const ad_allocator *a, adx_rolled *r, uint32_t item)
+{
+    if (r->failed || !adx_make_room_for(a, (void **)&r->list, &r->list_room,
+                                        r->listed, sizeof *r->list)) {
+        r->failed = true;
+        return;
+    }
+    r->list[r->listed++] = item;
+}
+
+// Loops with the same bodies have the same symbol. One that is like none of the
+// last few is taken for a new one.
+static uint64_t adx_loop_symbol(const adx_rolled *r, const adx_item *loop)
+{
+    for (size_t back = 1, seen = 0; back < r->items && seen < 64; back++) {
+        const adx_item *other = &r->item[r->items - back];
+        if (other->count == 1)
+            break;              // loops are behind all statements
+        seen++;
+        bool same = other->count == loop->count && other->items == loop->items;
+        for (size_t i = 0; same && i < loop->items; i++)
+            same = r->item[r->list[other->body + i]].symbol
+                == r->item[r->list[loop->body + i]].symbol;
+        if (same)
+            return other->symbol;
+    }
+    return (uint64_t)1 << 63 | r->items;
+}
+
+// The run of f->count pieces, the first of which is at `begin`, as an item.
+static uint32_t adx_new_loop(const ad_allocator *a, adx_folding *f,
+                             size_t begin)
+{
+    adx_rolled *r = f->r;
+    adx_item loop = { .first = r->item[f->from[begin]].first,
+                      .count = (uint32_t)f->count, .body = (uint32_t)r->listed,
+                      .items = (uint32_t)f->period };
+    for (size_t i = begin; i < begin + f->period; i++) {
+        loop.entries += r->item[f->from[i]].entries * (uint32_t)f->count;
+        loop.text += r->item[f->from[i]].text;
+        adx_enter_item(a, r, f->from[i]);
+    }
+    if (r->failed)
+        return 0;
+    loop.symbol = adx_loop_symbol(r, &loop);
+    r->loops++;
+    return adx_new_item(a, r, loop);
+}
+
+// Folds a sequence in place; returns its new length. (What is folded is never
+// longer than what it comes from.)
+static size_t adx_fold(const ad_allocator *a, adx_rolled *r, uint32_t *from,
+                       size_t n)
+{
+    adx_folding f = { .r = r, .from = from, .n = n };
+    size_t to = 0;
+    bool ok = adx_begin_folding(&f, a);
+    r->failed = r->failed || !ok;
+    for (size_t i = 0; ok && i < n; i++) {
+        if (!adx_find_folds(&f, i))
+            continue;
+        size_t begin = i - f.period;
+        while (f.low < begin)
+            from[to++] = from[f.low++];
+        from[to++] = adx_new_loop(a, &f, begin);
+        f.low = begin + f.count * f.period;
+        i = f.low - 1;
+    }
+    while (ok && f.low < n)
+        from[to++] = from[f.low++];
+    adx_end_folding(&f, a);
+    return ok ? to : n;
+}
+
+// As often as it helps, and as deep as loops may be.
+static size_t adx_fold_again(const ad_allocator *a, adx_rolled *r,
+                             uint32_t *from, size_t n)
+{
+    for (int depth = 0; depth < ADX_ROLL_DEPTH && !r->failed; depth++) {
+        size_t loops = r->loops;
+        n = adx_fold(a, r, from, n);
+        if (r->loops == loops)
+            break;
+    }
+    return n;
+}
+
+/* --- leaves -------------------------------------------------------------- */
+
+static uint32_t adx_entry_at(const adx_looped *leaf, const uint32_t t[])
+{
+    uint32_t at = leaf->first;
+    for (uint32_t l = 0; l < leaf->depth; l++)
+        at += t[l] * leaf->step[l];
+    return at;
+}
+
+// The next t[] in the order of instances, with t[l] in low[l] .. high[l];
+// false: there is none.
+static bool adx_next_instance(uint32_t depth, uint32_t t[],
+                              const uint32_t low[], const uint32_t high[])
+{
+    for (uint32_t l = depth; l-- > 0;) {
+        if (++t[l] < high[l])
+            return true;
+        t[l] = low[l];
+    }
+    return false;
+}
+
+// Says of all instances of a statement which they are.
+static void adx_number_instances(adx_rolled *r, uint32_t leaf)
+{
+    const adx_looped *f = &r->leaf[leaf];
+    static const uint32_t none[ADX_ROLL_DEPTH];
+    uint32_t t[ADX_ROLL_DEPTH] = { 0 };
+    uint32_t index = 0;
+    do {
+        uint32_t at = adx_entry_at(f, t);
+        r->leaf_of[at] = leaf;
+        r->index_of[at] = index++;
+    } while (adx_next_instance(f->depth, t, none, f->count));
+}
+
+// Makes the leaves of an item that is in the loops of `in`.
+static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
+                            const adx_looped *in)
+{
+    adx_item *s = &r->item[item];
+    adx_looped leaf = *in;
+    if (s->count > 1) {
+        leaf.loop[leaf.depth] = item;
+        leaf.count[leaf.depth] = s->count;
+        leaf.step[leaf.depth] = s->entries / s->count;
+        leaf.depth++;
+        leaf.instances *= s->count;
+        for (uint32_t i = 0; i < s->items && !r->failed; i++)
+            adx_make_leaves(a, r, r->list[s->body + i], &leaf);
+        return;
+    }
+    if (leaf.depth == 0) {
+        r->index_of[s->first] = r->leaf[0].instances++;
+        return;
+    }
+    if (!adx_make_room_for(a, (void **)&r->leaf, &r->leaf_room, r->leaves,
+                           sizeof *r->leaf)) {
+        r->failed = true;
+        return;
+    }
+    leaf.first = s->first;
+    s->leaf = (uint32_t)r->leaves;
+    r->leaf[r->leaves++] = leaf;
+    adx_number_instances(r, s->leaf);
+}
+
+/* --- a whole program ----------------------------------------------------- */
+
+static adx_rolled *adx_begin_rolled(const adx_writing *k)
+{
+    const adx_program *p = k->p;
+    const ad_allocator *a = p->memory;
+    adx_rolled *r = (adx_rolled *)adx_take(a, 1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    *r = (adx_rolled){ .leaves = 1 };
+    size_t most = p->nodes + p->outputs;
+    r->root = (uint32_t *)adx_take(a, most, sizeof *r->root);
+    r->entry = (uint32_t *)adx_take(a, most, sizeof *r->entry);
+    r->leaf_of = (uint32_t *)adx_take(a, most, sizeof *r->leaf_of);
+    r->index_of = (uint32_t *)adx_take(a, most, sizeof *r->index_of);
+    r->part_of = (uint32_t *)adx_take(a, most, sizeof *r->part_of);
+    r->entry_of = (uint32_t *)adx_take(a, p->nodes, sizeof *r->entry_of);
+    r->failed = r->root == NULL || r->entry == NULL || r->leaf_of == NULL
+             || r->index_of == NULL || r->part_of == NULL
+             || r->entry_of == NULL
+             || !adx_make_room_for(a, (void **)&r->leaf, &r->leaf_room, 0,
+                                   sizeof *r->leaf);
+    if (!r->failed) {
+        r->leaf[0] = (adx_looped){ .instances = 0 };
+        memset(r->leaf_of, 0, most * sizeof *r->leaf_of);
+    }
+    return r;
+}
+
+// The statements of a sequence, from entry `begin` on, folded; with their
+// leaves.
+static void adx_fold_entries(const ad_allocator *a, adx_rolled *r,
+                             size_t begin)
+{
+    uint32_t *from = r->root + r->roots;
+    size_t n = adx_fold_again(a, r, from, r->entries - begin);
+    static const adx_looped none = { .instances = 1 };
+    for (size_t i = 0; i < n && !r->failed; i++)
+        adx_make_leaves(a, r, from[i], &none);
+    r->roots += n;
+}
+
+static uint32_t adx_new_statement(const ad_allocator *a, adx_rolled *r,
+                                  uint64_t symbol, size_t what)
+{
+    r->entry[r->entries] = (uint32_t)what;
+    return adx_new_item(a, r, (adx_item){ .symbol = symbol, .count = 1,
+                                          .first = (uint32_t)r->entries++,
+                                          .entries = 1, .text = 1 });
+}
+
+// The items of a program's nodes and outputs. NULL: loops would save too
+// little; then the program is written as it is. (Array nodes read ranges, whose
+// places are decided elsewhere: with them there are no other loops.)
+static adx_rolled *adx_roll(const adx_writing *k)
+{
+    const adx_program *p = k->p;
+    const ad_allocator *a = p->memory;
+    if (p->manys > 0 || p->nodes < 2 * ADX_ROLL_LEAST
+        || p->nodes + p->outputs >= UINT32_MAX / 2)
+        return NULL;
+    adx_rolled *r = adx_begin_rolled(k);
+    if (r == NULL)
+        return NULL;
+    for (size_t i = 0; i < p->nodes && !r->failed; i++) {
+        const adx_node *s = &p->node[i];
+        if (!adx_is_used(p, s, k->used))
+            continue;
+        r->entry_of[i] = (uint32_t)r->entries;
+        size_t at = r->entries;
+        r->root[at] = adx_new_statement(a, r, adx_symbol_of(k, s), i);
+    }
+    r->nodes = r->entries;
+    if (!r->failed)
+        adx_fold_entries(a, r, 0);
+    for (size_t i = 0; i < p->outputs && !r->failed && r->loops > 0; i++)
+        r->root[r->roots + i] =
+            adx_new_statement(a, r, adx_output_symbol(k, r, i), i);
+    if (!r->failed && r->loops > 0)
+        adx_fold_entries(a, r, r->nodes);
+    if (!r->failed && r->loops > 0)
+        return r;
+    adx_free_rolled(a, r);
+    return NULL;
+}
+
+ADX_SELDOM_END
+
+/* === code/loops =============================================================
+ * C text of what code/repeats has found. In a block of its instances, which is
+ * a range for each loop around it, a statement reads an argument in one of four
+ * ways:
+ *
+ *   same      all instances read one number
+ *   local     each reads what another statement of the same iteration, or of a
+ *             loop around it, has just made: a variable
+ *   carried   each reads what a statement of the iteration before has made: a
+ *             variable that is set at the end of an iteration
+ *   array     each reads an element of `work`, of an array of inputs or of a
+ *             table of constants. The index is linear in the loop variables,
+ *             plus an element of a table where it is not
+ *
+ * All instances are looked at, so that a loop is right whatever was found.
+ * Where arguments come from elsewhere in the first or last iterations, the loop
+ * is cut there, and its body written again, so that tables are rare.
+ *
+ * Everything is done twice: first without text, to learn which results have to
+ * be in work.
+ *
+ *   needs   tape/memory function/operations function/program code/text
+ *           code/layout code/statements code/repeats
+ *   offers  adx_begin_loops adx_rolled_text adx_say_roots
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_CUTS 6              // of one loop at most
+#define ADX_CUTS_OF_ONE 3       // of one argument; with more it gets a table
+
+typedef enum adx_roll_way {
+    ADX_ROLL_same, ADX_ROLL_local, ADX_ROLL_carried, ADX_ROLL_array
+} adx_roll_way;
+
+typedef struct adx_roll_read {
+    adx_roll_way way;
+    uint32_t leaf;              // that makes it: local, carried
+    uint32_t number;            // that the first instance reads
+} adx_roll_read;
+
+typedef struct adx_roll_box {
+    uint32_t depth;
+    uint32_t low[ADX_ROLL_DEPTH], high[ADX_ROLL_DEPTH];
+} adx_roll_box;
+
+// What varies besides the three arguments: which guard, and which output.
+enum { ADX_READS_GUARD = 3, ADX_READS_OUTPUT = 4 };
+
+static const char *const adx_loop_name[ADX_ROLL_DEPTH] = { "i", "j", "l" };
+static const char adx_argument_letter[] = "xyz";
+
+// Begins a line: `deep` loops are around it.
+static void adx_say_margin(const adx_writing *k, uint32_t deep)
+{
+    adx_say(k->text, "%*s", 4 + 8 * (int)deep, "");
+}
+
+/* --- what instances read -------------------------------------------------- */
+
+static const adx_node *adx_node_at(const adx_writing *k, uint32_t entry)
+{
+    return entry >= k->rolled->nodes ? NULL
+         : &k->p->node[k->rolled->entry[entry]];
+}
+
+static uint32_t adx_read_at(const adx_writing *k, uint32_t entry, int which)
+{
+    const adx_node *s = adx_node_at(k, entry);
+    return s == NULL ? k->p->output[k->rolled->entry[entry]]
+                     : adx_read_by(s, which);
+}
+
+// How many arguments the statement of a leaf has.
+static int adx_reads_of(const adx_writing *k, const adx_looped *f)
+{
+    const adx_node *s = adx_node_at(k, f->first);
+    return s == NULL ? 1 : adx_varying(s);
+}
+
+static bool adx_is_result(const adx_writing *k, uint32_t x)
+{
+    return k->p->from[x] < ADX_FROM_INPUT;
+}
+
+// The number of a leaf's first instance, which is in the names of variables.
+static uint32_t adx_name_of(const adx_writing *k, const adx_looped *f)
+{
+    const adx_node *s = adx_node_at(k, f->first);
+    return s == NULL ? f->first : s->op == ADX_OP_guard ? s->c : s->r;
+}
+
+// Whether x is what one statement makes in the same iteration as instance t[]
+// of f, or in the one before. The statement is in the same loops, or in some of
+// the outer ones; *leaf is which, or 0 if this is the first question.
+static bool adx_is_made_beside(const adx_writing *k, const adx_looped *f,
+                               const uint32_t t[], uint32_t x, bool before,
+                               uint32_t *leaf)
+{
+    const adx_rolled *r = k->rolled;
+    uint32_t at[ADX_ROLL_DEPTH];
+    if (!adx_is_result(k, x))
+        return false;
+    uint32_t entry = r->entry_of[k->p->from[x]];
+    uint32_t made = r->leaf_of[entry];
+    const adx_looped *g = &r->leaf[made];
+    if (made == 0 || (*leaf != 0 && made != *leaf) || g->depth > f->depth
+        || (before && g->depth < f->depth)
+        || memcmp(g->loop, f->loop, g->depth * sizeof *g->loop) != 0)
+        return false;
+    *leaf = made;
+    memcpy(at, t, sizeof at);
+    at[f->depth - 1] -= before;
+    return adx_entry_at(g, at) == entry;
+}
+
+static adx_roll_read adx_access_of(const adx_writing *k, const adx_looped *f,
+                                int which, const adx_roll_box *b)
+{
+    uint32_t t[ADX_ROLL_DEPTH];
+    uint32_t last = f->depth - 1;
+    uint32_t beside = 0;
+    uint32_t before = 0;
+    memcpy(t, b->low, sizeof t);
+    uint32_t first = adx_read_at(k, adx_entry_at(f, t), which);
+    bool same = true;
+    bool local = true;
+    bool carried = b->high[last] - b->low[last] > 1;
+    do {
+        uint32_t x = adx_read_at(k, adx_entry_at(f, t), which);
+        same = same && x == first;
+        local = local && adx_is_made_beside(k, f, t, x, false, &beside);
+        carried = carried
+               && (t[last] == b->low[last]
+                   || adx_is_made_beside(k, f, t, x, true, &before));
+    } while ((same || local || carried)
+             && adx_next_instance(f->depth, t, b->low, b->high));
+    if (carried && !same && !local) {
+        adx_roll_box begin = *b;   // what is carried into the first iteration
+        begin.high[last] = begin.low[last] + 1;
+        adx_roll_read in = adx_access_of(k, f, which, &begin);
+        carried = in.way != ADX_ROLL_local
+               || k->rolled->leaf[in.leaf].depth < f->depth;
+    }
+    return (adx_roll_read){ local ? ADX_ROLL_local : same ? ADX_ROLL_same
+                         : carried ? ADX_ROLL_carried : ADX_ROLL_array,
+                         local ? beside : before, first };
+}
+
+/* --- where loops are cut -------------------------------------------------- */
+
+// Where an argument comes from, as far as one loop is concerned.
+typedef struct adx_origin {
+    uint64_t array;
+    long index;
+    bool carried;
+} adx_origin;
+
+static adx_origin adx_origin_of(const adx_writing *k, const adx_looped *f,
+                                const uint32_t t[], uint32_t level, int which)
+{
+    const adx_rolled *r = k->rolled;
+    uint32_t x = adx_read_at(k, adx_entry_at(f, t), which);
+    uint32_t at = 0;
+    uint32_t leaf = 0;
+    unsigned class = adx_class_of(k, x);
+    if (class == ADX_CLASS_CONSTANT)
+        return (adx_origin){ (uint64_t)1 << 40 | x, 0, false };
+    if (class != ADX_CLASS_RESULT) {
+        (void)adx_input_array(k, x, &at);
+        return (adx_origin){ (uint64_t)class << 40, (long)at, false };
+    }
+    if (adx_is_made_beside(k, f, t, x, false, &leaf))
+        return (adx_origin){ (uint64_t)20 << 40 | leaf, 0, false };
+    leaf = 0;
+    if (level + 1 == f->depth && t[level] > 0
+        && adx_is_made_beside(k, f, t, x, true, &leaf))
+        return (adx_origin){ (uint64_t)21 << 40 | leaf, 0, true };
+    uint32_t entry = r->entry_of[k->p->from[x]];
+    return (adx_origin){ (uint64_t)22 << 40 | r->leaf_of[entry],
+                         (long)r->index_of[entry], false };
+}
+
+typedef struct adx_cuts {
+    uint32_t at[ADX_CUTS];
+    size_t n;
+    bool many;                  // more than there is room for
+} adx_cuts;
+
+static void adx_add_cut(adx_cuts *c, uint32_t at)
+{
+    size_t i = 0;
+    while (i < c->n && c->at[i] < at)
+        i++;
+    if (i < c->n && c->at[i] == at)
+        return;
+    if (c->n == ADX_CUTS) {
+        c->many = true;
+        return;
+    }
+    memmove(&c->at[i + 1], &c->at[i], (c->n - i) * sizeof *c->at);
+    c->at[i] = at;
+    c->n++;
+}
+
+// Where an argument's origin breaks off along the loop of that level, in the
+// middle of all other loops.
+static void adx_cut_for(const adx_writing *k, const adx_looped *f,
+                        const adx_roll_box *b, uint32_t level, int which,
+                        adx_cuts *cuts)
+{
+    uint32_t t[ADX_ROLL_DEPTH] = { 0 };
+    uint32_t found[ADX_CUTS_OF_ONE];
+    size_t n = 0;
+    uint32_t begin = 0;
+    long step = 0;
+    adx_origin before = { 0, 0, false };
+    for (uint32_t l = 0; l < f->depth; l++)
+        t[l] = l < level ? (b->low[l] + b->high[l]) / 2 : f->count[l] / 2;
+    for (t[level] = 0; t[level] < f->count[level]; t[level]++) {
+        adx_origin now = adx_origin_of(k, f, t, level, which);
+        bool other = now.array != before.array;
+        uint32_t length = t[level] - begin;
+        bool uneven = length > 1 && now.index - before.index != step;
+        if (length == 1 && other && now.carried)
+            begin = t[level];   // what is carried in may come from anywhere
+        else if (length > 0 && (other || uneven)) {
+            if (n == ADX_CUTS_OF_ONE)
+                return;
+            found[n++] = begin = t[level];
+        }
+        step = now.index - before.index;
+        before = now;
+    }
+    for (size_t i = 0; i < n; i++)
+        adx_add_cut(cuts, found[i]);
+}
+
+static void adx_cut_within(const adx_writing *k, uint32_t item,
+                           const adx_roll_box *b, uint32_t level, adx_cuts *cuts)
+{
+    const adx_item *s = &k->rolled->item[item];
+    for (uint32_t i = 0; s->count > 1 && i < s->items; i++)
+        adx_cut_within(k, k->rolled->list[s->body + i], b, level, cuts);
+    const adx_looped *f = &k->rolled->leaf[s->leaf];
+    for (int a = 0; s->count == 1 && a < adx_reads_of(k, f); a++)
+        adx_cut_for(k, f, b, level, a, cuts);
+}
+
+// Cuts of a loop, if it is long enough for its body to be written again.
+static adx_cuts adx_find_cuts(const adx_writing *k, uint32_t item,
+                              const adx_roll_box *b)
+{
+    const adx_item *s = &k->rolled->item[item];
+    adx_cuts cuts = { .n = 0 };
+    adx_cut_within(k, item, b, b->depth, &cuts);
+    if (cuts.many || (s->text > 64 && s->text * cuts.n > s->entries / 16))
+        cuts.n = 0;
+    return cuts;
+}
+
+/* --- indices -------------------------------------------------------------- */
+
+// Numbers that the instances of a block have, one each: base + sum of step[l]
+// t[l], plus an element of a table that depends on the loops with `apart`.
+typedef struct adx_roll_index {
+    const adx_writing *k;
+    const adx_looped *leaf;
+    const adx_roll_box *b;
+    int which;
+    bool constants;             // a table of constants, not an index
+    long base;
+    long step[ADX_ROLL_DEPTH];
+    bool apart[ADX_ROLL_DEPTH];
+    bool table;
+} adx_roll_index;
+
+static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
+{
+    const adx_writing *k = s->k;
+    uint32_t entry = adx_entry_at(s->leaf, t);
+    long at = 0;
+    if (s->which == ADX_READS_GUARD)
+        return (long)adx_node_at(k, entry)->c + 1;
+    if (s->which == ADX_READS_OUTPUT) {
+        size_t output = k->rolled->entry[entry];
+        size_t first = k->results->length[0];
+        return (long)(output < first ? output : output - first);
+    }
+    uint32_t x = adx_read_at(k, entry, s->which);
+    if (s->constants)
+        return (long)x;
+    (void)adx_array_with(k, x, &at);
+    return at;
+}
+
+// What is left of an element without its linear part.
+static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
+{
+    long rest = adx_stream_at(s, t);
+    for (uint32_t l = 0; l < s->leaf->depth; l++)
+        rest -= s->step[l] * ((long)t[l] - (long)s->b->low[l]);
+    return rest;
+}
+
+static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
+                                  const adx_roll_box *b, int which)
+{
+    adx_roll_index s = { .k = k, .leaf = f, .b = b, .which = which };
+    uint32_t t[ADX_ROLL_DEPTH];
+    memcpy(t, b->low, sizeof t);
+    s.constants = which < ADX_READS_GUARD
+               && adx_is_constant_number(k->p, adx_read_at(
+                      k, adx_entry_at(f, t), which));
+    s.base = adx_stream_at(&s, t);
+    for (uint32_t l = 0; l < f->depth; l++)
+        if (!s.constants && b->high[l] - b->low[l] > 1) {
+            t[l]++;
+            s.step[l] = adx_stream_at(&s, t) - s.base;
+            t[l]--;
+        }
+    do
+        for (uint32_t l = 0; l < f->depth; l++) {
+            uint32_t was = t[l];
+            long rest = adx_rest_at(&s, t);
+            t[l] = b->low[l];
+            s.apart[l] = s.apart[l] || rest != adx_rest_at(&s, t);
+            t[l] = was;
+        }
+    while (adx_next_instance(f->depth, t, b->low, b->high));
+    for (uint32_t l = 0; l < f->depth; l++) {
+        s.table = s.table || s.apart[l];
+        s.step[l] = s.apart[l] ? 0 : s.step[l];
+        s.base -= s.step[l] * (long)b->low[l];
+    }
+    return s;
+}
+
+// Names a table: of the constants or places that an argument has; `k12x`, or
+// `q12x` for what is carried into a loop.
+static void adx_say_table_name(const adx_roll_index *s, char before)
+{
+    adx_say(s->k->text, "%c%lu%s", before,
+            (unsigned long)adx_name_of(s->k, s->leaf),
+            s->which == ADX_READS_GUARD ? "g"
+            : s->which == ADX_READS_OUTPUT ? "o"
+            : s->which == 0 ? "x" : s->which == 1 ? "y" : "z");
+}
+
+// Writes an element of the table; returns what stands behind it.
+static void adx_say_table_element(const adx_roll_index *s, const uint32_t t[],
+                                  size_t i)
+{
+    adx_text *text = s->k->text;
+    const char *before = i == 0 ? "" : i % 10 == 0 ? ",\n            " : ", ";
+    if (!s->constants) {
+        adx_say(text, "%s%ld", before, adx_rest_at(s, t));
+        return;
+    }
+    adx_say(text, "%s", before);
+    adx_say_literal(text, *adx_constant_of(s->k->p,
+                                           (uint32_t)adx_stream_at(s, t)));
+}
+
+// Declares the table of a stream, if it has one.
+static void adx_declare_table(const adx_roll_index *s, char before)
+{
+    adx_text *text = s->k->text;
+    adx_roll_box b = *s->b;
+    uint32_t t[ADX_ROLL_DEPTH];
+    size_t n = 1;
+    bool narrow = true;
+    if (!s->table)
+        return;
+    for (uint32_t l = 0; l < s->leaf->depth; l++) {
+        if (!s->apart[l])
+            b.high[l] = b.low[l] + 1;
+        n *= b.high[l] - b.low[l];
+    }
+    memcpy(t, b.low, sizeof t);
+    do
+        narrow = narrow && adx_rest_at(s, t) >= 0
+              && adx_rest_at(s, t) <= 0xffff;
+    while (adx_next_instance(s->leaf->depth, t, b.low, b.high));
+    adx_say_margin(s->k, s->b->depth);
+    adx_say(text, "static const %s ", s->constants ? text->real
+            : narrow ? "unsigned short" : "long");
+    adx_say_table_name(s, before);
+    adx_say(text, "[%lu] = {\n            ", (unsigned long)n);
+    memcpy(t, b.low, sizeof t);
+    size_t i = 0;
+    do
+        adx_say_table_element(s, t, i++);
+    while (adx_next_instance(s->leaf->depth, t, b.low, b.high));
+    adx_say(text, "\n");
+    adx_say_margin(s->k, s->b->depth);
+    adx_say(text, "};\n");
+}
+
+// Writes the element of the table that belongs to an instance.
+static void adx_say_from_table(const adx_roll_index *s, char before)
+{
+    adx_text *text = s->k->text;
+    bool first = true;
+    adx_say_table_name(s, before);
+    adx_say(text, "[");
+    for (uint32_t l = 0; l < s->leaf->depth; l++) {
+        if (!s->apart[l])
+            continue;
+        unsigned long size = 1;
+        for (uint32_t inner = l + 1; inner < s->leaf->depth; inner++)
+            size *= s->apart[inner] ? s->b->high[inner] - s->b->low[inner] : 1;
+        adx_say(text, first ? "" : " + ");
+        if (size > 1)
+            adx_say(text, "%lu*", size);
+        if (s->b->low[l] > 0)
+            adx_say(text, "(%s - %lu)", adx_loop_name[l],
+                    (unsigned long)s->b->low[l]);
+        else
+            adx_say(text, "%s", adx_loop_name[l]);
+        first = false;
+    }
+    adx_say(text, "]");
+}
+
+// Writes the number that an instance has.
+static void adx_say_stream(const adx_roll_index *s, char before)
+{
+    adx_text *text = s->k->text;
+    bool first = !s->table;
+    long base = s->table ? 0 : s->base;
+    for (uint32_t l = 0; s->table && l < s->leaf->depth; l++)
+        base -= s->step[l] * (long)s->b->low[l];
+    uint32_t begin = 0;
+    while (begin + 1 < s->leaf->depth && s->step[begin] == 0)
+        begin++;
+    if (s->table)
+        adx_say_from_table(s, before);
+    else if (s->step[begin] < 0 && base > 0) {      // 9 - i, not -i + 9
+        adx_say(text, "%ld", base);
+        first = false;
+        base = 0;
+    }
+    for (uint32_t l = begin; l < s->leaf->depth; l++) {
+        if (s->step[l] == 0)
+            continue;
+        adx_say(text, s->step[l] < 0 ? first ? "-" : " - "
+                                     : first ? "" : " + ");
+        if (s->step[l] != 1 && s->step[l] != -1)
+            adx_say(text, "%ld*", s->step[l] < 0 ? -s->step[l] : s->step[l]);
+        adx_say(text, "%s", adx_loop_name[l]);
+        first = false;
+    }
+    if (base != 0 || first)
+        adx_say(text, first ? "%ld" : base < 0 ? " - %ld" : " + %ld",
+                base < 0 && !first ? -base : base);
+}
+
+/* --- statements ----------------------------------------------------------- */
+
+// A statement of a loop, while it is noted or written.
+typedef struct adx_instance {
+    adx_writing *k;
+    const adx_looped *leaf;
+    const adx_roll_box *b;
+} adx_instance;
+
+static void adx_say_access(const adx_instance *s, int which,
+                           const adx_roll_read *a, char before)
+{
+    adx_writing *k = s->k;
+    long at;
+    if (a->way == ADX_ROLL_same) {
+        adx_say_number(k, a->number);
+    } else if (a->way == ADX_ROLL_local) {
+        adx_say(k->text, "v%lu", (unsigned long)adx_name_of(
+                    k, &k->rolled->leaf[a->leaf]));
+    } else if (a->way == ADX_ROLL_carried) {
+        adx_say(k->text, "c%lu%c", (unsigned long)adx_name_of(k, s->leaf),
+                adx_argument_letter[which]);
+    } else {
+        adx_roll_index stream = adx_roll_stream(k, s->leaf, s->b, which);
+        if (stream.constants) {
+            adx_say_from_table(&stream, before);
+            return;
+        }
+        adx_say(k->text, "%s[", adx_array_with(k, a->number, &at));
+        adx_say_stream(&stream, before);
+        adx_say(k->text, "]");
+    }
+}
+
+static void adx_declare_for(const adx_instance *s, int which,
+                            const adx_roll_read *a, char before)
+{
+    if (a->way != ADX_ROLL_array)
+        return;
+    adx_roll_index stream = adx_roll_stream(s->k, s->leaf, s->b, which);
+    adx_declare_table(&stream, before);
+}
+
+static void adx_say_read(adx_text *t, char which, void *user)
+{
+    const adx_instance *s = (const adx_instance *)user;
+    int a = which - 'x';
+    adx_roll_read access = adx_access_of(s->k, s->leaf, a, s->b);
+    (void)t;
+    adx_say_access(s, a, &access, 'k');
+}
+
+// A guard: the number has a name, since its condition may be long.
+static void adx_say_loop_guard(const adx_instance *s, const adx_node *node)
+{
+    adx_writing *k = s->k;
+    adx_roll_index left = adx_roll_stream(k, s->leaf, s->b, ADX_READS_GUARD);
+    char name[24];
+    snprintf(name, sizeof name, "g%lu", (unsigned long)node->c);
+    adx_declare_table(&left, 'k');
+    adx_say_margin(k, s->b->depth);
+    adx_say(k->text, "const %s %s = ", k->text->real, name);
+    adx_say_read(k->text, 'x', (void *)(uintptr_t)s);
+    adx_say(k->text, ";\n");
+    adx_say_margin(k, s->b->depth);
+    adx_say(k->text, "if (");
+    adx_say_change(k, name, node->a, *adx_constant_of(k->p, node->b));
+    adx_say(k->text, ") return (int)(");
+    adx_say_stream(&left, 'k');
+    adx_say(k->text, ");\n");
+}
+
+// Where an instance's result is in work.
+static void adx_say_kept(const adx_instance *s)
+{
+    const adx_looped *f = s->leaf;
+    adx_say(s->k->text, "work[");
+    bool first = true;
+    for (uint32_t l = 0; f->all && l < f->depth; l++) {
+        unsigned long step = 1;
+        for (uint32_t inner = l + 1; inner < f->depth; inner++)
+            step *= f->count[inner];
+        adx_say(s->k->text, first ? "" : " + ");
+        if (step > 1)
+            adx_say(s->k->text, "%lu*", step);
+        adx_say(s->k->text, "%s", adx_loop_name[l]);
+        first = false;
+    }
+    if (f->place > 0 || first)
+        adx_say(s->k->text, first ? "%lu" : " + %lu",
+                (unsigned long)f->place);
+    adx_say(s->k->text, "]");
+}
+
+static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
+{
+    adx_writing *k = s->k;
+    adx_text *t = k->text;
+    bool named = s->leaf->local || !s->leaf->stored;
+    adx_say_margin(k, s->b->depth);
+    if (named)
+        adx_say(t, "const %s v%lu", t->real,
+                (unsigned long)adx_name_of(k, s->leaf));
+    else
+        adx_say_kept(s);
+    adx_say(t, " = ");
+    adx_say_formula(t, adx_value_text(t, node->op), adx_say_read,
+                    (void *)(uintptr_t)s);
+    adx_say(t, ";\n");
+    if (named && s->leaf->stored) {
+        adx_say_margin(k, s->b->depth);
+        adx_say_kept(s);
+        adx_say(t, " = v%lu;\n", (unsigned long)adx_name_of(k, s->leaf));
+    }
+}
+
+static void adx_say_loop_output(const adx_instance *s)
+{
+    adx_writing *k = s->k;
+    adx_roll_index at = adx_roll_stream(k, s->leaf, s->b, ADX_READS_OUTPUT);
+    size_t output = k->rolled->entry[s->leaf->first];
+    adx_declare_table(&at, 'k');
+    adx_say_margin(k, s->b->depth);
+    adx_say(k->text, "%s[", k->results->array[
+                output >= k->results->length[0]]);
+    adx_say_stream(&at, 'k');
+    adx_say(k->text, "] = ");
+    adx_say_read(k->text, 'x', (void *)(uintptr_t)s);
+    adx_say(k->text, ";\n");
+}
+
+static void adx_say_leaf(const adx_instance *s)
+{
+    const adx_node *node = adx_node_at(s->k, s->leaf->first);
+    for (int a = 0; a < adx_reads_of(s->k, s->leaf); a++) {
+        adx_roll_read access = adx_access_of(s->k, s->leaf, a, s->b);
+        adx_declare_for(s, a, &access, 'k');
+    }
+    if (node == NULL)
+        adx_say_loop_output(s);
+    else if (node->op == ADX_OP_guard)
+        adx_say_loop_guard(s, node);
+    else
+        adx_say_loop_node(s, node);
+}
+
+/* --- what has to be in work ------------------------------------------------ */
+
+// A number is read from memory, or by a statement of that part.
+static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
+                          bool memory)
+{
+    adx_rolled *r = k->rolled;
+    if (!adx_is_result(k, x))
+        return;
+    uint32_t entry = r->entry_of[k->p->from[x]];
+    adx_looped *f = &r->leaf[r->leaf_of[entry]];
+    if (f == r->leaf) {
+        k->stored[x] = k->stored[x] || memory || k->part[x] != part;
+        return;
+    }
+    f->stored = true;
+    f->all = f->all || r->index_of[entry] + 1 < f->instances;
+}
+
+static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
+{
+    adx_rolled *r = s->k->rolled;
+    const adx_roll_read a = adx_access_of(s->k, s->leaf, which, s->b);
+    uint32_t t[ADX_ROLL_DEPTH];
+    if (a.way == ADX_ROLL_local || a.way == ADX_ROLL_carried)
+        r->leaf[a.leaf].local = true;
+    if (a.way == ADX_ROLL_same)
+        adx_note_use(s->k, a.number, part, false);
+    if (a.way == ADX_ROLL_carried) {
+        adx_roll_box begin = *s->b;
+        begin.high[begin.depth - 1] = begin.low[begin.depth - 1] + 1;
+        adx_roll_access(&(adx_instance){ s->k, s->leaf, &begin }, which, part);
+    }
+    memcpy(t, s->b->low, sizeof t);
+    if (a.way == ADX_ROLL_array)
+        do
+            adx_note_use(s->k, adx_read_at(s->k, adx_entry_at(s->leaf, t),
+                                            which), part, true);
+        while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
+}
+
+/* --- loops ---------------------------------------------------------------- */
+
+// Does something for each argument of a body's own statements that is carried.
+static void adx_say_carried(adx_writing *k, uint32_t item, const adx_roll_box *b,
+                            bool begins)
+{
+    const adx_rolled *r = k->rolled;
+    const adx_item *s = &r->item[item];
+    for (uint32_t i = 0; i < s->items; i++) {
+        const adx_item *child = &r->item[r->list[s->body + i]];
+        const adx_looped *f = &r->leaf[child->leaf];
+        for (int a = 0; child->leaf > 0 && a < adx_reads_of(k, f); a++) {
+            const adx_roll_read access = adx_access_of(k, f, a, b);
+            if (access.way != ADX_ROLL_carried)
+                continue;
+            adx_roll_box begin = *b;
+            begin.high[b->depth - 1] = begin.low[b->depth - 1] + 1;
+            const adx_instance in = { k, f, begins ? &begin : b };
+            const adx_roll_read first = adx_access_of(k, f, a, &begin);
+            if (begins)
+                adx_declare_for(&in, a, &first, 'q');
+            adx_say_margin(k, begins ? b->depth - 1 : b->depth);
+            if (begins)
+                adx_say(k->text, "    %s ", k->text->real);
+            adx_say_access(&in, a, &access, 'k');
+            adx_say(k->text, " = ");
+            if (begins)
+                adx_say_access(&in, a, &first, 'q');
+            else
+                adx_say(k->text, "v%lu", (unsigned long)adx_name_of(
+                            k, &r->leaf[access.leaf]));
+            adx_say(k->text, ";\n");
+        }
+    }
+}
+
+static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
+                        uint32_t part, bool notes);
+
+static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
+                        uint32_t part, bool notes)
+{
+    adx_rolled *r = k->rolled;
+    for (uint32_t i = 0; i < r->item[item].items; i++) {
+        uint32_t child = r->list[r->item[item].body + i];
+        const adx_looped *f = &r->leaf[r->item[child].leaf];
+        const adx_instance s = { k, f, b };
+        if (r->item[child].count > 1)
+            adx_roll_loop(k, child, b, part, notes);
+        else if (!notes)
+            adx_say_leaf(&s);
+        else
+            for (int a = 0; a < adx_reads_of(k, f); a++)
+                adx_roll_access(&s, a, part);
+    }
+}
+
+// Writes a loop, piece by piece between its cuts; or only notes what it reads.
+static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
+                        uint32_t part, bool notes)
+{
+    adx_text *t = k->text;
+    const uint32_t level = b->depth;
+    const char *name = adx_loop_name[level];
+    const adx_cuts cuts = adx_find_cuts(k, item, b);
+    adx_roll_box piece = *b;
+    piece.depth++;
+    for (size_t c = 0; c <= cuts.n; c++) {
+        piece.low[level] = c == 0 ? 0 : cuts.at[c - 1];
+        piece.high[level] = c < cuts.n ? cuts.at[c]
+                                       : k->rolled->item[item].count;
+        bool once = piece.high[level] - piece.low[level] == 1;
+        if (notes) {
+            adx_do_body(k, item, &piece, part, true);
+            continue;
+        }
+        adx_say_margin(k, level);
+        adx_say(t, "{\n");
+        if (once) {
+            adx_say_margin(k, level + 1);
+            adx_say(t, "const long %s = %lu;\n", name,
+                    (unsigned long)piece.low[level]);
+            adx_say_margin(k, level + 1);
+            adx_say(t, "(void)%s;\n", name);
+        } else {
+            adx_say_margin(k, level);
+            adx_say(t, "    long %s;\n", name);
+            adx_say_carried(k, item, &piece, true);
+            adx_say_margin(k, level);
+            adx_say(t, "    for (%s = %lu; %s < %lu; %s++) {\n", name,
+                    (unsigned long)piece.low[level], name,
+                    (unsigned long)piece.high[level], name);
+        }
+        adx_do_body(k, item, &piece, part, false);
+        if (!once) {
+            adx_say_carried(k, item, &piece, false);
+            adx_say_margin(k, level);
+            adx_say(t, "    }\n");
+        }
+        adx_say_margin(k, level);
+        adx_say(t, "}\n");
+    }
+}
+
+/* --- the whole program ----------------------------------------------------- */
+
+// Which C function each item is in; outputs are in the last one.
+static void adx_find_parts(adx_writing *k)
+{
+    adx_rolled *r = k->rolled;
+    size_t text = 0;
+    uint32_t part = 0;
+    memset(k->part, 0, k->p->numbers * sizeof *k->part);
+    for (size_t i = 0; i < r->roots; i++) {
+        const adx_item *s = &r->item[r->root[i]];
+        if (s->first < r->nodes) {
+            if (text > 0 && text + s->text > k->split) {
+                part++;
+                text = 0;
+            }
+            text += s->text;
+        }
+        r->part_of[i] = part;
+        if (s->count == 1 && s->first < r->nodes
+            && adx_node_at(k, s->first)->op != ADX_OP_guard)
+            k->part[adx_node_at(k, s->first)->r] = part;
+    }
+    k->parts = part + 1;
+    for (size_t i = 0; part > 0 && i < r->roots; i++)
+        if (r->item[r->root[i]].first >= r->nodes)
+            r->part_of[i] = part + 1;
+}
+
+typedef struct adx_root_reads {
+    adx_writing *k;
+    uint32_t part;
+} adx_root_reads;
+
+static void adx_note_root_read(void *user, uint32_t x)
+{
+    const adx_root_reads *s = (const adx_root_reads *)user;
+    adx_note_use(s->k, x, s->part, false);
+}
+
+static void adx_note_roots(adx_writing *k)
+{
+    adx_rolled *r = k->rolled;
+    static const adx_roll_box none;
+    for (size_t i = 0; i < r->roots; i++) {
+        const adx_item *s = &r->item[r->root[i]];
+        adx_root_reads reads = { k, r->part_of[i] };
+        if (s->count > 1)
+            adx_roll_loop(k, r->root[i], &none, r->part_of[i], true);
+        else if (s->first < r->nodes)
+            adx_visit_reads(k->p, adx_node_at(k, s->first),
+                            adx_note_root_read, &reads);
+        else
+            adx_note_root_read(&reads, adx_read_at(k, s->first, 0));
+    }
+}
+
+// Places in work: first what is in no loop, in its order, then statement by
+// statement.
+static void adx_find_loop_places(adx_writing *k)
+{
+    adx_rolled *r = k->rolled;
+    uint32_t end = 0;
+    for (size_t e = 0; e < r->nodes; e++) {
+        const adx_node *s = adx_node_at(k, (uint32_t)e);
+        uint32_t x = s->r;
+        if (r->leaf_of[e] == 0 && s->op != ADX_OP_guard && k->stored[x])
+            k->place[x] = end++;
+    }
+    for (size_t i = 1; i < r->leaves; i++)
+        if (r->leaf[i].stored) {
+            r->leaf[i].place = end;
+            end += r->leaf[i].all ? r->leaf[i].instances : 1;
+        }
+    for (size_t e = 0; e < r->nodes; e++) {
+        const adx_looped *f = &r->leaf[r->leaf_of[e]];
+        uint32_t x = adx_node_at(k, (uint32_t)e)->r;
+        if (f == r->leaf || !f->stored)     // a guard is never stored
+            continue;
+        k->stored[x] = true;
+        k->place[x] = f->place + (f->all ? r->index_of[e] : 0);
+    }
+    k->places = end;
+}
+
+// Gives the function loops if they pay; else it stays as it is.
+static void adx_begin_loops(adx_writing *k, adx_program *q)
+{
+    adx_node *nodes = adx_join_equal(q, k->used);
+    if (nodes == NULL)
+        return;
+    k->rolled = adx_roll(k);
+    if (k->rolled == NULL) {
+        adx_part_equal(q, nodes, k->used);
+        return;
+    }
+    adx_drop(q->memory, nodes);
+    memset(k->stored, 0, q->numbers * sizeof *k->stored);
+    memset(k->place, 0, q->numbers * sizeof *k->place);
+    adx_find_parts(k);
+    adx_note_roots(k);
+    adx_find_loop_places(k);
+}
+
+// How many operations the text of a program with loops has; where a loop is cut,
+// its body counts once.
+static size_t adx_rolled_text(const adx_writing *k)
+{
+    const adx_rolled *r = k->rolled;
+    size_t text = 0;
+    for (size_t i = 0; i < r->roots; i++)
+        if (r->item[r->root[i]].first < r->nodes)
+            text += r->item[r->root[i]].text;
+    return text;
+}
+
+static void adx_say_straight_output(adx_writing *k, uint32_t entry)
+{
+    size_t output = k->rolled->entry[entry];
+    size_t first = k->results->length[0];
+    adx_say(k->text, "    %s[%lu] = ", k->results->array[output >= first],
+            (unsigned long)(output < first ? output : output - first));
+    adx_say_number(k, k->p->output[output]);
+    adx_say(k->text, ";\n");
+}
+
+// Writes the nodes of a part, or the outputs.
+static void adx_say_roots(adx_writing *k, size_t part, bool outputs)
+{
+    const adx_rolled *r = k->rolled;
+    static const adx_roll_box none;
+    for (size_t i = 0; i < r->roots; i++) {
+        const adx_item *s = &r->item[r->root[i]];
+        if ((s->first >= r->nodes) != outputs
+            || (!outputs && r->part_of[i] != part))
+            continue;
+        if (s->count > 1)
+            adx_roll_loop(k, r->root[i], &none, (uint32_t)part, false);
+        else if (outputs)
+            adx_say_straight_output(k, s->first);
+        else if (adx_node_at(k, s->first)->op == ADX_OP_guard)
+            adx_say_guard(k, adx_node_at(k, s->first));
+        else
+            adx_say_node(k, adx_node_at(k, s->first));
+    }
+}
+
+ADX_SELDOM_END
+
 /* === code/functions =========================================================
  * A C function: the inputs and constants that arrays need in `work`, a
  * statement for each used node in program order, and the results. Nothing but
@@ -1622,7 +3147,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/copy function/places function/functions function/pattern
- *           code/text code/layout code/statements code/matrix
+ *           code/text code/layout code/statements code/matrix code/loops
  *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
  *           adx_say_block adx_has_block adx_say_loop
  * ========================================================================== */
@@ -1741,6 +3266,10 @@ static void adx_say_nodes(adx_writing *k, size_t part)
     const adx_program *p = k->p;
     adx_row_loop rows;
     size_t i = part == 0 ? 0 : k->next;
+    if (k->rolled != NULL) {
+        adx_say_roots(k, part, false);
+        return;
+    }
     for (size_t count = 0; i < p->nodes && count < k->split; i++) {
         if (!adx_is_used(p, &p->node[i], k->used))
             continue;
@@ -1850,6 +3379,10 @@ static void adx_say_results(adx_writing *k)
     const adx_program *p = k->p;
     const adx_results *results = k->results;
     size_t at = 0;
+    if (k->rolled != NULL) {
+        adx_say_roots(k, k->parts, true);
+        return;
+    }
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
             uint32_t x = p->output[at];
@@ -1928,7 +3461,7 @@ static void adx_say_calls(adx_writing *k)
 static bool adx_has_check(const adx_writing *k)
 {
     return k->text->loaded && k->p->manys == 0 && k->parts == 1
-        && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
+        && k->rolled == NULL && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
 // Writes the sum of some numbers, or of their squares, as a balanced tree, so
@@ -2234,7 +3767,7 @@ static bool adx_has_block(const adx_writing *k)
     for (size_t i = 0; i < k->p->nodes; i++)
         if (k->p->node[i].op == ADX_OP_guard)
             return false;
-    return k->p->manys == 0 && k->parts == 1;
+    return k->p->manys == 0 && k->parts == 1 && k->rolled == NULL;
 }
 
 // What a loop keeps of a step is asked for long before it is needed. Each step
@@ -2334,7 +3867,7 @@ ADX_SELDOM_END
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
- *           code/functions
+ *           code/repeats code/loops code/functions
  *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
  *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
  *           adx_c_file adx_do_kinds
@@ -2533,7 +4066,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                              ad_c_size *size)
 {
     const adx_program *p = k->p;
-    for (size_t i = 0; i < p->nodes; i++)
+    size->statements = k->rolled != NULL ? adx_rolled_text(k) : 0;
+    for (size_t i = 0; i < p->nodes && k->rolled == NULL; i++)
         size->statements += adx_is_used(p, &p->node[i], k->used);
     for (size_t i = 0; i < p->numbers; i++)
         size->constants += k->used[i]
@@ -2605,6 +4139,8 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
+    if (ok && !file->options->unrolled)
+        adx_begin_loops(&k, q);
     if (ok && t->header) {
         adx_declare_function(&k);
     } else if (ok) {
@@ -2614,6 +4150,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         q->outputs = all;
         adx_write_besides(&k, q, file, kind);
     }
+    adx_free_rolled(q->memory, k.rolled);
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
@@ -2744,7 +4281,8 @@ static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
     return ok;
 }
 
-// Which functions that are asked for can compute a result of that shape.
+// Returns which of the functions that are asked for can compute a result of
+// this shape.
 static unsigned adx_bits_of_shape(const adx_point *e, char shape)
 {
     unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
@@ -2752,7 +4290,7 @@ static unsigned adx_bits_of_shape(const adx_point *e, char shape)
     return shape == 'Z' ? 0 : bits & e->asked;
 }
 
-// The function that computes a result. If there are two, it is the sparse one.
+// Returns the function that computes a result; of two, the sparse one.
 static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
 {
     size_t i = ADX_C_KINDS;
@@ -2772,17 +4310,17 @@ static size_t adx_shape_length(const adx_point *e, size_t r)
          : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
 }
 
-// Whether result r is a matrix that the function does not write by columns: it
-// goes by way of scratch.
+// Whether result r is a matrix that the function does not write by columns.
+// Such a matrix goes through the scratch room.
 static bool adx_is_moved(const adx_point *e, size_t r)
 {
     return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
 }
 
-// Adds up the scratch room. Of two vectors either may not be asked for, so both
-// have room; matrices are made one after another and share it. An empty result
-// has a place, too, because `work` begins behind it and must not overlap with
-// it (restrict).
+// Adds up the scratch room. Either of two vectors may not be asked for, so both
+// have room. Matrices are made one after another and share their room. Even an
+// empty result has a place, because `work` begins behind it and must not
+// overlap it (restrict).
 static void adx_find_scratch(adx_point *e)
 {
     bool two = strcmp(e->kind->out, "mn") == 0;
@@ -2895,7 +4433,7 @@ static void adx_say_point_names(adx_point *e, const char *what,
     adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
 }
 
-// The entry points of one line, which differ only in their names.
+// Writes the entry points of one line each, which differ only in their names.
 static void adx_say_point_rest(adx_point *e)
 {
     static const char *const rest[][4] = {
@@ -2915,8 +4453,8 @@ static void adx_say_point_rest(adx_point *e)
     }
 }
 
-// The sizes of the arrays: no integers, and as much work as the function that
-// needs most.
+// Writes the entry point that tells the sizes of the arrays: no integers, and
+// as much work as the function that needs most.
 static void adx_say_point_work(adx_point *e)
 {
     adx_text *t = e->text;
@@ -2974,7 +4512,8 @@ static void adx_say_point_order(adx_point *e, size_t r)
     adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
 }
 
-// Makes result r, a matrix, and puts its entries in the order of columns.
+// Writes the call that computes result r, a matrix, and the loop that puts its
+// entries in the order of columns.
 static void adx_say_point_matrix(adx_point *e, size_t r)
 {
     adx_text *t = e->text;
@@ -3004,8 +4543,8 @@ static void adx_say_point_matrix(adx_point *e, size_t r)
     adx_say(t, "    }\n");
 }
 
-// The entry point itself: inputs that are not given become zeros, then each
-// result is computed.
+// Writes the entry point itself. Inputs that are not given become zeros, and
+// then each result is computed.
 static void adx_say_point(adx_point *e)
 {
     adx_text *t = e->text;
@@ -3962,14 +5501,15 @@ typedef struct adx_cache {
     char directory[ADX_PATH / 2];
     char own[ADX_PATH];         // where this call compiles
     char library[ADX_PATH];
-    char key[33];               // of the function: its library's name begins
-                                // with it
+    char key[33];               // key of the function, with which the name of
+                                // its library begins
     adx_bytes code;             // C code
 } adx_cache;
 
 ADX_SELDOM_BEGIN
 
-// Without memory there is no reason: what was blamed is only what followed.
+// Clears the reason if memory ran out: what was blamed is only a consequence of
+// that.
 static void adx_take_back_blame(ad_compile_report *r)
 {
     r->reason = ADREV_COMPILE_DONE;
@@ -3986,7 +5526,7 @@ static bool adx_is_ours(const struct stat *s)
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Whether nobody but us and root can rename or replace what is ours in this
+// Whether nobody except us and root can rename or replace our files in this
 // directory.
 static bool adx_is_safe(const struct stat *s)
 {
@@ -4010,13 +5550,13 @@ static int adx_open_any(const char *path, int flags)
     return file;
 }
 
-// Opens a file that no other process inherits. It never gets the number 0, 1 or
-// 2: a program that has closed these may go on printing, and must not print
-// into what is compiled. So /dev/null takes the free ones of these until the
-// file is open.
+// Opens a file that no other process inherits. The file never gets the number
+// 0, 1 or 2: a program that has closed these may go on printing, and must not
+// print into what is compiled. So /dev/null takes those of them that are free
+// until the file is open.
 static int adx_open_file(const char *path, int flags)
 {
-    int low[3];                 // what lies there until the file is open
+    int low[3];                 // /dev/null, until the file is open
     size_t n = 0;
     while (n < 3 && (low[n] = adx_open_any("/dev/null", O_RDWR)) >= 0
            && low[n++] < 3)
@@ -4055,8 +5595,8 @@ static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
     return NULL;
 }
 
-// Reads all of a file that is ours. It is opened before it is looked at, so
-// that what is looked at is what is read.
+// Reads all of a file that is ours. The file is opened before its owner is
+// checked, so the file that is checked is the one that is read.
 static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
 {
     struct stat s;
@@ -4070,7 +5610,7 @@ static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
     return data;
 }
 
-// Makes a file that from the beginning nobody else can read or write, and that
+// Makes a file that nobody else can read or write from the beginning, and that
 // we can, whatever the umask is.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
@@ -4108,11 +5648,11 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 }
 
 /* --- the cache --------------------------------------------------------------
- * Others who share the machine can make links and directories wherever they can
+ * Other users of the machine can make links and directories wherever they can
  * write, as in /tmp, and exchange them at any time. So the path of the cache is
  * walked from the root, name by name. Nothing is entered, followed or made in a
- * directory where others could exchange it. So what has been looked at stays
- * what it is.                                                                */
+ * directory where others could exchange it. So what has been checked cannot
+ * change any more.                                                           */
 
 typedef struct adx_way {
     char path[ADX_PATH / 2];    // walked so far: safe directories, no links
@@ -4123,8 +5663,8 @@ typedef struct adx_way {
 // The longest chain of links that is followed, as Linux has it.
 #define ADX_LINKS_MOST 40
 
-// Whether the program has more rights than the user who started it. Then
-// nothing that the environment names (HOME, PATH) may be run.
+// Whether the program has more rights than the user who started it. If so,
+// nothing may be run that the environment names (HOME, PATH).
 static bool adx_is_privileged(void)
 {
 #ifdef AT_SECURE
@@ -4140,8 +5680,9 @@ static bool adx_blame_open(adx_cache *k, const char *path)
     return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
 }
 
-// Puts what a link stands for in front of the rest of the way, and takes the
-// link itself off the path. Only links of ours or of root are followed.
+// Replaces a link at the end of the walked path by what it stands for, which is
+// put in front of the rest of the way. Only links of ours or of root are
+// followed.
 static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 {
     char all[2 * ADX_PATH + 1];
@@ -4161,16 +5702,17 @@ static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
     return true;
 }
 
-// Makes the directory at the end of the way, for us alone whatever the umask
-// is. Another process may be making it too, so it may be there by now.
+// Makes the directory at the end of the walked path, for us alone, whatever the
+// umask is. It may exist already, since another process may be making it, too.
 static bool adx_make_directory(const char *path)
 {
     return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
                                      : errno == EEXIST;
 }
 
-// Looks at what is at the end of the way, which is made if it is missing. A
-// link is followed. A directory must be safe for the walk to go on from it.
+// Checks what is at the end of the walked path, and makes a directory if there
+// is nothing. A link is followed. The walk goes on only from a directory that
+// is safe.
 static bool adx_look_at(adx_cache *k, adx_way *w)
 {
     struct stat s;
@@ -4188,7 +5730,8 @@ static bool adx_look_at(adx_cache *k, adx_way *w)
     return adx_is_safe(&s) || adx_blame_open(k, path);
 }
 
-// Walks one name further: `..` goes back, `.` and an empty name stay.
+// Walks one name further along the path. `..` goes back one directory; `.` and
+// an empty name stay where they are.
 static bool adx_go_on(adx_cache *k, adx_way *w)
 {
     char *name = w->rest + strspn(w->rest, "/");
@@ -4208,8 +5751,8 @@ static bool adx_go_on(adx_cache *k, adx_way *w)
     return stays || adx_look_at(k, w);
 }
 
-// Walks to the cache's directory, which is made if need be. Its path has no
-// links then, and it is ours alone.
+// Walks to the directory of the cache, and makes it if need be. Afterwards its
+// path has no links, and the directory is ours alone.
 static bool adx_walk_to_cache(adx_cache *k, const char *directory)
 {
     adx_way w = {0};
@@ -4249,9 +5792,9 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
          : adx_walk_to_cache(k, directory);
 }
 
-// Makes a directory that no other call uses. Its name alone does not ensure
+// Makes a directory that no other call uses. The name alone does not ensure
 // that, since processes of several machines or containers may share the cache
-// and have the same number. But mkdir either makes a directory or fails.
+// and have the same process number. But mkdir fails if the directory exists.
 static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
@@ -4270,8 +5813,8 @@ static bool adx_make_own(adx_cache *k)
     return adx_blame_system(k, k->own);
 }
 
-// The path of a file in the call's own directory. File names are the same in
-// every call, so that the libraries are equal, too: their symbols name the
+// Returns the path of a file in the directory of this call. File names are the
+// same in every call, so that libraries are equal, too: their symbols name the
 // source.
 static const char *adx_own_file(const adx_cache *k, const char *name,
                                 char path[ADX_PATH + 16])

@@ -133,10 +133,13 @@ static inline ad_model *ad_model_vector(ad_vector_fn *f, void *ctx, size_t n,
 
 // A model of a recorded function, which may be compiled or loaded. It stays
 // yours, and must outlive the model. At points of another path it has no value.
+// NULL: no memory; or fn is NULL or has parameters (ad_fn_select), since solvers
+// take derivatives by all inputs.
 static inline ad_model *ad_model_of(ad_fn *fn)
 {
     ad_model *model = (ad_model *)calloc(1, sizeof *model);
-    if (model == NULL || fn == NULL) {
+    if (model == NULL || fn == NULL
+        || ad_fn_variables(fn) < ad_fn_inputs(fn)) {
         free(model);
         return NULL;
     }

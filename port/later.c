@@ -95,18 +95,28 @@ static ty *size_type(node *n)
     return n->arg;
 }
 
+// The division by a size that n is in: of a size, a number of rows divided by
+// whole numbers before.
 static node *quotient(node *n)
 {
     node *p = n->parent;
-    while (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
-        p = p->parent;
-    return p->kind == BinaryOperator && is(p->opcode, "/") ? p : NULL;
+    for (;; n = p, p = p->parent) {
+        if (p->kind == ParenExpr || p->kind == ImplicitCastExpr)
+            continue;
+        if (p->kind != BinaryOperator || !is(p->opcode, "/"))
+            return NULL;
+        if (n == p->kid[1]
+            || base_node(p->kid[1])->kind == UnaryExprOrTypeTraitExpr)
+            return p;
+    }
 }
 
 // The number of elements: sizeof a / sizeof (double).
 static bool quotient_known(node *q)
 {
     node *a = base_node(q->kid[0]), *b = base_node(q->kid[1]);
+    while (a->kind == BinaryOperator && is(a->opcode, "/"))
+        a = base_node(a->kid[0]);       // sizeof a / 5 / sizeof (double)
     if (a->kind != UnaryExprOrTypeTraitExpr
         || b->kind != UnaryExprOrTypeTraitExpr)
         return false;

@@ -51,6 +51,8 @@
  *   code/layout       where a number is in C code
  *   code/statements   a C statement for each node
  *   code/matrix       one loop for a product and its adjoint
+ *   code/repeats      what repeats in a program
+ *   code/loops        loops for what repeats
  *   code/functions    a C function
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -85,6 +87,8 @@
 #include "code/layout.h"
 #include "code/statements.h"
 #include "code/matrix.h"
+#include "code/repeats.h"
+#include "code/loops.h"
 #include "code/functions.h"
 #include "code/wanted.h"
 #include "code/casadi.h"

@@ -24,7 +24,8 @@ probe=$(mktemp -d)
 missing=
 libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
 [ "$1" = examples ] || libraries="$libraries nlopt:libnlopt-dev gsl:libgsl-dev
-    ipopt:coinor-libipopt-dev ceres:libceres-dev"
+    ipopt:coinor-libipopt-dev ceres:libceres-dev
+    sundials_cvodes:libsundials-dev"
 echo 'int main(void) { return 0; }' > "$probe/main.c"
 for pair in $libraries; do
     gcc "$probe/main.c" -o "$probe/main" "-l${pair%%:*}" > /dev/null 2>&1 \

@@ -59,6 +59,12 @@ extern "C" {
  * order of adrev_function.h (sparse matrices); of the Hessian only the lower
  * triangle. The constants of a pattern have at least one element, even if it is
  * empty.
+ *
+ * What repeats is written as loops, where they save 200 statements and more: the
+ * same operations again and again, with arguments at even distances, or from a
+ * table of indices or of constants. Loops nest up to three deep. Operations keep
+ * their order, so the bits are the same. Without such repetition, and with array
+ * nodes (each of which is a loop already), the code has each operation once.
  */
 
 enum {
@@ -92,6 +98,7 @@ typedef struct ad_c_options {
                             // static, for a file that includes the code and
                             // calls them: compilers warn of uncalled ones
     size_t split;           // statements of one C function at most; 0: 2000
+    bool unrolled;          // no loops for what repeats: see above
     bool casadi;            // also write CasADi's entry points: see below; not
                             // with single
     const char *header;     // a header that the code includes first: "f.h", as
@@ -166,7 +173,8 @@ ADX_TRY ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
 
 // The size of one C function.
 typedef struct ad_c_size {
-    size_t statements;      // operations; one on arrays counts once, as a loop
+    size_t statements;      // operations; one on arrays counts once, as a loop,
+                            // and one in a loop as often as it is written
     size_t work;            // numbers of `work`
     size_t constants;       // different numbers in the text
     size_t bytes;           // of the function's text
@@ -250,12 +258,12 @@ typedef struct ad_compile_options {
 // several times as long as that of the value (see ad_fn_c_size), and compilers
 // take seconds for each megabyte.
 //
-// Compiling pays for small functions that are evaluated often: the code has
-// every operation once, without loops. Gradients of 10, 1000 and 10 000 inputs
-// took 82 ns, 8.2 us and 86 us replayed, and 12 ns, 3.2 us and 68 us compiled;
-// the compiler took 0.1, 4 and 90 s; on a tape the last gradient took 56 us.
-// Compiling does not pay beyond about 1 MB of C code, nor for fewer than about
-// 10^6 evaluations (docs/compiling.md).
+// Compiling pays for small functions that are evaluated often, and for large
+// ones with repetition, which the code has as loops. Without it, gradients of
+// 10, 1000 and 10 000 inputs took 82 ns, 8.2 us and 86 us replayed, and 12 ns,
+// 3.2 us and 68 us compiled; the compiler took 0.1, 4 and 90 s; on a tape the
+// last gradient took 56 us. Compiling does not pay beyond about 1 MB of C code,
+// nor for fewer than about 10^6 evaluations (docs/compiling.md).
 //
 // The code is written as C, compiled by the system's compiler, and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on

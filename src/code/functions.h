@@ -13,7 +13,7 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/copy function/places function/functions function/pattern
- *           code/text code/layout code/statements code/matrix
+ *           code/text code/layout code/statements code/matrix code/loops
  *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
  *           adx_say_block adx_has_block adx_say_loop
  * ========================================================================== */
@@ -132,6 +132,10 @@ static void adx_say_nodes(adx_writing *k, size_t part)
     const adx_program *p = k->p;
     adx_row_loop rows;
     size_t i = part == 0 ? 0 : k->next;
+    if (k->rolled != NULL) {
+        adx_say_roots(k, part, false);
+        return;
+    }
     for (size_t count = 0; i < p->nodes && count < k->split; i++) {
         if (!adx_is_used(p, &p->node[i], k->used))
             continue;
@@ -241,6 +245,10 @@ static void adx_say_results(adx_writing *k)
     const adx_program *p = k->p;
     const adx_results *results = k->results;
     size_t at = 0;
+    if (k->rolled != NULL) {
+        adx_say_roots(k, k->parts, true);
+        return;
+    }
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
             uint32_t x = p->output[at];
@@ -319,7 +327,7 @@ static void adx_say_calls(adx_writing *k)
 static bool adx_has_check(const adx_writing *k)
 {
     return k->text->loaded && k->p->manys == 0 && k->parts == 1
-        && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
+        && k->rolled == NULL && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
 // Writes the sum of some numbers, or of their squares, as a balanced tree, so
@@ -625,7 +633,7 @@ static bool adx_has_block(const adx_writing *k)
     for (size_t i = 0; i < k->p->nodes; i++)
         if (k->p->node[i].op == ADX_OP_guard)
             return false;
-    return k->p->manys == 0 && k->parts == 1;
+    return k->p->manys == 0 && k->parts == 1 && k->rolled == NULL;
 }
 
 // What a loop keeps of a step is asked for long before it is needed. Each step

@@ -49,6 +49,7 @@ typedef struct adx_writing {
     bool chosen;                // derivatives by some of the inputs only
     size_t unchecked;           // outputs at the end that may be not finite
     const adx_entries *entries; // of a sparse matrix; else NULL
+    struct adx_rolled *rolled;  // its loops (code/repeats); NULL: it has none
 } adx_writing;
 
 // The array in which input x is, and its index there.

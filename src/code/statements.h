@@ -7,9 +7,10 @@
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
  *   needs   core/derived function/program code/text code/layout
- *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
- *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
- *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
+ *   offers  adx_value_text adx_say_change adx_say_guard adx_say_node
+ *           adx_adds_in_place adx_tells_at_home adx_array_with adx_say_one
+ *           adx_say_eight adx_say_sum_of_eight adx_say_row adx_is_inner
+ *           adx_say_term adx_say_zeros adx_say_many
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -31,20 +32,30 @@ static const char *adx_value_text(const adx_text *t, uint32_t op)
                                                : adx_row_of(op)->value;
 }
 
+// Writes a number, or the name that it has in a loop.
+static void adx_say_named(adx_writing *k, const char *name, uint32_t x)
+{
+    if (name != NULL)
+        adx_put_text(k->text, name, strlen(name));
+    else
+        adx_say_number(k, x);
+}
+
 // Writes the condition that a number is not what it was, bit by bit as in a
 // replay: the two zeros differ, and all NaNs are one.
-static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
+static void adx_say_change(adx_writing *k, const char *name, uint32_t x,
+                           ad_real was)
 {
-    adx_say_number(k, x);
+    adx_say_named(k, name, x);
     adx_say(k->text, was != was ? " == " : " != ");
     if (was != was)
-        adx_say_number(k, x);
+        adx_say_named(k, name, x);
     else
         adx_say_literal(k->text, was);
     if (was != 0)
         return;
     adx_say(k->text, signbit(was) ? " || !signbit(" : " || signbit(");
-    adx_say_number(k, x);
+    adx_say_named(k, name, x);
     adx_say(k->text, ")");
 }
 
@@ -52,7 +63,7 @@ static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
 static void adx_say_guard(adx_writing *k, const adx_node *s)
 {
     adx_say(k->text, "    if (");
-    adx_say_change(k, s->a, *adx_constant_of(k->p, s->b));
+    adx_say_change(k, NULL, s->a, *adx_constant_of(k->p, s->b));
     adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
 }
 

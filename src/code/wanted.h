@@ -7,7 +7,7 @@
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
- *           code/functions
+ *           code/repeats code/loops code/functions
  *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
  *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
  *           adx_c_file adx_do_kinds
@@ -206,7 +206,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                              ad_c_size *size)
 {
     const adx_program *p = k->p;
-    for (size_t i = 0; i < p->nodes; i++)
+    size->statements = k->rolled != NULL ? adx_rolled_text(k) : 0;
+    for (size_t i = 0; i < p->nodes && k->rolled == NULL; i++)
         size->statements += adx_is_used(p, &p->node[i], k->used);
     for (size_t i = 0; i < p->numbers; i++)
         size->constants += k->used[i]
@@ -278,6 +279,8 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
+    if (ok && !file->options->unrolled)
+        adx_begin_loops(&k, q);
     if (ok && t->header) {
         adx_declare_function(&k);
     } else if (ok) {
@@ -287,6 +290,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         q->outputs = all;
         adx_write_besides(&k, q, file, kind);
     }
+    adx_free_rolled(q->memory, k.rolled);
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }

@@ -79,7 +79,8 @@ typedef struct ad_implicit_desc {
 //   returns      ADREV_OK; ADREV_EUNSOLVED: d->x is no solution, as Newton's
 //                step says; ADREV_ESINGULAR: dg/dx is singular, or the solver
 //                failed; ADREV_ESHAPE: an array is NULL that must not be, or g
-//                has other than n results; ADREV_ENOMEM; those of ad_fn_eval at
+//                has other than n results, or inputs that derivatives are not
+//                taken by (ad_fn_select); ADREV_ENOMEM; those of ad_fn_eval at
 //                this point. With each of them the tape fails, too;
 //                ad_tape_reason says more
 //   cost         g's Jacobian, 2/3 n^3 for LU factors, a solve; each direction

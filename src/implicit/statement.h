@@ -177,7 +177,7 @@ static bool adx_is_impossible(const ad_implicit_desc *d, const ad_rev p[],
                               const ad_rev x[])
 {
     return d == NULL || d->g == NULL || d->x == NULL || x == NULL || d->n == 0
-        || d->n > d->g->n || d->g->m != d->n
+        || d->n > d->g->n || d->g->m != d->n || d->g->variables < d->g->n
         || (p == NULL && d->g->n > d->n)
         || (d->solver != NULL && d->solver->solve == NULL);
 }

@@ -384,6 +384,7 @@ static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
 
 /* --- of a part ----------------------------------------------------------- */
 
+// Takes the arrays of a fusion, all zero. False: no memory.
 static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
 {
     uint32_t n = t->program->values;

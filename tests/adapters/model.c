@@ -89,6 +89,11 @@ static void test_of_function(void)
     double y = 7;
     CHECK(ad_model_of(NULL) == NULL, "no function");
     CHECK(ad_model_eval(paths, left, &y) == ADREV_OK, "recorded");
+    const size_t one = 1;
+    ad_fn *chosen = NULL;
+    CHECK(ad_fn_select(&chosen, paths->fn, 1, &one, 0, NULL) == ADREV_OK
+          && ad_model_of(chosen) == NULL, "a function with parameters");
+    ad_fn_free(chosen);
     ad_model *m = ad_model_of(paths->fn);
     CHECK(ad_model_eval(m, right, &y) == ADREV_EPATH && y == 8
           && ad_model_status(m) == ADREV_EPATH && !m->stopped, "elsewhere");

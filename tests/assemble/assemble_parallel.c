@@ -86,6 +86,7 @@ static uint64_t digest_of_all(void)
     assemblies_state = 88172645463325252u;
     assemblies_digest = 14695981039346656037u;
     assemblies_all(12);
+    assemblies_grid(100);
     chain c = new_chain(20000);
     ad_assembly *a = assemble_chain(&c);
     ask_chain(&c, a, c.to);

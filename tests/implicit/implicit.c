@@ -322,7 +322,13 @@ static void test_derived_guards(void)
     CHECK_CLOSE(g, 4, 0);
     IS(ad_fn_eval(d, &low, &g), ADREV_EPATH);
     CHECK(ad_fn_guard().index == 0 && g == 4, "guard %zu", ad_fn_guard().index);
+    CHECK(ad_fn_about(d).guards == 1, "%zu guards", ad_fn_about(d).guards);
+    IS(ad_fn_derive_gradient(&f, d, 1), ADREV_OK);      // of the gradient
     ad_fn_free(d);
+    IS(ad_fn_eval(f, &high, &g), ADREV_OK);
+    CHECK_CLOSE(g, 2, 0);
+    IS(ad_fn_eval(f, &low, &g), ADREV_EPATH);
+    ad_fn_free(f);
 }
 
 /* --- random systems ---------------------------------------------------------- */
@@ -798,6 +804,12 @@ static void test_failures(void)
     FAILS(&d, P, ADREV_ESHAPE, "");
     d = (ad_implicit_desc){ .g = g, .n = 2 };
     FAILS(&d, P, ADREV_ESHAPE, "");
+    const size_t some[] = { 0, 1 };
+    ad_fn *chosen = NULL;
+    IS(ad_fn_select(&chosen, g, 2, some, 0, NULL), ADREV_OK);
+    d = (ad_implicit_desc){ .g = chosen, .n = 2, .x = x };
+    FAILS(&d, P, ADREV_ESHAPE, "");
+    ad_fn_free(chosen);
     d = (ad_implicit_desc){ .g = g, .n = 2, .x = x, .solver = &nothing };
     FAILS(&d, P, ADREV_ESHAPE, "");
     d.solver = NULL;
@@ -822,6 +834,47 @@ static void test_failures(void)
     ad_tape_clear(tape);
     ad_use(NULL);
     ad_fn_free(g);
+}
+
+// Two rows that depend on each other only to rounding; columns of sizes that
+// differ much are no such thing.
+static void dependent(const ad_rev *z, ad_rev *g, void *ctx)
+{
+    (void)ctx;
+    g[0] = ad_rec(ad_sub(ad_add(ad_mul(0.1, z[0]), ad_mul(0.7, z[1])), z[2]));
+    g[1] = ad_rec(ad_sub(ad_add(ad_mul(0.3, z[0]), ad_mul(2.1, z[1])),
+                         ad_mul(3, z[2])));
+}
+
+static void uneven(const ad_rev *z, ad_rev *g, void *ctx)
+{
+    (void)ctx;
+    g[0] = ad_rec(ad_sub(ad_add(z[0], ad_mul(1e-20, z[1])), z[2]));
+    g[1] = ad_rec(ad_sub(z[0], ad_mul(1e-20, z[1])));
+}
+
+static void test_nearly_singular(void)
+{
+    const ad_real at[3] = { 1, 1, 1 }, p = (ad_real)0.5;
+    const ad_real x[2] = { 5, 0 }, y[2] = { (ad_real)0.25, (ad_real)0.25e20 };
+    ad_rev P, X[2];
+    ad_real g = 0;
+    ad_fn *fn = record(dependent, 3, at, 2);
+    ad_implicit_desc d = { .g = fn, .n = 2, .x = x };
+    begin(1, &p, &P);
+    IS(ad_implicit(&d, &P, X), ADREV_ESINGULAR);
+    ad_tape_clear(tape);
+    ad_fn_free(fn);
+    fn = record(uneven, 3, at, 2);
+    d.g = fn;
+    d.x = y;
+    begin(1, &p, &P);
+    IS(ad_implicit(&d, &P, X), ADREV_OK);
+    IS(ad_gradient(tape, X[1], 1, &P, &g), ADREV_OK);
+    CHECK_NEAR(g, 0.5e20L, 8 * EPS);
+    ad_use(NULL);
+    ad_tape_clear(tape);
+    ad_fn_free(fn);
 }
 
 // x^2 = p, which has no solution for p < 0.
@@ -851,6 +904,55 @@ static void test_no_solution(void)
     ad_fn_free(fn);
     IS(ad_fn_record(&fn, root, g, 1, &bad, 1), ADREV_EUNSOLVED);
     CHECK(fn == NULL, "not NULL");
+    ad_fn_free(g);
+}
+
+// A root that is not quite one is kept where it was recorded, to the last bit.
+static void rough_root(const ad_rev *p, ad_rev *y, void *ctx)
+{
+    const ad_real x = (ad_real)(sqrt((double)p[0].v) * (1 + 1e-10));
+    const ad_implicit_desc d = { .g = ctx, .n = 1, .x = &x };
+    ad_implicit(&d, p, y);
+}
+
+// atan x = p: from 10 to 0.1 undamped steps of Newton's method grow.
+static void bend(const ad_rev *z, ad_rev *g, void *ctx)
+{
+    (void)ctx;
+    g[0] = ad_rec(ad_sub(ad_atan(z[0]), z[1]));
+}
+
+static void tangent(const ad_rev *p, ad_rev *y, void *ctx)
+{
+    const ad_real x = (ad_real)tan((double)p[0].v);
+    const ad_implicit_desc d = { .g = ctx, .n = 1, .x = &x };
+    ad_implicit(&d, p, y);
+}
+
+static void test_damped(void)
+{
+    const ad_real at[2] = { 1, 1 }, p = (ad_real)1.4711276743037347;
+    const ad_real other = (ad_real)0.1;
+    ad_real y = 0;
+    ad_fn *g = record(bend, 2, at, 1), *fn = NULL;
+    IS(ad_fn_record(&fn, tangent, g, 1, &p, 1), ADREV_OK);
+    IS(ad_fn_eval(fn, &other, &y), ADREV_OK);
+    CHECK_NEAR(y, tanl((long double)other), 4 * EPS);
+    ad_fn_free(fn);
+    ad_fn_free(g);
+}
+
+static void test_rough(void)
+{
+    const ad_real at[2] = { 1, 1 }, p = 2, other = 3;
+    ad_real y = 0;
+    ad_fn *g = record(square, 2, at, 1), *fn = NULL;
+    IS(ad_fn_record(&fn, rough_root, g, 1, &p, 1), ADREV_OK);
+    IS(ad_fn_eval(fn, &p, &y), ADREV_OK);
+    CHECK(y == (ad_real)(sqrt(2.0) * (1 + 1e-10)), "%.17g", (double)y);
+    IS(ad_fn_eval(fn, &other, &y), ADREV_OK);
+    CHECK_NEAR(y, sqrtl(3), 4 * EPS);
+    ad_fn_free(fn);
     ad_fn_free(g);
 }
 
@@ -916,8 +1018,40 @@ static void run_out(const ad_implicit_solver *solver)
     }
 }
 
+// The same in a recorded function, at another point, to second order.
+static void run_out_recorded(void)
+{
+    const ad_real at[3] = { 1, (ad_real)0.5, 1 };
+    const ad_real p[2] = { (ad_real)0.3, (ad_real)1.2 }, one = 1;
+    const ad_real q[2] = { (ad_real)0.4, 1 }, v[2] = { 1, 0 };
+    long double g_[2], H[4];
+    bool failed = true;
+    kepler_closed(q, g_, H);
+    for (size_t i = 1; failed; i++) {
+        heap h = { 0, i, 0 };
+        const ad_allocator memory = { heap_alloc, heap_free, &h };
+        const ad_fn_options o = { .allocator = &memory };
+        ad_real hv[2] = { 7, 7 };
+        ad_fn *g = NULL, *fn = NULL;
+        ad_status s = ad_fn_record_with(&g, &o, kepler, NULL, 3, at, 1);
+        if (s == ADREV_OK)
+            s = ad_fn_record(&fn, orbit, g, 2, p, 1);
+        if (s == ADREV_OK)
+            s = ad_fn_hvp(fn, q, &one, v, hv);
+        failed = h.allocations >= i;
+        CHECK(s == ADREV_OK || failed, "%s", ad_message(s));
+        CHECK(s == ADREV_OK ? fabsl((long double)hv[0] - H[0]) < 1e-3L
+                            : hv[0] == 7, "allocation %zu: %g", i,
+              (double)hv[0]);
+        ad_fn_free(g);
+        ad_fn_free(fn);
+        CHECK(h.live == 0, "allocation %zu: %zu blocks", i, h.live);
+    }
+}
+
 static void test_memory(void)
 {
+    run_out_recorded();
     run_out(NULL);
     run_out(&sparse);
     run_out(&products);
@@ -935,7 +1069,10 @@ int main(void)
     test_systems();
     test_scan();
     test_failures();
+    test_nearly_singular();
     test_no_solution();
+    test_damped();
+    test_rough();
     test_memory();
     ad_tape_free(tape);
     return check_done("implicit");

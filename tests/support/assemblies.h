@@ -3,6 +3,7 @@
  * it after adrev_assemble.h and check.h.
  *
  *     assemblies_all(rounds)      random problems; every question of each
+ *     assemblies_grid(side)       a stencil, whose indices have long runs
  *     assemblies_digest           of the bits of all answers
  *
  * The first oracle is the same problem recorded as one function without
@@ -469,6 +470,51 @@ static void assemblies_of(const size_t counts[KINDS])
     check_differences(&p, got.y, got.J);
     ad_assembly_free(a);
     end_problem(&p);
+}
+
+// The points of a square with those to the left and to the right, which are
+// missing at the border: indices in runs, with holes between them.
+static void assemblies_grid(size_t side)
+{
+    size_t n = side * side;
+    int32_t *variable = room(3 * n, sizeof *variable);
+    int32_t *result = room(2 * n, sizeof *result);
+    ad_real *x = room(n, sizeof *x), *w = room(2 * n, sizeof *w);
+    ad_real *y = room(2 * n, sizeof *y), *dx = room(n, sizeof *dx);
+    ad_fn *fn = element_of(1, NULL);
+    ad_assembly *a = NULL;
+    for (size_t e = 0; e < n; e++) {
+        int32_t at = (int32_t)e;
+        variable[3 * e] = at;
+        variable[3 * e + 1] = e % side == 0 ? -1 - at % 5 : at - 1;
+        variable[3 * e + 2] = e % side == side - 1 ? -2 : at + 1;
+        result[2 * e] = at;
+        result[2 * e + 1] = (int32_t)(2 * n - 1 - e);
+        x[e] = number();
+        w[e] = w[n + e] = number();
+    }
+    const ad_elements of = { fn, n, variable, NULL, result };
+    EXPECT(ad_fn_assemble(&a, NULL, n, 0, 2 * n, 1, &of), ADREV_OK);
+    EXPECT(ad_assembly_eval(a, x, NULL, y), ADREV_OK);
+    EXPECT(ad_assembly_vjp(a, x, NULL, w, dx), ADREV_OK);
+    for (size_t e = 0; e < n; e++) {
+        ad_real in[3], out[2];
+        for (size_t i = 0; i < 3; i++)
+            in[i] = variable[3 * e + i] < 0 ? 0 : x[variable[3 * e + i]];
+        EXPECT(ad_fn_eval(fn, in, out), ADREV_OK);
+        CHECK_CLOSE(y[e], out[0], 0);
+        CHECK_CLOSE(y[2 * n - 1 - e], out[1], 0);
+    }
+    digest(2 * n, y);
+    digest(n, dx);
+    ad_assembly_free(a);
+    ad_fn_free(fn);
+    free(variable);
+    free(result);
+    free(x);
+    free(w);
+    free(y);
+    free(dx);
 }
 
 static void assemblies_all(size_t rounds)

@@ -20,6 +20,7 @@ extern int kinds;                       // tables.c, tentative
 double pull(const body *a, const body *b);
 double potential(const body *b, int n);
 double weight_of(int kind);
+double bounded(double x);               // limits.c
 const struct registry *the_registry(void);
 double registered(const struct registry *r, double x);
 law law_of(int kind);

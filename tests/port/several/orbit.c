@@ -42,5 +42,5 @@ double energy(const double *x, const double *v, int n)
     speed(v, n, &t.kinetic);
     t.potential = potential(b, n);
     return TWICE(t.kinetic) + t.potential + offset
-         + registered(the_registry(), x[0]);
+         + registered(the_registry(), x[0]) + bounded(x[1]);
 }

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: MIT-0
+// tags: recorded code
+// needs: dlfcn.h
+// libs: -ldl
+/* rolled.c - loops in C code: what is written of programs with repetition is
+ * compiled without a warning, by both compilers, and has the bits of the replay.
+ * The programs are random ones with pieces that come again, exactly or nearly,
+ * and stencils, chains and sums of data; large ones must have little text.
+ *
+ *     rolled [programs]        how many random ones; default 3               */
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include "implementation.h"
+#include "adrev_function.h"
+#include "check.h"
+#include "shell.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define ALL (ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP          \
+             | ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
+
+static char top[] = "/tmp/adrev-rolled-XXXXXX";
+static uint64_t state = 88172645463325252u;
+
+static uint32_t below(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 33) % n;
+}
+
+/* --- programs -------------------------------------------------------------- */
+
+enum { BODY = 14, SIDE = 8, LONG = 10000,
+       USUAL = 3 };
+
+static void rosenbrock(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t n = *(const size_t *)ctx;
+    ad_rev s = { 0 };
+    for (size_t i = 0; i + 1 < n; i++)
+        ad_acc(&s, ad_add(ad_sqr(ad_sub(1, x[i])),
+                          ad_mul(100, ad_sqr(ad_sub(x[i + 1],
+                                                    ad_sqr(x[i]))))));
+    y[0] = s;
+}
+
+static void bratu(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t n = *(const size_t *)ctx;
+    size_t m = 1;
+    while (m * m < n)
+        m++;
+    for (size_t i = 0; i < n; i++) {
+        ad_rev e = ad_rec(ad_sub(ad_mul(4, x[i]),
+                                 ad_mul(1e-2, ad_exp(x[i]))));
+        if (i >= m)
+            e = ad_rec(ad_sub(e, x[i - m]));
+        if (i % m > 0)
+            e = ad_rec(ad_sub(e, x[i - 1]));
+        if (i + m < n)
+            e = ad_rec(ad_sub(e, x[i + m]));
+        if ((i + 1) % m > 0)
+            e = ad_rec(ad_sub(e, x[i + 1]));
+        y[i] = e;
+    }
+}
+
+static void burgers(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t n = *(const size_t *)ctx;
+    ad_rev *u = calloc(2 * n, sizeof *u);
+    ad_rev s = { 0 };
+    if (u == NULL)
+        return;
+    for (size_t i = 0; i < n; i++)
+        u[i] = u[n + i] = x[i];
+    for (size_t step = 0; step < 4; step++) {
+        const ad_rev *from = u + step % 2 * n;
+        ad_rev *to = u + (step + 1) % 2 * n;
+        for (size_t i = 1; i + 1 < n; i++) {
+            ad_rev d = ad_rec(ad_sub(from[i + 1], from[i - 1]));
+            to[i] = ad_rec(ad_add(from[i], ad_sub(
+                ad_mul(0.1, ad_sub(ad_add(from[i + 1], from[i - 1]),
+                                   ad_mul(2, from[i]))),
+                ad_mul(0.05, ad_mul(from[i], d)))));
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        ad_acc(&s, ad_sqr(u[i]));
+    y[0] = s;
+    free(u);
+}
+
+// A sum over data, which are constants, with a guard for each.
+static void data(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t n = *(const size_t *)ctx;
+    ad_rev s = { 0 };
+    for (size_t i = 0; i < n; i++) {
+        const double d = (double)(i * 7919 % 1000) / 64;
+        ad_rev e = ad_rec(ad_sub(ad_mul(ad_exp(ad_mul(x[0], d / 8)),
+                                        x[1 + i % 3]), d));
+        ad_acc(&s, ad_select(ad_lt(ad_abs(e), 1000), ad_sqr(e), ad_abs(e)));
+    }
+    y[0] = s;
+}
+
+/* --- random programs -------------------------------------------------------- */
+
+// One operation of a body, and where it finds its arguments: in an input, in
+// what this iteration, the one before or the one LAG before has made, in a
+// constant, or in what came before all.
+typedef struct piece {
+    int op;
+    int kind[2];
+    uint32_t at[2], step[2];
+} piece;
+
+typedef struct plan {
+    piece body[BODY];
+    uint32_t pieces, times, rows, n, m;
+    uint64_t seed;
+    uint32_t spoilt;            // one iteration in so many differs; 0: none
+    bool turns;                 // another result is used in each iteration
+} plan;
+
+enum { INPUT, HERE, BEFORE, LAG_BEFORE, NUMBER, DATUM, FIRST, KINDS, LAG = 5 };
+
+static plan random_plan(void)
+{
+    plan p = { .pieces = 3 + below(BODY - 3), .times = 25 + below(25),
+               .rows = below(2) ? 1 : 4 + below(SIDE - 4),
+               .n = 200 + below(400),
+               .spoilt = below(3) == 0 ? 17 + below(20) : 0,
+               .turns = below(4) == 0 };
+    p.seed = state;
+    for (uint32_t i = 0; i < p.pieces; i++) {
+        p.body[i].op = (int)below(7);
+        for (int a = 0; a < 2; a++) {
+            p.body[i].kind[a] = (int)below(KINDS);
+            p.body[i].at[a] = below(1000);
+            p.body[i].step[a] = below(4) ? below(3) : below(1000);
+        }
+    }
+    p.m = 1 + below(3) * 7;
+    return p;
+}
+
+// Values stay near 1, so that nothing overflows.
+static ad_rev apply(int op, ad_rev a, ad_rev b)
+{
+    switch (op) {
+    case 0:  return ad_rec(ad_mul(0.5, ad_add(a, b)));
+    case 1:  return ad_rec(ad_sub(a, ad_mul(0.25, b)));
+    case 2:  return ad_rec(ad_mul(a, ad_sin(b)));
+    case 3:  return ad_rec(ad_tanh(ad_mul(a, b)));
+    case 4:  return ad_rec(ad_div(a, ad_add(2, ad_sqr(b))));
+    case 5:  return ad_rec(ad_cos(a));
+    default: return ad_rec(ad_sqrt(ad_add(1, ad_sqr(ad_sub(a, b)))));
+    }
+}
+
+static void planned(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const plan *p = ctx;
+    const uint32_t all = p->times * p->rows;
+    ad_rev *made = calloc((size_t)all * BODY + 1, sizeof *made);
+    ad_rev first = ad_rec(ad_mul(x[0], x[1]));
+    if (made == NULL)
+        return;
+    state = p->seed;
+    for (uint32_t t = 0; t < all; t++) {
+        ad_rev *now = &made[(size_t)t * BODY];
+        for (uint32_t i = 0; i < p->pieces; i++) {
+            const piece *s = &p->body[i];
+            ad_rev a[2];
+            for (int k = 0; k < 2; k++) {
+                uint32_t at = s->at[k] % p->pieces;
+                uint32_t input = (s->at[k] + s->step[k] * t) % p->n;
+                int kind = s->kind[k];
+                a[k] = kind == HERE && at < i ? now[at]
+                     : kind == BEFORE && t > 0 ? now[at - (ptrdiff_t)BODY]
+                     : kind == LAG_BEFORE && t >= LAG
+                       ? now[at - (ptrdiff_t)(LAG * BODY)]
+                     : kind == NUMBER ? ad_rec(0.75)
+                     : kind == DATUM ? ad_rec(0.5 + (double)(t * 37 % 64) / 64)
+                     : kind == FIRST ? first : x[input];
+            }
+            bool other = p->spoilt != 0 && t % p->spoilt == 3 && i == 1;
+            now[i] = apply(other ? (s->op + 1) % 7 : s->op, a[0], a[1]);
+        }
+        if (p->rows > 1 && t % p->times == p->times - 1)
+            now[0] = ad_rec(ad_add(now[0], x[t / p->times % p->n]));
+    }
+    for (uint32_t i = 0; i < p->m; i++) {
+        y[i] = first;
+        for (uint32_t t = i; t < all; t += p->m)
+            for (uint32_t k = 0; k < p->pieces; k += 2)
+                ad_acc(&y[i], made[(size_t)t * BODY
+                                   + (p->turns ? t + i : k) % p->pieces]);
+    }
+    free(made);
+}
+
+/* --- code, written and compared ---------------------------------------------- */
+
+typedef int code_fn(const ad_real *, ad_real *, ad_real *);
+typedef int code_fn_2(const ad_real *, const ad_real *, ad_real *, ad_real *);
+typedef int code_fn_3(const ad_real *, const ad_real *, const ad_real *,
+                      ad_real *, ad_real *);
+
+static FILE *file;
+
+static void put(const char *text, size_t n, void *user)
+{
+    (void)user;
+    fwrite(text, 1, n, file);
+}
+
+typedef struct program {
+    char name[32];
+    ad_vector_fn *f;
+    void *ctx;
+    size_t n, m;
+    unsigned functions;
+    size_t split;
+    ad_fn *fn;
+    ad_real *x;
+    size_t bytes, unrolled;
+} program;
+
+static ad_real *numbers(size_t n)
+{
+    ad_real *x = calloc(n + 1, sizeof *x);
+    for (size_t i = 0; x != NULL && i < n; i++)
+        x[i] = (ad_real)(0.25 + (double)below(1000) / 900);
+    return x;
+}
+
+static void write_program(program *p)
+{
+    const ad_fn_options once = { .once = true };
+    p->x = numbers(p->n);
+    ad_status s = ad_fn_record_with(&p->fn, &once, p->f, p->ctx, p->n, p->x,
+                                    p->m);
+    CHECK(s == ADREV_OK, "%s: %s", p->name, ad_message(s));
+    ad_c_options o = { .name = p->name, .functions = p->functions,
+                       .absorbing = true, .exported = true,
+                       .split = p->split,
+                       .single = sizeof(ad_real) == 4 };
+    s = ad_fn_write_c(p->fn, &o, put, NULL, &p->bytes);
+    CHECK(s == ADREV_OK, "%s: %s", p->name, ad_message(s));
+    o.unrolled = true;
+    s = ad_fn_write_c(p->fn, &o, NULL, NULL, &p->unrolled);
+    CHECK(s == ADREV_OK && p->bytes <= p->unrolled, "%s: %zu bytes, %zu "
+          "without loops", p->name, p->bytes, p->unrolled);
+}
+
+static void *find(void *library, const program *p, const char *what,
+                  size_t *work)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s_%s_size", p->name, what);
+    const unsigned long *size = dlsym(library, name);
+    snprintf(name, sizeof name, "%s_%s", p->name, what);
+    void *symbol = dlsym(library, name);
+    *work = size == NULL ? 0 : *size;
+    CHECK(symbol != NULL && size != NULL, "%s: not there", name);
+    return symbol;
+}
+
+static void same(const program *p, const char *what, const char *cc, size_t n,
+                 const ad_real *got, const ad_real *want)
+{
+    size_t i = 0;
+    while (i < n && (memcmp(&got[i], &want[i], sizeof *got) == 0
+                     || (got[i] != got[i] && want[i] != want[i])))
+        i++;
+    CHECK(i == n, "%s, %s %s: [%zu of %zu] is %a, want %a", p->name, cc, what,
+          i, n, i < n ? (double)got[i] : 0, i < n ? (double)want[i] : 0);
+}
+
+typedef struct arrays {
+    ad_real *x, *v, *w, *got, *want;
+} arrays;
+
+static const char *const names[] = { "value", "jvp", "vjp", "", "hvp", "", "",
+                                     "jacobian_sparse", "hessian_sparse" };
+
+// Calls the C function, with as many arrays of inputs as it has.
+static int call(void *symbol, const arrays *a, int k, ad_real *work)
+{
+    code_fn *f = NULL;
+    code_fn_2 *f2 = NULL;
+    code_fn_3 *f3 = NULL;
+    switch (1 << k) {
+    case ADREV_C_HVP:
+        memcpy(&f3, &symbol, sizeof f3);
+        return f3(a->x, a->w, a->v, a->got, work);
+    case ADREV_C_VALUE: case ADREV_C_JACOBIAN_SPARSE:
+        memcpy(&f, &symbol, sizeof f);
+        return f(a->x, a->got, work);
+    default:
+        memcpy(&f2, &symbol, sizeof f2);
+        return f2(a->x, 1 << k == ADREV_C_JVP ? a->v : a->w, a->got, work);
+    }
+}
+
+static ad_status replay(const program *p, const arrays *a, int k)
+{
+    switch (1 << k) {
+    case ADREV_C_VALUE: return ad_fn_eval(p->fn, a->x, a->want);
+    case ADREV_C_JVP:   return ad_fn_jvp(p->fn, a->x, a->v, a->want);
+    case ADREV_C_VJP:   return ad_fn_vjp(p->fn, a->x, a->w, a->want);
+    case ADREV_C_HVP:   return ad_fn_hvp(p->fn, a->x, a->w, a->v, a->want);
+    case ADREV_C_JACOBIAN_SPARSE:
+        return ad_fn_jacobian_sparse(p->fn, a->x, a->want);
+    default:
+        return ad_fn_hessian_sparse(p->fn, a->x, a->w, a->want);
+    }
+}
+
+static size_t results(const program *p, int k)
+{
+    ad_sparsity about = { 0 };
+    ad_status s = ADREV_OK;
+    if (1 << k == ADREV_C_JACOBIAN_SPARSE)
+        s = ad_fn_jacobian_pattern(p->fn, &about, NULL, NULL, NULL);
+    if (1 << k == ADREV_C_HESSIAN_SPARSE)
+        s = ad_fn_hessian_pattern(p->fn, &about, NULL, NULL, NULL);
+    CHECK(s == ADREV_OK, "%s: %s", p->name, ad_message(s));
+    return 1 << k >= ADREV_C_JACOBIAN_SPARSE ? about.nonzeros
+         : 1 << k == ADREV_C_VALUE || 1 << k == ADREV_C_JVP ? p->m : p->n;
+}
+
+// What each function gives at a point, and what the replay says.
+static void compare(void *library, const program *p, const char *cc)
+{
+    for (int k = 0; p->functions >> k > 0; k++) {
+        size_t work;
+        if (!(p->functions >> k & 1))
+            continue;
+        const size_t n = results(p, k);
+        void *symbol = find(library, p, names[k], &work);
+        arrays a = { numbers(p->n), numbers(p->n), numbers(p->m), numbers(n),
+                     numbers(n) };
+        ad_real *room = numbers(work);
+        ad_status s = replay(p, &a, k);
+        int left = symbol == NULL ? -1 : call(symbol, &a, k, room);
+        CHECK(left == 0 && s == ADREV_OK, "%s, %s %s: left at %d, %s", p->name,
+              cc, names[k], left, ad_message(s));
+        if (left == 0 && s == ADREV_OK)
+            same(p, names[k], cc, n, a.got, a.want);
+        free(a.x);
+        free(a.v);
+        free(a.w);
+        free(a.got);
+        free(a.want);
+        free(room);
+    }
+}
+
+static double child_seconds(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_CHILDREN, &r);
+    return (double)r.ru_utime.tv_sec + 1e-6 * (double)r.ru_utime.tv_usec;
+}
+
+// Compiles all programs as one file; how long it took.
+static double compile(const char *cc, const char *flags, program *p, size_t n)
+{
+    const double begin = child_seconds();
+    if (!CHECK(shell("%s -std=c99 -pedantic -Wall -Wextra -Wshadow -Wconversion "
+                     "-Wdouble-promotion -Werror -ffp-contract=off %s -shared "
+                     "-fPIC %s/code.c -o %s/code.so -lm", cc, flags, top, top),
+               "%s %s: does not compile, or a warning", cc, flags))
+        return 0;
+    const double seconds = child_seconds() - begin;
+    char path[200];
+    snprintf(path, sizeof path, "%s/code.so", top);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!CHECK(library != NULL, "%s", dlerror()))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        compare(library, &p[i], cc);
+    dlclose(library);
+    return seconds;
+}
+
+static void begin_file(void)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/code.c", top);
+    file = fopen(path, "w");
+}
+
+static void end_file(const program *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; p[i].functions >> k > 0; k++)
+            if (p[i].functions >> k & 1)
+                fprintf(file, "extern const unsigned long %s_%s_size;\n"
+                        "const unsigned long %s_%s_size = %s_%s_WORK;\n",
+                        p[i].name, names[k], p[i].name, names[k], p[i].name,
+                        names[k]);
+    fclose(file);
+}
+
+// What ad_fn_write_c writes declares nothing, and -Wmissing-prototypes is not
+// asked for.
+static void test_random(size_t count)
+{
+    plan *plans = calloc(count + 1, sizeof *plans);
+    program *p = calloc(count + 1, sizeof *p);
+    size_t rolled = 0;
+    begin_file();
+    for (size_t i = 0; i < count; i++) {
+        plans[i] = random_plan();
+        p[i] = (program){ .f = planned, .ctx = &plans[i], .n = plans[i].n,
+                          .m = plans[i].m, .functions = ALL };
+        snprintf(p[i].name, sizeof p[i].name, "r%zu", i);
+        write_program(&p[i]);
+        if (getenv("ROLLED_SAYS") != NULL)
+            printf("%s: %zu bytes, %zu without loops\n", p[i].name, p[i].bytes,
+                   p[i].unrolled);
+        rolled += 2 * p[i].bytes < p[i].unrolled;
+    }
+    end_file(p, count);
+    CHECK(count < USUAL || 3 * rolled >= count, "%zu of %zu programs have loops", rolled, count);
+    compile("gcc", "-O0", p, count);
+    if (count > USUAL)
+        compile("gcc", "-O2", p, count);
+    if (count > USUAL && shell("command -v clang > /dev/null"))
+        compile("clang", "-O1", p, count);
+    for (size_t i = 0; i < count; i++) {
+        ad_fn_free(p[i].fn);
+        free(p[i].x);
+    }
+    free(plans);
+    free(p);
+}
+
+// Large ones, whose text and time to compile are bounded. (A pattern is a list
+// in the text, so sparse matrices have more.)
+static void test_large(void)
+{
+    static size_t large = LONG;
+    program p[] = {
+        { .name = "chain", .f = rosenbrock, .ctx = &large, .n = LONG, .m = 1,
+          .functions = ADREV_C_VJP },
+        { .name = "bratu", .f = bratu, .ctx = &large, .n = LONG, .m = LONG,
+          .functions = ADREV_C_VJP },
+    };
+    enum { N = sizeof p / sizeof *p };
+    begin_file();
+    for (size_t i = 0; i < N; i++) {
+        write_program(&p[i]);
+        CHECK(p[i].bytes < 60000 && p[i].bytes < p[i].unrolled / 20,
+              "%s: %zu bytes, %zu without loops", p[i].name, p[i].bytes,
+              p[i].unrolled);
+    }
+    end_file(p, N);
+    double seconds = compile("gcc", "-O1", p, N);
+    CHECK(seconds < 6, "%.1f s to compile", seconds);
+    for (size_t i = 0; i < N; i++) {
+        ad_fn_free(p[i].fn);
+        free(p[i].x);
+    }
+}
+
+// Small ones with all functions.
+static void test_small(void)
+{
+    static size_t size[] = { 200, 400, 300, 150 };
+    program p[] = {
+        { .name = "chain", .f = rosenbrock, .ctx = &size[0], .n = 200, .m = 1 },
+        { .name = "bratu", .f = bratu, .ctx = &size[1], .n = 400, .m = 400 },
+        { .name = "burgers", .f = burgers, .ctx = &size[2], .n = 300, .m = 1 },
+        { .name = "data", .f = data, .ctx = &size[3], .n = 4, .m = 1 },
+        { .name = "parts", .f = bratu, .ctx = &size[1], .n = 400, .m = 400,
+          .split = 30 },
+    };
+    enum { N = sizeof p / sizeof *p };
+    begin_file();
+    for (size_t i = 0; i < N; i++) {
+        p[i].functions = p[i].f == burgers ? ALL & ~ADREV_C_HESSIAN_SPARSE : ALL;
+        write_program(&p[i]);
+    }
+    end_file(p, N);
+    compile("gcc", "-O1", p, N);
+    for (size_t i = 0; i < N; i++) {
+        ad_fn_free(p[i].fn);
+        free(p[i].x);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (mkdtemp(top) == NULL)
+        return 2;
+    test_random(argc > 1 ? strtoul(argv[1], NULL, 10) : USUAL);
+    test_small();
+    test_large();
+    (void)shell("rm -r %s", top);
+    return check_done("rolled");
+}
