@@ -877,8 +877,9 @@ static size_t adx_locate(const adx_tree *tree, size_t at, int *line,
 #define ADX_INDENT "\n    "
 #define ADX_CUT    "..."
 
-// Where a part of the line begins that leaves room for the text behind the
-// caret: the caret's line takes as many bytes as its part has columns.
+// Returns where to begin the part of the line that is shown, so that room is
+// left for the text behind the caret. The line of the caret takes as many bytes
+// as that part has columns.
 static size_t adx_cut_before(const char *text, size_t begin, size_t at,
                              size_t room)
 {
@@ -1080,8 +1081,8 @@ static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
 }
 
-// What should stand before the word at hand is missing. At the end of a line
-// the place is that end.
+// Reports that something is missing in front of the current word. At the end of
+// a line, the place of the error is that end.
 static void adx_say_missing(adx_parser *p, const char *what)
 {
     if (p->kind == ADX_WORD_END || adx_ends_line(p, p->behind, p->spot.at))
@@ -1487,7 +1488,7 @@ static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
     return &tree->slot[i];
 }
 
-// What is declared by this name; NULL: nothing.
+// Finds the declaration of a name; NULL: there is none.
 static const adx_declared *adx_find_declared(const adx_tree *tree,
                                              const char *name, size_t length)
 {
@@ -3011,7 +3012,8 @@ static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
         to[i] = adx_whole_add(s->arena, to[i], c, from[i]);
 }
 
-// What a form is at least, or at most, for all values of its variables.
+// Returns the least or largest value of a form, for all values of its
+// variables.
 static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
 {
     int64_t sum = form[0];
@@ -4341,7 +4343,7 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind.
+// Returns what a name stands for, if it is a name of this kind.
 static ad_status adx_named(const ad_tensor *t, const char *name,
                            adx_declared_kind kind, uint32_t *of)
 {
@@ -4583,7 +4585,7 @@ static bool adx_form_in_sizes(const ad_tensor *t, uint32_t form, int64_t to[])
     return ok;
 }
 
-// What a form is at least, or at most, for all sizes.
+// Returns the least or largest value of a form, for all sizes.
 static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
 {
     int64_t sum = form[0];
@@ -6225,8 +6227,8 @@ static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
     return NULL;
 }
 
-// The same where sizes are open and one term writes what any of them does. False:
-// there is none such.
+// Restricts a set to the points where a number is written, when sizes are open.
+// False: no single term writes everything that any term of the value writes.
 static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -6244,7 +6246,8 @@ static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
     return true;
 }
 
-// Adds that this number of a value is written. False: no memory.
+// Restricts a set to the points where this number of a value is written. False:
+// no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -7601,7 +7604,8 @@ static void adx_split_form(adx_lowering *k, const adx_set *s,
                 k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign, -1));
 }
 
-// Where all of the children from `node` on are true.
+// Splits a set into the points where all of the children from `node` on are
+// true.
 static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {
@@ -7621,7 +7625,8 @@ static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
         adx_add_set_piece(k, to, now->set[i]);
 }
 
-// Where one of the children from `node` on is true, and none before it.
+// Splits a set into the points where one of the children from `node` on is
+// true, and none before it.
 static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {
@@ -8567,14 +8572,15 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
-// The same where it is needed everywhere, 0 or not.
+// Makes a part that is read at all points of s, also where it is 0.
 static adx_access adx_part_of(adx_lowering *k, adx_set *s,
                               const uint32_t node[], uint32_t nodes, bool fixed)
 {
     return adx_make_part(k, s, node, nodes, fixed, NULL);
 }
 
-// The same as a factor.
+// Makes a part that is a factor of a product. *s becomes the set of the points
+// where the part is written.
 static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
                                   const uint32_t node[], uint32_t nodes,
                                   bool fixed)
@@ -8672,8 +8678,9 @@ static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
     return to;
 }
 
-// What a view shows in place of a number of it: a value whose only term is one
-// number of another. False: it is none, or not for all of this set.
+// Finds what a view shows in place of one of its numbers. A view is a value
+// whose only term is one number of another value. False: it is no view, or not
+// one for all of this set.
 static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
                             ad_real *times)
 {
@@ -8797,8 +8804,8 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
-// A number of the array, or a part, for one factor of a product. *sign: what it
-// is to be multiplied by.
+// Makes a factor of a product: a number of an array, or a part. *sign: the
+// number by which the product must be multiplied.
 static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
                                   ad_real *sign)
 {
@@ -8810,7 +8817,8 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
          : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
 }
 
-// The same for each of some. What stands there twice is taken once.
+// Makes several factors of a product. A factor that stands there twice is made
+// once.
 static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
                           uint32_t nodes, ad_real *times, adx_access factor[])
 {
@@ -8880,8 +8888,8 @@ static bool adx_is_open_box(const adx_set *s)
     return box;
 }
 
-// What a product of these factors depends on. False: it is not plain, or has
-// too many factors or variables.
+// Finds what a product of these factors depends on. False: the product is not
+// plain, or has too many factors or variables.
 static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
                            const uint32_t node[], uint32_t nodes,
                            adx_product_path *p)
@@ -9375,8 +9383,8 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// A term with all its factors, derived from another one: a product of the chain
-// rule if that is one, or a power.
+// Says whether a derived term, which has all factors of the term `of`, is a
+// product of the chain rule: that is so if `of` is one, or a power.
 static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
                               const adx_tensor_term *of)
 {
@@ -9384,14 +9392,14 @@ static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
         term->absorbs = of->absorbs || of->in_power || adx_is_square(t, of);
 }
 
-// The partial of a row as a factor, times a number.
+// The partial of a function as a factor of a term, times a number.
 typedef struct adx_tensor_partial {
     adx_access from;            // value 0: there is none but the number
     ad_real k;
 } adx_tensor_partial;
 
-// A partial that is an argument, the result, or a number, by its text in the
-// table. False: it is none of these.
+// Finds, from its text in the table, a partial that is an argument, the result,
+// or a number. False: it is none of these.
 static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
                                  adx_tensor_partial *to)
 {
@@ -9413,17 +9421,17 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
-// An argument of a row. A power below 0 is a quotient that is derived as a
-// function of its base: a product of the base's derivatives would be 0*infinity
-// at 0.
+// Returns an argument of a function. A power below 0 is stored as a quotient
+// but is derived as a function of its base, because a product of the
+// derivatives of the base would be 0 * infinity at 0.
 static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
 {
     return row->power != 0 && i == 1 ? row->base : row->factor[i];
 }
 
-// A partial as a value, at the points of a set. That of a quotient is a
-// quotient, 1/y or (x/y)/y, of which the second is to be subtracted; of x^n it
-// is x^n/x, times n.
+// Makes a partial a value, at the points of a set. The partials of a quotient
+// are quotients, 1/y and (x/y)/y, of which the second is subtracted; the
+// partial of x^n is x^n/x, times n.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -9473,7 +9481,7 @@ static bool adx_has_partial_text(uint32_t op, uint32_t which)
 
 /* --- tangents ------------------------------------------------------------ */
 
-// The value of the tangent, made when it is first needed.
+// Returns the tangent of a value, which is made when it is first asked for.
 static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
 {
     if (adx_tensor_value_at(t, value)->tangent == 0) {
@@ -9702,8 +9710,8 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
     }
 }
 
-// What a value adds to the adjoints of those that it is made of; its own is
-// complete.
+// Adds what a value contributes to the adjoints of the values from which it is
+// made. Its own adjoint is complete.
 static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 {
     uint32_t y = adx_tensor_value_at(t, value)->adjoint;
@@ -9761,7 +9769,7 @@ static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
     return v;
 }
 
-// What is needed for what is needed.
+// Marks every value that a needed value needs.
 static void adx_need_all(const adx_tensor_program *p, bool needed[])
 {
     for (uint32_t i = p->steps; i-- > 0;) {
@@ -10209,7 +10217,7 @@ static bool adx_shares_parts(void)
 
 /* --- lists of points ----------------------------------------------------- */
 
-// Where part i of n begins.
+// Returns where part i of n begins.
 static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
 {
     uint64_t span = (uint64_t)(to - from);
@@ -12098,7 +12106,7 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
                || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
 }
 
-// Where the loops of a term read and write. False: no memory.
+// Finds where the loops of a term read and write. False: no memory.
 static bool adx_make_streams(ad_tensor *t, uint32_t value,
                              const adx_tensor_term *term)
 {
@@ -12308,7 +12316,8 @@ typedef struct adx_result_range {
     ad_real with;               // what they become
 } adx_result_range;
 
-// What a value begins with: what is added to, or compared with.
+// Returns the number with which a value begins, to which terms are added, or
+// with which they are compared.
 static ad_real adx_begin_with(const adx_tensor_value *v)
 {
     return v->kind != ADX_VALUE_MOST ? 0
@@ -12500,7 +12509,8 @@ static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 
 static const ad_real adx_one[1] = { 1 };
 
-// What is read along a strip: 1 where there are fewer factors.
+// The numbers that are read along a strip. If there are fewer factors, the rest
+// are 1.
 typedef struct adx_reads {
     const ad_real *from[3];
     int64_t step[3];
@@ -12550,7 +12560,7 @@ static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
     return adx_cell_tangent(&s->cell, s->moving, value, dot);
 }
 
-// What a row, or a partial of it, is of the arguments.
+// Computes a function, or a partial of it, from its arguments.
 static ad_real adx_row_of_values(const adx_tensor_value *row,
                                  const ad_real x[3])
 {
@@ -12751,8 +12761,8 @@ static bool adx_run_gathers(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// The points of a part that are listed; a list has the values of the nest's
-// first variables.
+// Runs a part whose points are listed. The list has the values of the first
+// variables of the nest.
 static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
 {
     adx_gathering s;
@@ -12765,8 +12775,9 @@ static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
                                        - l->start[e->index]));
 }
 
-// Whether a term, or its part, ends in strips with maps: no part cuts what
-// comes behind the strip, and a list has all points of one strip.
+// Whether the innermost loops of a term, or of this part of it, are strips with
+// maps, for which a kernel can be used. That is so if no part cuts the levels
+// behind the strip, and if a list has all points of a strip.
 static bool adx_has_gathers(const adx_evaluating *e,
                             const adx_tensor_term *term)
 {
@@ -12805,7 +12816,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
     adx_walk_nest(&nest, e->x, visit, e);
 }
 
-// What a part of a value clears; the whole, if it has no part.
+// Clears what a part of a value must clear: everything, if the value has no
+// parts.
 static void adx_clear_part(const adx_evaluating *e)
 {
     adx_result_range r = { e->value, UINT32_MAX, 0, 0,
@@ -13126,7 +13138,8 @@ static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
     return adx_is_open_form(t, d->from) || adx_is_open_form(t, d->to);
 }
 
-// What is given as data must not depend on sizes that are not.
+// Checks that no map or relation, which is given as data, depends on sizes that
+// are arguments of the C code.
 static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -13530,7 +13543,7 @@ static const ad_real *adx_given_array(const adx_tensor_value *v,
     return from == NULL ? NULL : from[v->order];
 }
 
-// What the caller gives, where it is needed. False: an input is missing.
+// Takes the arrays of the caller that are needed. False: an input is missing.
 static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -14580,8 +14593,8 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
 
 /* --- loops --------------------------------------------------------------- */
 
-// What a form is at least, or at most, where the ranges of the levels are all
-// that is known.
+// Returns the least or largest value of a form, as far as the ranges of the
+// levels tell.
 static int64_t adx_extreme_spelt(const adx_explainer *e,
                                 const adx_sparse_form *f, bool most)
 {
@@ -14600,7 +14613,7 @@ static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
 }
 
-// The same divided by a number.
+// Writes a form times a number, divided by another.
 static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
                                int64_t times, int64_t by)
 {
@@ -14890,7 +14903,7 @@ static bool adx_has_part(const adx_explainer *e)
     return false;
 }
 
-// What the names in the steps mean, as far as there are such.
+// Says what the names in the steps mean, if there are any.
 static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
 {
     adx_spell(e, part == ADREV_TENSOR_VALUE ? "\nSteps of the value:\n"
@@ -15220,7 +15233,8 @@ static uint64_t adx_span_of_side(const adx_tensor_call *c,
     return sum;
 }
 
-// Room for the arrays of a side that are chosen; NULL: not wanted.
+// Takes room for those arrays of a side that are chosen; the others are NULL,
+// which says that they are not wanted.
 static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
 {
     ad_real **to = r->array;
@@ -15234,7 +15248,8 @@ static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
     return to;
 }
 
-// The same with numbers; an array of zeros is NULL.
+// Takes room for the arrays of a side, and fills them in. An array of zeros is
+// NULL.
 static ad_real **adx_filled_arrays(adx_call_arrays *r,
                                    const adx_call_side *side,
                                    const ad_real dense[])
@@ -17355,7 +17370,7 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
     return number;
 }
 
-// What a term of the value `by` reads there.
+// Finds what a term of the value `by` reads there.
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
                                   const adx_spot_of *at, adx_access from)
 {
@@ -17402,7 +17417,8 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
     }
 }
 
-// What is added to: a name, a number of a value, or else v`number`.
+// The text of a sum that is added to: a name, a number of a value, or else
+// v`number`.
 typedef struct adx_sum_text {
     const char *name;
     uint32_t value;
@@ -17907,7 +17923,7 @@ ADX_SELDOM_BEGIN
 
 /* --- loops of a term ----------------------------------------------------- */
 
-// What is done at the points of a term.
+// What loops do at the points of a term.
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
@@ -19043,7 +19059,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_TENSOR_PARTS (ADREV_TENSOR_HVP + 1)
 
-// What a step is given.
+// The kinds of parameters of the function of a step.
 typedef enum adx_parameter_kind {
     ADX_PARAMETER_WRITTEN,      // the numbers of a value
     ADX_PARAMETER_READ,
@@ -19114,7 +19130,8 @@ static void adx_add_parameter(adx_step_text *s, adx_parameter_kind kind,
     s->parameters++;
 }
 
-// What the step that was written last needs, in the order of its parameters.
+// Lists what the step that was written last needs, in the order of its
+// parameters.
 static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
                                 adx_step_text *s)
 {
@@ -19314,7 +19331,8 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     k->rolled = k->rolled || e.rolled;
 }
 
-// The value with which a value is computed; 0: alone.
+// Returns the value whose loops also compute this one; 0: it has loops of its
+// own.
 static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
 {
     if (f->host[value] == 0)
@@ -19402,7 +19420,8 @@ static void adx_put_to_text(const char *text, size_t n, void *user)
     adx_put_text((adx_text *)user, text, n);
 }
 
-// What sizes that are arguments mean, and how arrays lie: by their strides.
+// Writes a comment that says what sizes mean that are arguments, and how arrays
+// lie, by their strides.
 static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
 {
     const adx_tree *tree = &k->t->tree;
@@ -19460,7 +19479,8 @@ static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
     adx_say(t, " */\n\n");
 }
 
-// What stands before the functions of the steps, and these.
+// Writes what stands in front of the functions of the steps, and these
+// functions.
 static void adx_say_steps(adx_tensor_file *k, adx_text *t)
 {
     const ad_c_options *o = k->options;
@@ -19992,7 +20012,7 @@ static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
 /* --- with sizes as arguments ------------------------------------------------
  * The text is bound a second time, with variables in place of these sizes.   */
 
-// What is wrong with an argument. NULL: nothing.
+// Says what is wrong with an argument. NULL: nothing.
 static const char *adx_wrong_argument(const ad_tensor *t,
                                       const ad_c_argument *a, uint32_t size,
                                       const adx_open_sizes *open)
@@ -20155,8 +20175,8 @@ static adx_tensor_step_fn *adx_step_in(void *library, int part,
     return f;
 }
 
-// What evaluations need of a part, in the memory of the program. False: a
-// function is missing, or there is no memory, which t->arena says.
+// Collects what evaluations need of a part, in the memory of the program.
+// False: a function is missing, or there is no memory, which t->arena says.
 static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
                           void *library, adx_tensor_code *to)
 {

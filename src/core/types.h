@@ -84,9 +84,9 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression, where an operand still has its compound id. The
-// two halves of that are one field, because gcc 12 keeps no more than 32 fields
-// in registers.
+// One operand of an expression, which still has its compound id. The two halves
+// of the id are one field, because gcc 12 keeps no more than 32 fields in
+// registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq

@@ -178,7 +178,8 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     return adx_settle_room(t, c, need);
 }
 
-// The same for a statement on the current tape; false: no tape, or it failed.
+// Makes room for a statement on the current tape. False: there is no tape, or
+// it has failed.
 ADX_COLD static bool adx_grow(size_t need)
 {
     ad_tape *t = adx_now.tape;

@@ -216,7 +216,7 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind.
+// Returns what a name stands for, if it is a name of this kind.
 static ad_status adx_named(const ad_tensor *t, const char *name,
                            adx_declared_kind kind, uint32_t *of)
 {

@@ -129,7 +129,8 @@ static uint64_t adx_span_of_side(const adx_tensor_call *c,
     return sum;
 }
 
-// Room for the arrays of a side that are chosen; NULL: not wanted.
+// Takes room for those arrays of a side that are chosen; the others are NULL,
+// which says that they are not wanted.
 static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
 {
     ad_real **to = r->array;
@@ -143,7 +144,8 @@ static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
     return to;
 }
 
-// The same with numbers; an array of zeros is NULL.
+// Takes room for the arrays of a side, and fills them in. An array of zeros is
+// NULL.
 static ad_real **adx_filled_arrays(adx_call_arrays *r,
                                    const adx_call_side *side,
                                    const ad_real dense[])

@@ -76,8 +76,8 @@ static adx_tensor_step_fn *adx_step_in(void *library, int part,
     return f;
 }
 
-// What evaluations need of a part, in the memory of the program. False: a
-// function is missing, or there is no memory, which t->arena says.
+// Collects what evaluations need of a part, in the memory of the program.
+// False: a function is missing, or there is no memory, which t->arena says.
 static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
                           void *library, adx_tensor_code *to)
 {

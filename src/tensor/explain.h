@@ -64,8 +64,8 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
 
 /* --- loops --------------------------------------------------------------- */
 
-// What a form is at least, or at most, where the ranges of the levels are all
-// that is known.
+// Returns the least or largest value of a form, as far as the ranges of the
+// levels tell.
 static int64_t adx_extreme_spelt(const adx_explainer *e,
                                 const adx_sparse_form *f, bool most)
 {
@@ -84,7 +84,7 @@ static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
 }
 
-// The same divided by a number.
+// Writes a form times a number, divided by another.
 static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
                                int64_t times, int64_t by)
 {
@@ -374,7 +374,7 @@ static bool adx_has_part(const adx_explainer *e)
     return false;
 }
 
-// What the names in the steps mean, as far as there are such.
+// Says what the names in the steps mean, if there are any.
 static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
 {
     adx_spell(e, part == ADREV_TENSOR_VALUE ? "\nSteps of the value:\n"

@@ -15,7 +15,7 @@ ADX_SELDOM_BEGIN
 
 /* --- loops of a term ----------------------------------------------------- */
 
-// What is done at the points of a term.
+// What loops do at the points of a term.
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes

@@ -42,7 +42,7 @@ static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
     return &tree->slot[i];
 }
 
-// What is declared by this name; NULL: nothing.
+// Finds the declaration of a name; NULL: there is none.
 static const adx_declared *adx_find_declared(const adx_tree *tree,
                                              const char *name, size_t length)
 {

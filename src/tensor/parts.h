@@ -381,7 +381,7 @@ static bool adx_shares_parts(void)
 
 /* --- lists of points ----------------------------------------------------- */
 
-// Where part i of n begins.
+// Returns where part i of n begins.
 static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
 {
     uint64_t span = (uint64_t)(to - from);

@@ -114,7 +114,7 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
     return number;
 }
 
-// What a term of the value `by` reads there.
+// Finds what a term of the value `by` reads there.
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
                                   const adx_spot_of *at, adx_access from)
 {
@@ -161,7 +161,8 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
     }
 }
 
-// What is added to: a name, a number of a value, or else v`number`.
+// The text of a sum that is added to: a name, a number of a value, or else
+// v`number`.
 typedef struct adx_sum_text {
     const char *name;
     uint32_t value;

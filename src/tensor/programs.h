@@ -609,8 +609,8 @@ static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
     return NULL;
 }
 
-// The same where sizes are open and one term writes what any of them does. False:
-// there is none such.
+// Restricts a set to the points where a number is written, when sizes are open.
+// False: no single term writes everything that any term of the value writes.
 static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -628,7 +628,8 @@ static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
     return true;
 }
 
-// Adds that this number of a value is written. False: no memory.
+// Restricts a set to the points where this number of a value is written. False:
+// no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];

@@ -29,7 +29,8 @@ static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
     return adx_is_open_form(t, d->from) || adx_is_open_form(t, d->to);
 }
 
-// What is given as data must not depend on sizes that are not.
+// Checks that no map or relation, which is given as data, depends on sizes that
+// are arguments of the C code.
 static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -433,7 +434,7 @@ static const ad_real *adx_given_array(const adx_tensor_value *v,
     return from == NULL ? NULL : from[v->order];
 }
 
-// What the caller gives, where it is needed. False: an input is missing.
+// Takes the arrays of the caller that are needed. False: an input is missing.
 static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;

@@ -242,7 +242,8 @@ static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
         to[i] = adx_whole_add(s->arena, to[i], c, from[i]);
 }
 
-// What a form is at least, or at most, for all values of its variables.
+// Returns the least or largest value of a form, for all values of its
+// variables.
 static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
 {
     int64_t sum = form[0];

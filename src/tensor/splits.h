@@ -70,7 +70,8 @@ static void adx_split_form(adx_lowering *k, const adx_set *s,
                 k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign, -1));
 }
 
-// Where all of the children from `node` on are true.
+// Splits a set into the points where all of the children from `node` on are
+// true.
 static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {
@@ -90,7 +91,8 @@ static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
         adx_add_set_piece(k, to, now->set[i]);
 }
 
-// Where one of the children from `node` on is true, and none before it.
+// Splits a set into the points where one of the children from `node` on is
+// true, and none before it.
 static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {

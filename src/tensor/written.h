@@ -509,7 +509,7 @@ static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
 /* --- with sizes as arguments ------------------------------------------------
  * The text is bound a second time, with variables in place of these sizes.   */
 
-// What is wrong with an argument. NULL: nothing.
+// Says what is wrong with an argument. NULL: nothing.
 static const char *adx_wrong_argument(const ad_tensor *t,
                                       const ad_c_argument *a, uint32_t size,
                                       const adx_open_sizes *open)
