@@ -10,9 +10,10 @@
  * way must end at the same minimum.
  *
  * By hand is what users of these libraries do who care; differences are Ipopt's
- * own (jacobian_approximation), GSL's own (df = NULL), SUNDIALS' own (no Jacobian
- * function), and for the others forward ones. Not representative: functions of a few operations, which
- * flatter differences and derivatives by hand. */
+ * own (jacobian_approximation), GSL's own (df = NULL), SUNDIALS' own (no
+ * Jacobian function), and for the others forward ones. Not representative:
+ * functions of a few operations, which flatter differences and derivatives by
+ * hand. */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_gsl.h"
