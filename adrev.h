@@ -4025,7 +4025,7 @@ template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
 
 #endif // ADX_FUSES
 
-// From here on the place is not known, but where there is an adx_target.
+// From here on the place is not known, but where there is an adx_changed.
 #define ADX_TARGETS (ADREV_DEBUG && ADX_FUSES)
 #if ADREV_DEBUG
 #undef ADX_NOTE_PLACE
@@ -4154,12 +4154,12 @@ ADX_DEFINE(-)
 // The number that x += e changes, and where that stands: an operator has no
 // default arguments, but what its operand is converted to may have.
 #if ADX_TARGETS
-struct adx_target
+struct adx_changed
 {
     ad_rev &x;
     const char *file;
     int line;
-    ADX_MEMBER adx_target(ad_rev &x_, const char *at_file = __builtin_FILE(),
+    ADX_MEMBER adx_changed(ad_rev &x_, const char *at_file = __builtin_FILE(),
                           int at_line = __builtin_LINE())
         : x(x_), file(at_file), line(at_line) { }
 };
@@ -4167,7 +4167,7 @@ struct adx_target
 #undef ADX_NOTE_PLACE
 #define ADX_NOTE_PLACE adx_here(t.file, t.line);
 template <class Y, adx_if_compared<ad_rev, Y> = 0>
-ADX_INLINE ad_rev &operator+=(adx_target t, Y y)
+ADX_INLINE ad_rev &operator+=(adx_changed t, Y y)
 {
     ad_acc(&t.x, y);
     return t.x;
@@ -4175,7 +4175,7 @@ ADX_INLINE ad_rev &operator+=(adx_target t, Y y)
 
 #define ADX_DEFINE(symbol, name)                                            \
     template <class Y, adx_if_compared<ad_rev, Y> = 0>                      \
-    ADX_INLINE ad_rev &operator symbol(adx_target t, Y y)                   \
+    ADX_INLINE ad_rev &operator symbol(adx_changed t, Y y)                   \
     {                                                                       \
         return t.x = ad_rev(ad_##name(t.x, y), t.file, t.line);             \
     }
@@ -4185,11 +4185,11 @@ ADX_DEFINE(/=, div)
 #undef ADX_DEFINE
 
 #define ADX_DEFINE(symbol)                                                  \
-    ADX_INLINE ad_rev &operator symbol##symbol(adx_target t)                \
+    ADX_INLINE ad_rev &operator symbol##symbol(adx_changed t)                \
     {                                                                       \
         return t symbol##= 1;                                               \
     }                                                                       \
-    ADX_INLINE ad_rev operator symbol##symbol(adx_target t, int)            \
+    ADX_INLINE ad_rev operator symbol##symbol(adx_changed t, int)            \
     {                                                                       \
         const ad_rev before = t.x;                                          \
         t symbol##= 1;                                                      \
@@ -6864,6 +6864,7 @@ static adx_cursor adx_begin_stretch(const ad_tape *t, const adx_stretch *s)
     return at;
 }
 
+// Sweeps a stretch forwards; s NULL: all of the tape above its floor.
 ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
                             ad_real tan[], const size_t W)
 {
@@ -10779,6 +10780,7 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// Calls the pushforward of the rule for each direction.
 static bool adx_external_forward(const adx_extended *e, ad_real tan[],
                                  ad_real scratch[], size_t W)
 {

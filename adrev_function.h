@@ -1477,6 +1477,7 @@ static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
 // third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
+// Visits every number that a node reads.
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {
@@ -2485,6 +2486,8 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
+// The tangent of an operation on arrays: the sum of the partials, each times
+// the tangent of its argument.
 static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2596,6 +2599,7 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
+// Writes the tangent of an array node, by the rule of its kind.
 static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2886,6 +2890,7 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
+// Writes the adjoint of an array node, by the rule of its kind.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2901,6 +2906,7 @@ static void adx_adjoint_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
+// Writes the adjoint of a node. A guard has none.
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
                              const bool moved[])
 {
@@ -3113,6 +3119,7 @@ static void adx_apart_most(adx_making *k, const adx_node *s,
                               k->same[s->r]);
 }
 
+// Splits a product of matrices: each result is a sum of products.
 static void adx_apart_product(adx_making *k, const adx_node *s,
                               const adx_many *e, bool pattern)
 {
@@ -3213,6 +3220,7 @@ static void adx_apart_external(adx_making *k, const adx_node *s,
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
+// Splits an array node, by the rule of its kind.
 static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {
@@ -3417,6 +3425,8 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 // call, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
+// The cost of an operation. An operation of the table that is not listed here
+// is short if its value calls no function.
 static adx_cost adx_cost_of(uint32_t op)
 {
     switch (op) {
@@ -3501,6 +3511,8 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
     return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
 }
 
+// Makes the adjoint that is to be divided, and finds the numbers that depend on
+// weights.
 static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         const adx_program *p,
                                         const adx_repeated *step)
@@ -3797,6 +3809,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->report = before;
 }
 
+// Records any operation, also one with arguments of other segments.
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
                                           ad_rev b, ad_rev c, ad_real v,
                                           uint32_t id)
@@ -4153,6 +4166,7 @@ static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
             adx_spoil(p, ADREV_ELIMIT);
 }
 
+// The array hook: records an array statement or a call.
 static void adx_record_array(void *user, const ad_array_operation *o)
 {
     adx_recorder *r = (adx_recorder *)user;
@@ -5609,6 +5623,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return adx_because(p->status, r.why);
 }
 
+// Makes a function without a program. NULL: no memory.
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 {
     const ad_allocator *memory = adx_allocator_or(o->allocator);
@@ -5645,6 +5660,7 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
     return status;
 }
 
+// Derives the program of a kind of evaluation.
 static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
@@ -5664,6 +5680,7 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     }
 }
 
+// Makes the machine of a kind of evaluation.
 static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
@@ -5878,6 +5895,8 @@ static void adx_end_evaluation(adx_evaluation *e)
     *e = (adx_evaluation){ .fn = NULL };
 }
 
+// Evaluates at one point by a replay, and writes the results if no guard and no
+// node failed.
 static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
@@ -6796,6 +6815,7 @@ static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
     return points > ADX_MOST_ELEMENTS;
 }
 
+// Evaluates a kind of program at all points.
 static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
 {
     ad_status status = adx_machine_of(k->fn, kind, &k->machine);
@@ -8539,6 +8559,7 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
+// Makes a pattern and its plan.
 static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -9216,6 +9237,7 @@ static bool adx_exceeds_width(const ad_export *e, size_t most)
         || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
 }
 
+// Makes the pattern of an export from that of the matrix.
 static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
 {
     const ad_allocator *a = &e->memory;
@@ -9447,6 +9469,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
     return missing;
 }
 
+// Finds the places of all entries in the solver's matrix. If an entry has no
+// place there, missing[] says which.
 static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
                                      size_t missing[])
 {
@@ -9720,6 +9744,7 @@ static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+// Fills in the new function: its program, with the chosen inputs and results.
 static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
                                  const adx_selection *c)
 {
@@ -9759,6 +9784,7 @@ static void adx_hold_whole(ad_fn *to, ad_fn *fn)
     to->guard = fn->guard;
 }
 
+// Makes a function of chosen inputs and results.
 static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
 {
     *out = NULL;

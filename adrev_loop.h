@@ -542,6 +542,7 @@ static void adx_free_stage(adx_stage *s)
     adx_drop(&memory, s);
 }
 
+// Makes a stage with a tape of its own. NULL: no memory.
 static adx_stage *adx_new_stage(const ad_allocator *a)
 {
     adx_stage *s = (adx_stage *)adx_take(a, 1, sizeof *s);
@@ -815,6 +816,8 @@ static adx_stage *adx_call_again(adx_checkpoint *c)
     return s;
 }
 
+// The pullback of a checkpoint: runs the call again, unless its recording was
+// kept, and sweeps that.
 static bool adx_checkpoint_pullback(const void *saved, size_t m,
                                     const ad_real dy[], size_t n, ad_real dx[])
 {
@@ -834,6 +837,7 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
     return ok;
 }
 
+// The pushforward of a checkpoint, in the same way.
 static bool adx_checkpoint_pushforward(const void *saved, size_t n,
                                        const ad_real dx[], size_t m,
                                        ad_real dy[])
@@ -1965,6 +1969,8 @@ static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
         && (u->rows == 0 || u->size == 0 || u->row != NULL);
 }
 
+// Whether a description makes sense: no array is missing, taps and sizes are
+// possible.
 static bool adx_right_scan(const ad_scan_desc *d)
 {
     if (adx_no_array(d->states, d->state)
@@ -2035,6 +2041,8 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
     c->data += u->rows * u->size;
 }
 
+// Describes a scan for its runs: pieces, slices, the window, and how many
+// numbers there are of each.
 static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 {
     c->flat = true;
@@ -3015,6 +3023,8 @@ typedef struct adx_moving_data {
     long move[ADX_CHECKED_MOST];
 } adx_moving_data;
 
+// Lists the numbers of sequences that step s reads; `back`: with where their
+// adjoints are added.
 static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
                           bool back)
 {
@@ -4176,6 +4186,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
+// Does the first run; a second time, if a function did not do what the step
+// does.
 static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
                                 adx_results_list *list)
 {
@@ -4505,6 +4517,7 @@ static bool adx_may_be_whole(const ad_scan_desc *d)
 #endif
 }
 
+// Does a scan: as one statement, or unrolled.
 static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
                              ad_scan_report *report)
 {
@@ -4541,6 +4554,8 @@ static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                            d->output[j].row);
 }
 
+// Checks the arguments of a scan, and does it. On failure the results are NaN
+// and the report is empty.
 static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                                ad_scan_report *report)
 {

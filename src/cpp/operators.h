@@ -195,7 +195,7 @@ template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
 
 #endif // ADX_FUSES
 
-// From here on the place is not known, but where there is an adx_target.
+// From here on the place is not known, but where there is an adx_changed.
 #define ADX_TARGETS (ADREV_DEBUG && ADX_FUSES)
 #if ADREV_DEBUG
 #undef ADX_NOTE_PLACE
@@ -324,12 +324,12 @@ ADX_DEFINE(-)
 // The number that x += e changes, and where that stands: an operator has no
 // default arguments, but what its operand is converted to may have.
 #if ADX_TARGETS
-struct adx_target
+struct adx_changed
 {
     ad_rev &x;
     const char *file;
     int line;
-    ADX_MEMBER adx_target(ad_rev &x_, const char *at_file = __builtin_FILE(),
+    ADX_MEMBER adx_changed(ad_rev &x_, const char *at_file = __builtin_FILE(),
                           int at_line = __builtin_LINE())
         : x(x_), file(at_file), line(at_line) { }
 };
@@ -337,7 +337,7 @@ struct adx_target
 #undef ADX_NOTE_PLACE
 #define ADX_NOTE_PLACE adx_here(t.file, t.line);
 template <class Y, adx_if_compared<ad_rev, Y> = 0>
-ADX_INLINE ad_rev &operator+=(adx_target t, Y y)
+ADX_INLINE ad_rev &operator+=(adx_changed t, Y y)
 {
     ad_acc(&t.x, y);
     return t.x;
@@ -345,7 +345,7 @@ ADX_INLINE ad_rev &operator+=(adx_target t, Y y)
 
 #define ADX_DEFINE(symbol, name)                                            \
     template <class Y, adx_if_compared<ad_rev, Y> = 0>                      \
-    ADX_INLINE ad_rev &operator symbol(adx_target t, Y y)                   \
+    ADX_INLINE ad_rev &operator symbol(adx_changed t, Y y)                   \
     {                                                                       \
         return t.x = ad_rev(ad_##name(t.x, y), t.file, t.line);             \
     }
@@ -355,11 +355,11 @@ ADX_DEFINE(/=, div)
 #undef ADX_DEFINE
 
 #define ADX_DEFINE(symbol)                                                  \
-    ADX_INLINE ad_rev &operator symbol##symbol(adx_target t)                \
+    ADX_INLINE ad_rev &operator symbol##symbol(adx_changed t)                \
     {                                                                       \
         return t symbol##= 1;                                               \
     }                                                                       \
-    ADX_INLINE ad_rev operator symbol##symbol(adx_target t, int)            \
+    ADX_INLINE ad_rev operator symbol##symbol(adx_changed t, int)            \
     {                                                                       \
         const ad_rev before = t.x;                                          \
         t symbol##= 1;                                                      \

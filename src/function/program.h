@@ -466,6 +466,7 @@ static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
 // third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
+// Visits every number that a node reads.
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {

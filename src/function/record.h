@@ -124,6 +124,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->report = before;
 }
 
+// Records any operation, also one with arguments of other segments.
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
                                           ad_rev b, ad_rev c, ad_real v,
                                           uint32_t id)
@@ -480,6 +481,7 @@ static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
             adx_spoil(p, ADREV_ELIMIT);
 }
 
+// The array hook: records an array statement or a call.
 static void adx_record_array(void *user, const ad_array_operation *o)
 {
     adx_recorder *r = (adx_recorder *)user;

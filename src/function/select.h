@@ -57,6 +57,7 @@ static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+// Fills in the new function: its program, with the chosen inputs and results.
 static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
                                  const adx_selection *c)
 {
@@ -96,6 +97,7 @@ static void adx_hold_whole(ad_fn *to, ad_fn *fn)
     to->guard = fn->guard;
 }
 
+// Makes a function of chosen inputs and results.
 static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
 {
     *out = NULL;

@@ -15,6 +15,8 @@
 
 ADX_SELDOM_BEGIN
 
+// The tangent of an operation on arrays: the sum of the partials, each times
+// the tangent of its argument.
 static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -126,6 +128,7 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
+// Writes the tangent of an array node, by the rule of its kind.
 static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {

@@ -84,6 +84,8 @@ static adx_stage *adx_call_again(adx_checkpoint *c)
     return s;
 }
 
+// The pullback of a checkpoint: runs the call again, unless its recording was
+// kept, and sweeps that.
 static bool adx_checkpoint_pullback(const void *saved, size_t m,
                                     const ad_real dy[], size_t n, ad_real dx[])
 {
@@ -103,6 +105,7 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
     return ok;
 }
 
+// The pushforward of a checkpoint, in the same way.
 static bool adx_checkpoint_pushforward(const void *saved, size_t n,
                                        const ad_real dx[], size_t m,
                                        ad_real dy[])

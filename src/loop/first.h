@@ -186,6 +186,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
+// Does the first run; a second time, if a function did not do what the step
+// does.
 static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
                                 adx_results_list *list)
 {

@@ -214,6 +214,8 @@ typedef struct adx_moving_data {
     long move[ADX_CHECKED_MOST];
 } adx_moving_data;
 
+// Lists the numbers of sequences that step s reads; `back`: with where their
+// adjoints are added.
 static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
                           bool back)
 {

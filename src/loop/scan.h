@@ -266,6 +266,8 @@ static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
         && (u->rows == 0 || u->size == 0 || u->row != NULL);
 }
 
+// Whether a description makes sense: no array is missing, taps and sizes are
+// possible.
 static bool adx_right_scan(const ad_scan_desc *d)
 {
     if (adx_no_array(d->states, d->state)
@@ -336,6 +338,8 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
     c->data += u->rows * u->size;
 }
 
+// Describes a scan for its runs: pieces, slices, the window, and how many
+// numbers there are of each.
 static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 {
     c->flat = true;

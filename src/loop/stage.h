@@ -117,6 +117,7 @@ static void adx_free_stage(adx_stage *s)
     adx_drop(&memory, s);
 }
 
+// Makes a stage with a tape of its own. NULL: no memory.
 static adx_stage *adx_new_stage(const ad_allocator *a)
 {
     adx_stage *s = (adx_stage *)adx_take(a, 1, sizeof *s);

@@ -206,6 +206,7 @@ static bool adx_may_be_whole(const ad_scan_desc *d)
 #endif
 }
 
+// Does a scan: as one statement, or unrolled.
 static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
                              ad_scan_report *report)
 {
@@ -242,6 +243,8 @@ static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                            d->output[j].row);
 }
 
+// Checks the arguments of a scan, and does it. On failure the results are NaN
+// and the report is empty.
 static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                                ad_scan_report *report)
 {
