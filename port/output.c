@@ -1332,9 +1332,8 @@ static void need_pieces(void)
     }
 }
 
-// A name of a type that is written for two files, and means something else in
-// each.
-static void type_once(names *all, node *n, const item *t, const char *suffix)
+// A name of a type that means something else in each of two files.
+static void type_once(names *all, node *n, const char *suffix)
 {
     buffer key = { 0 };
     if (n->name.n == 0 || (n->kind == RecordDecl && !n->complete))
@@ -1346,21 +1345,23 @@ static void type_once(names *all, node *n, const item *t, const char *suffix)
     if (first == NULL)
         name_set(all, text_in(&key), -1, n);
     else if (first->unit != n->unit && first->item != n->item
-             && (t->plain || t->twin))
+             && (first->begin.expanded.file != n->begin.expanded.file
+                 || first->begin.expanded.at != n->begin.expanded.at))
         refuse(n, "give one of the two another name", "%.*s is another type in %s",
                (int)n->name.n, n->name.at,
                file_at(first->begin.expanded.file)->path);
 }
 
-static void enumerators_once(names *all, node *n, const item *t)
+static void enumerators_once(names *all, node *n)
 {
     for (int i = 0; n->kind == EnumDecl && i < n->kids; i++)
         if (n->kid[i]->kind == EnumConstantDecl) {
             n->kid[i]->item = n->item;
-            type_once(all, n->kid[i], t, "");
+            type_once(all, n->kid[i], "");
         }
 }
 
+// Of the types that are written, and of those of headers, which are included.
 static void types_once(void)
 {
     static names all;
@@ -1368,14 +1369,12 @@ static void types_once(void)
         const item *t = &items[i];
         node *n;
         for (int k = -1; next_node(t, &k, &n);) {
-            if (!is_type(n))
-                continue;
-            if (t->plain)
-                type_once(&all, n, t, "");
-            if (t->twin && n->kind != EnumDecl)
-                type_once(&all, n, t, opt.suffix);
-            if (t->plain)
-                enumerators_once(&all, n, t);
+            if (is_type(n) && (t->plain || !t->in_source)) {
+                type_once(&all, n, "");
+                enumerators_once(&all, n);
+            }
+            if (is_type(n) && t->twin && n->kind != EnumDecl)
+                type_once(&all, n, opt.suffix);
         }
     }
 }
