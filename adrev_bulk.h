@@ -70,10 +70,10 @@
 #endif
 
 /* --- interface --------------------------------------------------------------
- * Every function returns ADREV_OK, or why it failed. If it fails the current
- * tape fails with it, so the status may be ignored. Then the results, if their
- * number is possible, are constants, NaN; also where results stand in the place
- * of an argument. */
+ * Every function returns ADREV_OK, or why it failed. A failure makes the
+ * current tape fail, too, so the status may be ignored. After a failure all
+ * results are NaN, as constants, even if they stand in the place of an
+ * argument; if their number is impossible, they are not written.             */
 
 #ifdef __cplusplus
 extern "C" {
@@ -144,9 +144,9 @@ ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
 //   y   [d]      out
 //
 //   returns, cost: as ad_map, with n - 1 runs of op in place of n runs of f
-//   memory       as ad_map, and 8 bytes for every 31 numbers (for d above 16,
-//                for fewer; for d above 128, for 3); in a sweep 2 n*d numbers,
-//                and recordings of a part
+//   memory       as ad_map, and one number of 8 bytes for every 31 (if d is
+//                above 16, for fewer of them; above 128, for every 3); in a
+//                sweep 2 n*d numbers, and the recording of a part
 ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], const ad_real neutral[],
                             ad_rev y[]);
@@ -159,10 +159,10 @@ ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
 //
 //   returns      as ad_reduce
 //   cost         n - 1 runs of op if there is one part; else nearly 2 n, and as
-//                many in a sweep: the price of parts in parallel. On one thread
-//                ad_scan (adrev_loop.h) takes n
-//   memory       as ad_reduce; 8 bytes for every 128 numbers (for d above 16,
-//                for fewer; for d above 128, for 16)
+//                many in a sweep, so that parts can run in parallel. On one
+//                thread ad_scan (adrev_loop.h) takes n
+//   memory       as ad_reduce, with one number for every 128 (if d is above 16,
+//                for fewer of them; above 128, for every 16)
 ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], ad_rev y[]);
 
@@ -272,30 +272,32 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 #define ADREV_BULK_IMPLEMENTED
 
 /* === bulk/folds =============================================================
- * There are three kinds of bulk operators. Those given by a row of the operator
- * table are statements of their own, with the partials at hand. Movements are
- * copies (bulk/movements). Operators given by a function are one external
- * statement, which keeps the values of its operands (bulk/passes). A sweep
- * takes their elements chunk by chunk, records each on a chunk tape and
- * sweeps that tape. Where chunks end depends on the program alone, and their
- * contributions are added in their order, so the bits do not depend on threads.
+ * There are three kinds of bulk operators. Operators given by a row of the
+ * operator table are statements of their own, whose partials are known: they
+ * are in this room. Movements are copies (bulk/movements). An operator given by
+ * a function is one external statement, which keeps the values of its operands
+ * (bulk/statement). A sweep takes its elements chunk by chunk, records each
+ * chunk on a chunk tape and sweeps that tape. Where a chunk ends depends on the
+ * program alone, and the contributions of chunks are added in their order, so
+ * the bits do not depend on threads.
  *
  *   needs   number/recording number/operators number/fronts tape/layout
  *           tape/memory array/operands array/linear array/sums
- *   offers  adx_now_status adx_bulk_allocator adx_bulk_take adx_bulk_short
+ *   offers  adx_now_status adx_bulk_allocator adx_bulk_take adx_bulk_no_memory
  *           adx_bulk_huge adx_results_or_nan adx_bulk_refuse adx_fold_plain
  *           adx_prefixed adx_prefixed_rule adx_bins adx_bins_rule adx_inside
  * ========================================================================== */
 
 /* --- memory and failure -------------------------------------------------- */
 
-// The status of the current tape; where there is none, ADREV_OK.
+// The status of the current tape; ADREV_OK if no tape is current.
 static ad_status adx_now_status(void)
 {
     return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
 }
 
-// Where temporary memory comes from; NULL: there is none.
+// Returns the allocator for temporary memory. NULL: there is none, since the
+// tape is in fixed memory.
 static const ad_allocator *adx_bulk_allocator(void)
 {
     const ad_tape *t = adx_now.tape;
@@ -304,32 +306,34 @@ static const ad_allocator *adx_bulk_allocator(void)
     return adx_allocator_or(NULL);
 }
 
-// NULL: no memory, or no allocator.
+// Takes temporary memory. NULL: no memory, or no allocator.
 static void *adx_bulk_take(const ad_allocator *a, size_t n, size_t size)
 {
     return a == NULL ? NULL : adx_take(a, n, size);
 }
 
-// There is no temporary memory: a tape in fixed memory has none to give.
-static ad_status adx_bulk_short(void)
+// Reports that adx_bulk_take has failed: ADREV_EFULL if the tape is in fixed
+// memory, which has none to give.
+static ad_status adx_bulk_no_memory(void)
 {
     return adx_failed(adx_bulk_allocator() == NULL && adx_now.tape != NULL
                       ? ADREV_EFULL : ADREV_ENOMEM);
 }
 
-// Whether there cannot be n rows of this size. Either number alone is limited,
-// too, even if the other is 0.
+// Whether n rows of this size are more than an array can have. Each of the two
+// numbers has a limit of its own, even if the other is 0.
 static bool adx_bulk_huge(size_t n, size_t size)
 {
     return n > ADX_MOST_ELEMENTS || size > ADX_MOST_ELEMENTS
         || adx_size_times(n, size) > ADX_MOST_ELEMENTS;
 }
 
-// No array has more numbers than this: one that is said to have is not written.
+// No array has more numbers than this. An array that claims to have more is not
+// written.
 #define ADX_RESULTS_MOST (SIZE_MAX >> (sizeof(size_t) > 4 ? 24 : 6))
 
-// After a failure, makes the results NaN: n rows of `size`, if there can be so
-// many. Returns status.
+// After a failure, makes the results NaN: n rows of `size`, if an array can
+// have so many. Returns status.
 static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
                                     ad_rev y[])
 {
@@ -341,7 +345,7 @@ static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
     return status;
 }
 
-// Refuses a call that is impossible.
+// Reports that a call has impossible arguments, and makes its results NaN.
 static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 {
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
@@ -349,28 +353,30 @@ static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 
 /* --- rows of the operator table ------------------------------------------ */
 
+// Whether ad_reduce_op and its kin have this operation.
 static bool adx_is_fold(ad_opcode op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADREV_OP_min
         || op == ADREV_OP_max;
 }
 
-// The number that changes no other one.
+// The neutral number e of an operation: e op x is x.
 static ad_real adx_neutral(ad_opcode op)
 {
     return op == ADREV_OP_mul ? 1 : op == ADREV_OP_min ? ADX_K(INFINITY)
          : op == ADREV_OP_max ? -ADX_K(INFINITY) : 0;
 }
 
-// Whether x takes the place of best as the least or largest: not if they are
-// equal, and any number takes the place of a NaN.
+// Whether x replaces `best` as the least or largest number. It does not if they
+// are equal; any number replaces a NaN.
 static bool adx_is_better(ad_opcode op, ad_real x, ad_real best)
 {
     return (op == ADREV_OP_max ? x > best : x < best)
         || (best != best && x == x);
 }
 
-// Computes an operation by the loops of array statements, and tells the hook.
+// Computes an operation by the loops of array statements, so that the bits are
+// the same, and tells the hook of it.
 static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
 {
     const ad_real *const x[3] = { &a.v, &b.v, &c.v };
@@ -381,10 +387,10 @@ static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
     return adx_traced(op, v, a, d[0], b, d[1], c, d[2]);
 }
 
-// best op x as elementary operations, for a hook. The first of equal numbers is
-// to stay, and have all of the derivative, which a max of the operator table
-// does not do. A comparison would be a guard. So x is selected by a number that
-// is 0 unless x wins: how much better it is.
+// Computes best op x as elementary operations, for a hook. Of two equal numbers
+// the first must stay and have all of the derivative; max of the operator table
+// does not do that. A comparison would become a guard. So ad_select chooses x
+// by how much better it is, a number that is 0 unless x is better.
 static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
 {
     ad_rev none = adx_passive(0);
@@ -398,7 +404,7 @@ static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
     return y;
 }
 
-// a op b, recorded as what it is.
+// Computes and records a op b. A least or largest number is a copy.
 static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
 {
     if (adx_now.trace)
@@ -410,11 +416,11 @@ static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
     return adx_is_better(op, b.v, a.v) ? b : a;
 }
 
-// Returns the product of x. d (or NULL) are its partials: each is the product
-// of the numbers before it, times that of the numbers after it. The loop
-// forwards leaves the former in d, and the loop backwards multiplies by the
-// latter. So nothing is divided, and a zero in x does no harm; as in the chain
-// rule, a zero absorbs.
+// Returns the product of x. d, which may be NULL, becomes its partials: each is
+// the product of the numbers before, times the product of the numbers behind.
+// The loop forwards writes the former to d, and the loop backwards multiplies
+// by the latter. So nothing is divided, and a zero in x does no harm; as in the
+// chain rule, a factor of zero absorbs the other.
 static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
 {
     ad_real before = 1;
@@ -431,7 +437,7 @@ static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
     return before;
 }
 
-// A product as one statement with n operands.
+// Records a product as one statement with n operands.
 static ad_rev adx_whole_product(size_t n, const ad_rev x[])
 {
     const adx_part part = { .x = adx_vector(n, x, 1), .scale = 1,
@@ -473,12 +479,13 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- prefixes ------------------------------------------------------------ */
 
-// A prefix sum or product as a statement: y[i] = y[i-1] op x[i] has the
-// partials a[i] by y[i-1] and b[i] by x[i]. A sweep goes through it once.
+// The statement of prefix sums or products: y[i] = y[i-1] op x[i] has the
+// partial a[i] with respect to y[i-1], and b[i] with respect to x[i]. A sweep
+// goes through x once.
 typedef struct adx_prefixed {
     adx_extended e;
     adx_ids ids;
-    const ad_real *a;           // NULL: all partials are 1
+    const ad_real *a;           // NULL (sums): all partials are 1
     const ad_real *b;
 } adx_prefixed;
 
@@ -487,7 +494,8 @@ static ad_real adx_scaled_by(const ad_real d[], size_t i, ad_real x)
     return d == NULL ? x : adx_absorb(d[i], x);
 }
 
-// r is the whole adjoint of y[i]: its own, and a[i+1] times that of y[i+1].
+// r is the complete adjoint of y[i]: what y[i] has from elsewhere, and a[i+1]
+// times the adjoint of y[i+1].
 static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -526,7 +534,8 @@ static const adx_rule adx_prefixed_rule = {
     "prefix", adx_prefixed_reverse, adx_prefixed_forward, NULL
 };
 
-// NULL: x is constant, or the tape has failed.
+// Adds the statement to the tape. NULL: all of x are constants, or the tape has
+// failed.
 static adx_prefixed *adx_add_prefixed(bool product, size_t n, const ad_rev x[])
 {
     const adx_view view = adx_vector(n, x, 1);
@@ -548,7 +557,7 @@ static adx_prefixed *adx_add_prefixed(bool product, size_t n, const ad_rev x[])
     return s;
 }
 
-// Values, and the partials of a product; y may be x.
+// Computes the values and, of products, the partials. y may be x.
 static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
                                  adx_prefixed *s, ad_rev y[])
 {
@@ -567,13 +576,14 @@ static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
     }
 }
 
+// Computes prefixes as elementary operations, for a hook.
 static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
                                    ad_rev y[])
 {
     const ad_allocator *memory = adx_bulk_allocator();
     ad_rev *z = (ad_rev *)adx_bulk_take(memory, n, sizeof *z);
     if (z == NULL)
-        return adx_bulk_short();
+        return adx_bulk_no_memory();
     for (size_t i = 0; i < n; i++)
         z[i] = i == 0 ? x[0] : adx_fold_traced(op, z[i - 1], x[i]);
     memcpy(y, z, n * sizeof *y);
@@ -581,6 +591,7 @@ static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
     return adx_now_status();
 }
 
+// Computes and records the prefixes. A least or largest number is a copy.
 static ad_status adx_prefixes(ad_opcode op, size_t n, const ad_rev x[],
                               ad_rev y[])
 {
@@ -612,16 +623,17 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- histograms ---------------------------------------------------------- */
 
-// Sums or products of bins as a statement. Result k has the partial own[k] by
-// what was in bin k before, and d[i] by each v[i] with at[i] == k.
+// The statement of a histogram. Result k has the partial own[k] with respect to
+// what was in bin k before, and d[i] with respect to each v[i] that goes to bin
+// k (at[i] == k).
 typedef struct adx_bins {
     adx_extended e;
     size_t terms;
-    ad_real *own;               // [values]; NULL: all partials are 1
+    ad_real *own;               // [values] NULL (sums): all partials are 1
     ad_real *d;                 // [terms] likewise
-    uint32_t *bin;              // ids
-    uint32_t *v;
-    uint32_t *at;
+    uint32_t *bin;              // [values] ids of the bins as they were
+    uint32_t *v;                // [terms] ids of the terms
+    uint32_t *at;               // [terms] the bin of each
 } adx_bins;
 
 static bool adx_bins_reverse(const adx_extended *e, ad_real adj[],
@@ -658,20 +670,22 @@ static const adx_rule adx_bins_rule = {
     "histogram", adx_bins_reverse, adx_bins_forward, NULL
 };
 
+// Whether an index is in 0 ... m - 1.
 static bool adx_inside(ptrdiff_t i, size_t m)
 {
     return i >= 0 && (size_t)i < m;
 }
 
-// Constants have the sink as their id, to which adjoints may be added.
+// Returns the id of x; a constant has that of the sink, to which adjoints may
+// be added.
 static uint32_t adx_id_or_sink(ad_rev x)
 {
     uint32_t id = adx_id_here(x);
     return id == 0 ? (uint32_t)adx_now.sink : id;
 }
 
-// Counts the terms, which are the v whose bin exists. Returns whether a term or
-// a bin is recorded.
+// Counts the terms, which are the v whose index is that of a bin. Returns
+// whether a term or a bin is recorded.
 static bool adx_bins_active(size_t n, const ptrdiff_t ix[], const ad_rev v[],
                             size_t m, const ad_rev bin[], size_t *terms)
 {
@@ -687,7 +701,8 @@ static bool adx_bins_active(size_t n, const ptrdiff_t ix[], const ad_rev v[],
     return active;
 }
 
-// NULL: all is constant, or the tape has failed.
+// Adds the statement to the tape. NULL: all numbers are constants, or the tape
+// has failed.
 static adx_bins *adx_add_bins(bool product, size_t n, const ptrdiff_t ix[],
                               const ad_rev v[], size_t m, const ad_rev bin[])
 {
@@ -718,10 +733,11 @@ static adx_bins *adx_add_bins(bool product, size_t n, const ptrdiff_t ix[],
     return s;
 }
 
-// The partials of products, bin by bin as in adx_product_partials: what is
-// multiplied before a number, times what is multiplied after it. own[k] is the
-// running product of bin k, both ways. At the end it is the product of all v of
-// the bin, which is the partial by what was in the bin before.
+// Computes the partials of products as adx_product_partials does, bin by bin:
+// the product of what comes before a number, times the product of what comes
+// behind it. On both ways own[k] is the running product of bin k. At the end it
+// is the product of all v of the bin, which is the partial with respect to the
+// bin as it was.
 static void adx_bins_products(adx_bins *s, const ad_rev v[],
                               const ptrdiff_t ix[], size_t n,
                               const ad_rev bin[])
@@ -745,6 +761,7 @@ static void adx_bins_products(adx_bins *s, const ad_rev v[],
         }
 }
 
+// Computes a histogram as elementary operations, for a hook.
 static ad_status adx_histogram_traced(ad_opcode op, size_t n,
                                       const ptrdiff_t ix[], const ad_rev v[],
                                       size_t m, ad_rev bin[])
@@ -752,7 +769,7 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     const ad_allocator *memory = adx_bulk_allocator();
     ad_rev *y = (ad_rev *)adx_bulk_take(memory, m, sizeof *y);
     if (y == NULL)
-        return adx_bulk_short();
+        return adx_bulk_no_memory();
     memcpy(y, bin, m * sizeof *y);
     for (size_t i = 0; i < n; i++)
         if (adx_inside(ix[i], m))
@@ -762,8 +779,8 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     return adx_now_status();
 }
 
-// Values of the bins. A least or largest number is a copy, and makes no
-// statement.
+// Computes the values of the bins. A least or largest number is a copy and
+// makes no statement.
 static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                  const ad_rev v[], size_t m, ad_rev bin[],
                                  const adx_bins *s)
@@ -784,6 +801,7 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
             adx_set_result(&bin[k], bin[k].v, ADX_BASE(s), k);
 }
 
+// Computes and records the bins of a histogram.
 static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[])
 {
@@ -814,16 +832,18 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
 }
 
 /* === bulk/movements =========================================================
- * Movements copy numbers with their ids, so they leave nothing on the tape.
- * Rows of y are independent of each other, so large moves run in parallel, in
- * parts of 2^14 numbers. Fewer than 2^17 are moved before another thread is
- * awake. Inside a branch one thread moves all: a thread that waits does other
- * work, and a copy is no place for that. A scatter has an order, so it is not
- * cut into parts.
+ * Movements copy numbers together with their ids, so they leave nothing on the
+ * tape. The rows of y do not depend on each other, so large movements run in
+ * parallel, in parts of 2^14 numbers. Fewer than 2^17 numbers are moved by one
+ * thread: they are done before another thread is awake. Inside a branch one
+ * thread moves all numbers, because a thread that waits for others runs other
+ * branches meanwhile, and a copy is not worth that. A scatter is not cut into
+ * parts, because its order matters.
  *
  *   needs   tape/memory parallel/pool bulk/folds
  * ========================================================================== */
 
+// Whether n numbers from x and m numbers from y overlap in memory.
 static bool adx_overlaps(const ad_rev *x, size_t n, const ad_rev *y, size_t m)
 {
     uintptr_t a = (uintptr_t)x;
@@ -840,6 +860,7 @@ static bool adx_can_move(size_t n, const ad_rev *x, size_t m, const ad_rev *y,
         && !adx_overlaps(x, n * size, y, m * size);
 }
 
+// Copies row k of x to row i of y.
 static void adx_move_row(ad_rev y[], size_t i, const ad_rev x[], size_t k,
                          size_t size)
 {
@@ -855,18 +876,18 @@ typedef struct adx_walk adx_walk;
 typedef struct adx_move adx_move;
 typedef void adx_mover(const adx_move *m, size_t begin, size_t end);
 
-// Rows of y, made from x by `mover`.
+// A movement: n rows of y, which `mover` copies from x.
 struct adx_move {
     adx_mover *mover;
     const ad_rev *x;
     ad_rev *y;
     size_t n;
     size_t size;                // numbers of a row
-    size_t first;               // slice: row first + k*step of x
+    size_t first;               // slice: row k is row first + k*step of x
     size_t step;
-    const ptrdiff_t *ix;        // gather: row ix[k]
+    const ptrdiff_t *ix;        // gather: row k is row ix[k] of x
     const adx_walk *walk;       // rearrange
-    bool tiled;                 // parts are made of whole tiles
+    bool tiled;                 // parts consist of whole tiles
     size_t grain;               // rows of a part
 };
 
@@ -897,7 +918,7 @@ static void adx_move_part(size_t i, void *arg)
 }
 #endif
 
-// Moves all rows, on the pool if they are many.
+// Moves all rows, in parallel if they are many.
 static void adx_move_all(adx_move *m)
 {
     if (m->n == 0 || m->size == 0)
@@ -914,7 +935,7 @@ static void adx_move_all(adx_move *m)
     m->mover(m, 0, m->n);
 }
 
-// Rows first, first + step, ... of x, n of them.
+// Copies n rows of x to y: first, first + step, ...
 static void adx_move_rows(size_t n, size_t size, const ad_rev x[],
                           size_t first, size_t step, ad_rev y[])
 {
@@ -957,8 +978,8 @@ ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
     return ADREV_OK;
 }
 
-// Rows of x become columns of y: m->n rows of m->size numbers. It goes tile by
-// tile, so that the lines of the cache that a tile touches are used as a whole.
+// Transposes: rows of x, m->n of m->size numbers, become columns of y. It goes
+// tile by tile, so that each cache line that a tile touches is used as a whole.
 static void adx_move_tiles(const adx_move *m, size_t begin, size_t end)
 {
     const adx_move c = *m;
@@ -985,17 +1006,17 @@ ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
 
 #define ADX_DIMENSIONS 16
 
-// A walk through y in its order: dimension k of y has this extent, and this
-// stride in x.
+// A walk through y in the order of its elements. Dimension k of y has this
+// extent, and this stride in x.
 struct adx_walk {
     size_t dims;
     size_t extent[ADX_DIMENSIONS];
     size_t stride[ADX_DIMENSIONS];
 };
 
-// Describes the walk of a rearrangement: dimension k of y is dimension order[k]
-// of x. *count: the number of elements; 0: it is not known. False: `order` is
-// no permutation, or x is too large.
+// Describes the walk of a rearrangement. Dimension k of y is dimension order[k]
+// of x. *count becomes the number of elements, or stays 0 if that is not known.
+// False: `order` is no permutation, or x is too large.
 static bool adx_plan_walk(size_t dims, const size_t shape[],
                           const size_t order[], adx_walk *walk, size_t *count)
 {
@@ -1023,9 +1044,10 @@ static bool adx_plan_walk(size_t dims, const size_t shape[],
     return true;
 }
 
-// Elements of y from `begin` on: at[] are the indices of the current one,
-// `from` is its place in x. Like the digits of a counter, the last index moves
-// at each element, and the one before it when that starts again at 0.
+// Copies the elements of y from `begin` on. at[] are the indices of the current
+// one, and `from` is its place in x. The indices move like the digits of a
+// counter: the last one with each element, and any other when the one behind it
+// starts again at 0.
 static void adx_move_walk(const adx_move *m, size_t begin, size_t end)
 {
     const adx_walk *w = m->walk;
@@ -1122,10 +1144,11 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 }
 
 /* === bulk/captured ==========================================================
- * Parts of a program run on tapes apart: chunks of an operator (bulk/passes),
- * steps of loops and checkpoints (loop/stage). Numbers that such a part takes
- * from outside reach the foreign hook of its tape. They are captured: listed,
- * and further operands of the statement that the part becomes.
+ * Some parts of a program run on tapes of their own: chunks of an operator
+ * (bulk/passes), steps of loops and checkpoints (loop/stage). When such a part
+ * uses a number of the recording outside, the foreign hook of its tape is
+ * called. The number is then captured: it is entered into a list, and becomes a
+ * further operand of the statement that the part becomes.
  *
  *   needs   tape/layout tape/memory tape/hooks
  *   offers  adx_captured adx_find_captured adx_free_captured adx_add_captured
@@ -1134,9 +1157,8 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// Numbers that a function brings along: their compound ids, in the order in
-// which they were met, and a hash table (open addressing) by which they are
-// found.
+// The captured numbers: their compound ids in the order in which they were met,
+// and a hash table (open addressing) that finds an id in the list.
 typedef struct adx_captured {
     uint64_t *id;
     uint32_t *slot;             // [room] 1 + index; 0: free
@@ -1144,7 +1166,8 @@ typedef struct adx_captured {
     size_t room;                // a power of two, at least 2 n; or 0
 } adx_captured;
 
-// The slot of an id, or the free one where it belongs.
+// Returns the slot of an id or, if the id is not in the table, the free slot
+// where it would go.
 static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
 {
     size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
@@ -1154,7 +1177,7 @@ static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
     return &c->slot[i & (c->room - 1)];
 }
 
-// 1 + the index of an id; 0: it is not there.
+// Returns 1 + the index of an id in the list; 0: it has not been captured.
 static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
 {
     return c->room == 0 ? 0 : *adx_captured_slot(c, id);
@@ -1166,6 +1189,7 @@ static void adx_free_captured(const ad_allocator *a, adx_captured *c)
     adx_drop(a, c->slot);
 }
 
+// Doubles the room, and enters all ids into a new table. False: no memory.
 static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
 {
     adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
@@ -1185,6 +1209,7 @@ static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
     return true;
 }
 
+// Appends an id that is not in the list yet. False: no memory.
 static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
                              uint64_t id)
 {
@@ -1195,7 +1220,8 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
-// What was captured, as operands, which are known by their ids alone.
+// Writes the captured numbers as operands. Only their ids are known, so their
+// values are 0.
 static void adx_list_captured(const adx_captured *k, ad_rev to[])
 {
     for (size_t i = 0; i < k->n; i++)
@@ -1204,7 +1230,7 @@ static void adx_list_captured(const adx_captured *k, ad_rev to[])
 
 /* --- tapes apart --------------------------------------------------------- */
 
-// A tape with this foreign hook. NULL: no memory.
+// Makes a tape with this foreign hook. NULL: no memory.
 static ad_tape *adx_new_tape_apart(const ad_allocator *a,
                                    ad_rev (*hook)(void *user, ad_rev x),
                                    void *user)
@@ -1216,15 +1242,16 @@ static ad_tape *adx_new_tape_apart(const ad_allocator *a,
     return t;
 }
 
-// Whether what asks the hook of t runs on t. What a branch of a fork records is
-// on another tape, or swept there.
+// Whether the caller of the hook of t records on t itself. A branch of a fork
+// does not: it records on another tape, or on a part of t that is swept apart.
 static bool adx_runs_on(const ad_tape *t)
 {
     return adx_now.tape == t && t->open == 0;
 }
 
-// Makes all results of a run on t values of t, those from outside, too. Returns
-// its status, which is ADREV_EMARK if the run has left the tape for another.
+// Ends a run on t: all results become values of t, also those that come from
+// outside. Returns the status of t, which is ADREV_EMARK if the run left
+// another tape current.
 static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
 {
     if (adx_now.tape != t) {
@@ -1238,10 +1265,10 @@ static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
 }
 
 /* === bulk/passes =============================================================
- * Operators given by a function of rows: their operands, the chunk tapes on
- * which a chunk is recorded, and the passes, each of which does one thing with
- * all chunks: computes values, or pulls adjoints back, or pushes tangents
- * forward.
+ * Operators that are given by a function of rows: their operands; the chunk
+ * tapes, on each of which one chunk is recorded; and the passes. A pass goes
+ * through all chunks and does one thing with each: it computes values, pulls
+ * adjoints back, or pushes tangents forward.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/session array/operands array/linear parallel/api
@@ -1256,24 +1283,28 @@ static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
 
 /* --- operands of functions ----------------------------------------------- */
 
-// An argument: the numbers of element i are those from i*step on.
+// An argument of the function: where the numbers of each element are. The
+// numbers of element i begin at i*step.
 typedef struct adx_strip {
-    const ad_real *v;           // NULL: kept values, from operand `at` on
-    ptrdiff_t unit;             // from number to number, in ad_real
-    ptrdiff_t step;             // from element to element
-    size_t size;
-    size_t at;                  // operand of the first number of element 0
-    ptrdiff_t next;             // from it to that of element 1
-    bool shared;                // by all elements
+    const ad_real *v;           // in the caller's array; NULL: in the values
+                                // that the statement kept, from `at` on
+    ptrdiff_t unit;             // distance from number to number, in ad_real
+    ptrdiff_t step;             // distance from element to element
+    size_t size;                // numbers of an element
+    size_t at;                  // index of the operand that is the first number
+                                // of element 0
+    ptrdiff_t next;             // from this index to that of element 1
+    bool shared;                // all elements have the same numbers (step 0)
 } adx_strip;
 
 typedef enum adx_outcome_kind {
-    ADX_BULK_MAP,               // what f yields
-    ADX_BULK_REDUCE,            // its reduction
-    ADX_BULK_PREFIX             // its prefixes
+    ADX_BULK_MAP,               // the results of f
+    ADX_BULK_REDUCE,            // the reduction of these by op
+    ADX_BULK_PREFIX             // their prefixes by op
 } adx_outcome_kind;
 
-// An operator. On the tape, what its pointers name comes after it.
+// A bulk operator. In a statement on the tape, the arrays that its pointers
+// name lie behind it (adx_open_bulk).
 typedef struct adx_bulk {
     adx_outcome_kind kind;
     ad_vector_fn *f;            // NULL: elements are taken as they are
@@ -1281,44 +1312,48 @@ typedef struct adx_bulk {
     void *ctx;
     size_t n;
     size_t d;                   // results of f
-    size_t width;               // numbers that one element has to itself,
-    size_t shared;              // and those that all elements share
-    size_t sources;
-    size_t operands;            // without those captured
-    size_t radix;               // rows of a part for op
-    size_t chunk;               // elements of f recorded together
-    size_t kept;                // numbers of levels (bulk/reductions)
+    size_t width;               // numbers that belong to one element alone
+    size_t shared;              // numbers that all elements share
+    size_t sources;             // arguments
+    size_t operands;            // numbers of the arguments; captured numbers
+                                // follow them
+    size_t radix;               // rows that op combines into one part
+    size_t chunk;               // elements of f that are recorded together
+    size_t kept;                // numbers in the levels (bulk/reductions)
     ad_allocator memory;
     bool sealed;                // on the tape: nothing changes any more
     struct ad_fn *fn;           // f, recorded; or NULL
     adx_strip *source;
     adx_captured captured;
-    ad_real *v;                 // [operands]
-    ad_real *part;              // [kept]
+    ad_real *v;                 // [operands] values
+    ad_real *part;              // [kept] the levels
 } adx_bulk;
 
-// The numbers of element i of an argument.
+// Returns where the numbers of element i of an argument are.
 static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
                                    size_t i)
 {
     return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
 }
 
+// How many parts of `size` elements n elements make, the last part perhaps
+// shorter.
 static size_t adx_part_count(size_t n, size_t size)
 {
     return (n + size - 1) / size;
 }
 
-// How many operands an argument is. A number in several overlapping windows is
-// one.
+// How many operands an argument has. A number that lies in several overlapping
+// windows is one operand.
 static size_t adx_extent_of(size_t n, const ad_rows *x)
 {
     size_t step = adx_magnitude(x->step);
     return step > x->size ? n * x->size : (n - 1) * step + x->size;
 }
 
-// Where an argument is in memory, and which operands it is, from `at` on.
-// Windows that go backwards begin at the last of their operands.
+// Describes an argument: where it is in memory, and which operands it has, from
+// index `at` on. If windows go backwards, element 0 has the last of these
+// operands.
 static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
 {
     adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
@@ -1330,7 +1365,7 @@ static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
     return s;
 }
 
-// Lists the operands of an argument, in order.
+// Writes the operands of an argument in order. Returns where the next ones go.
 static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
 {
     const ad_rev *from = x->x;
@@ -1348,24 +1383,25 @@ static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
 }
 
 /* --- chunk tapes ----------------------------------------------------------
- * What is done to all elements, or to all rows that op combines, is a pass. It
- * goes chunk by chunk. While a function runs, a chunk tape is current, whose
- * foreign hook is told of numbers that the function captures. For values all is
- * constant, and nothing is recorded. For derivatives the numbers of a chunk are
- * inputs of that tape: first those that all chunks share, then those captured,
- * the carry of a prefix, and the items.                                      */
+ * A pass takes all elements of a map, or all rows that op combines, chunk by
+ * chunk. While the function runs for a chunk, a chunk tape is current, and its
+ * foreign hook is called for each number that the function captures. When
+ * values are computed, all numbers are constants and nothing is recorded. For
+ * derivatives, the numbers of a chunk are inputs of its tape, in this order:
+ * numbers that all chunks share, captured numbers, the carry of a prefix, the
+ * items.                                                                     */
 
 typedef enum adx_shape {
-    ADX_SHAPE_map,              // f of each item
-    ADX_SHAPE_fold,             // op of all items of a chunk
-    ADX_SHAPE_prefix            // op of each item and the result before
+    ADX_SHAPE_map,              // f is called for each item
+    ADX_SHAPE_fold,             // op combines all items of a chunk into a row
+    ADX_SHAPE_prefix            // op combines each item with the result before
 } adx_shape;
 
 typedef enum adx_duty {
     ADX_DUTY_values, ADX_DUTY_pull, ADX_DUTY_push
 } adx_duty;
 
-#define ADX_CHUNKS_MOST 64         // most chunks that wait for one another
+#define ADX_CHUNKS_MOST 64      // chunks in progress at a time, at most
 
 typedef struct adx_chunk_tape adx_chunk_tape;
 typedef struct adx_pass {
@@ -1374,29 +1410,31 @@ typedef struct adx_pass {
     adx_duty duty;
     size_t items;
     size_t chunk;
-    const uint32_t *only;       // map: which elements the items are; NULL: all
-    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers,
-    ptrdiff_t unit;             // and the distance from one to the next
-    ad_real *to;                // values of the results, or (push) tangents
-    const ad_real *dy;          // pull: adjoints of the results,
-    size_t dy_step;             // and the distance from row to row
-    ad_real *dx;                // pull: adjoints are added here, of a map those
-                                // of the operands, else those of v
-    const ad_real *tx;          // push: tangents of the same
+    const uint32_t *only;       // map: the elements that the items are; NULL:
+                                // all elements
+    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers
+    ptrdiff_t unit;             // distance from each of these to the next
+    ad_real *to;                // results: their values; push: their tangents
+    const ad_real *dy;          // pull: adjoints of the results
+    size_t dy_step;             // distance from row to row of dy
+    ad_real *dx;                // pull: adjoints are added here; of a map to
+                                // those of the operands, else to those of v
+    const ad_real *tx;          // push: tangents in the same order as dx
     ad_real *captured;          // pull: adjoints of captured numbers are added
-    const ad_real *captured_t;  // push: tangents of these
-    const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
-                                // and those after it go on from,
-    const ad_real *before_t;    // push: its tangents,
-    ad_real *before_adj;        // pull: its adjoints
-    size_t first;               // the first chunk of those in progress
+                                // here
+    const ad_real *captured_t;  // push: tangents of captured numbers
+    const ad_real *before;      // prefix: [chunks - 1][d] carries, with which
+                                // the second chunk and all later ones begin
+    const ad_real *before_t;    // push: tangents of the carries
+    ad_real *before_adj;        // pull: adjoints of the carries
+    size_t first;               // the first of the chunks in progress
     adx_chunk_tape *room[ADX_CHUNKS_MOST];
 } adx_pass;
 
 struct adx_chunk_tape {
     ad_tape *tape;
     const adx_pass *p;
-    bool active;                // numbers are inputs
+    bool active;                // the numbers of the chunk are inputs
     bool collect;               // captured numbers may be added to the table
     bool missing;               // a captured number was not in the table
     bool unset;                 // a result was not set
@@ -1407,12 +1445,12 @@ struct adx_chunk_tape {
     ad_rev *arg;                // arguments of f, or of op
     ad_rev *y;
     ad_real *din;               // adjoints or tangents of the inputs
-    ad_real *dy;                // and of the results
+    ad_real *dy;                // adjoints or tangents of the results
 };
 
-// The hook: a number of the recording outside. For values it is a constant, and
-// is entered into the table, if that may be; for derivatives it is the input
-// that stands for it.
+// The foreign hook: x is a number of the recording outside. When values are
+// computed, x becomes a constant, and is entered into the table if that is
+// allowed (collect). For derivatives it becomes the input that stands for it.
 static ad_rev adx_on_captured(void *user, ad_rev x)
 {
     adx_chunk_tape *r = (adx_chunk_tape *)user;
@@ -1422,7 +1460,7 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
         return x;
     uint32_t known = adx_find_captured(&b->captured, id);
     if (known == 0 && b->sealed)
-        return x;               // it was not used at first: refused
+        return x;               // the first run did not use it: refused
     if (known != 0 && r->p->duty != ADX_DUTY_values) {
         size_t before = r->p->shape == ADX_SHAPE_map ? b->shared : 0;
         return adx_known(x, (uint32_t)before + known);
@@ -1434,7 +1472,7 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
     return adx_passive(0);
 }
 
-// How many inputs come before the items.
+// How many inputs come before those of the items.
 static size_t adx_leading_inputs(const adx_pass *p)
 {
     size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
@@ -1442,11 +1480,13 @@ static size_t adx_leading_inputs(const adx_pass *p)
          + (p->shape == ADX_SHAPE_prefix ? p->b->d : 0);
 }
 
+// How many numbers an item has.
 static size_t adx_item_width(const adx_pass *p)
 {
     return p->shape == ADX_SHAPE_map ? p->b->width : p->b->d;
 }
 
+// How many rows of results so many items have.
 static size_t adx_rows_of(const adx_pass *p, size_t items)
 {
     return p->shape == ADX_SHAPE_fold ? 1 : items;
@@ -1490,12 +1530,14 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
     return r;
 }
 
+// The element that an item is.
 static size_t adx_element_of(const adx_pass *p, size_t item)
 {
     return p->only == NULL ? item : p->only[item];
 }
 
-// Values of the inputs of a map: what is shared, and then the elements.
+// Writes the values of the inputs of a map: first the shared numbers, then the
+// elements.
 static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
                          size_t items)
 {
@@ -1516,7 +1558,8 @@ static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
         }
 }
 
-// The same of a fold or a prefix: its rows, and before them the carry.
+// Writes the values of the inputs of a fold or a prefix: the rows and, of a
+// prefix, the carry in front of them.
 static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
                           size_t items)
 {
@@ -1532,7 +1575,8 @@ static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
         to[j].v = chunk == 0 ? 0 : p->before[(chunk - 1) * d + j];
 }
 
-// Makes these values inputs of the tape, or constants.
+// Makes the values in r->in inputs of the chunk tape or, if it is not active,
+// constants.
 static void adx_name_inputs(adx_chunk_tape *r)
 {
     size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
@@ -1541,8 +1585,8 @@ static void adx_name_inputs(adx_chunk_tape *r)
         adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
 }
 
-// Calls f for an element. Its arguments are copied together if some are shared;
-// else they are together already.
+// Calls f for an element. If some arguments are shared, all of them are copied
+// to r->arg, one after the other; else they lie so already.
 static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
 {
     size_t ahead = adx_leading_inputs(r->p);
@@ -1560,7 +1604,8 @@ static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
     b->f(b->shared > 0 ? r->arg : own, r->y + item * b->d, b->ctx);
 }
 
-// y = a op b, where y may be one of them. False: op did not set all of y.
+// Computes y = left op right; y may be either of them. False: op did not set
+// all of y.
 static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
                          const ad_rev *right, ad_rev *pair, ad_rev *y)
 {
@@ -1572,7 +1617,8 @@ static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
 }
 
 // Combines the rows of a chunk, one after the other: for a fold into one row,
-// for a prefix into a row for each. carried: the first one continues the carry.
+// for a prefix into as many rows as there are. carried: the first row is
+// combined with the carry.
 static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
                         bool carried)
 {
@@ -1626,13 +1672,14 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 
 /* --- a chunk's derivatives ----------------------------------------------- */
 
-// Which row of all results is row i of a chunk.
+// The index, among all results, of row i of a chunk.
 static size_t adx_result_row(const adx_pass *p, size_t chunk, size_t i)
 {
     return p->shape == ADX_SHAPE_fold ? chunk
          : adx_element_of(p, chunk * p->chunk + i);
 }
 
+// Writes the results of a chunk, or their tangents, to their rows.
 static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -1645,8 +1692,8 @@ static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
     }
 }
 
-// Adjoints of the inputs of a chunk, in r->din. If those of the results are all
-// 0, there is nothing to do.
+// Computes the adjoints of the inputs of a chunk, in r->din. If the adjoints of
+// its results are all 0, these stay 0 without a sweep.
 static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -1659,18 +1706,17 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
         return;
     ad_status status = ad_pullback(r->tape, r->rows * d, r->y, r->dy,
                                    r->inputs, r->in, r->din);
-    if (status != ADREV_EPASSIVE)   // results that depend on nothing
+    if (status != ADREV_EPASSIVE)   // which says that results are constants
         r->status = status;
 }
 
-// The operand that is the first number of an element.
+// The index of the operand that is the first number of an element.
 static size_t adx_operand_of(const adx_strip *s, size_t element)
 {
     return s->at + (size_t)((ptrdiff_t)element * s->next);
 }
 
-
-// Tangents of the inputs of a map, in the order of adx_fill_map.
+// Writes the tangents of the inputs of a map, in the order of adx_fill_map.
 static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1688,7 +1734,7 @@ static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
-// Tangents of the results of a chunk, in r->dy.
+// Computes the tangents of the results of a chunk, in r->dy.
 static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1713,8 +1759,8 @@ static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
         r->status = status;
 }
 
-// Adds the adjoints of the elements of a chunk, and of what they share, to
-// those of the operands.
+// Adds the adjoints of a chunk of a map to those of the operands: the shared
+// numbers and the elements.
 static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1732,8 +1778,8 @@ static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
-// Adds all adjoints that a chunk contributes. Only one thread does this, chunk
-// by chunk in order.
+// Adds all adjoints that a chunk contributes. One thread does this for all
+// chunks, in their order.
 static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -1752,12 +1798,15 @@ static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
             p->dx[chunk * p->chunk * d + i] += from[i];
 }
 
+// How many items a chunk has: the last one may have fewer.
 static size_t adx_items_of(const adx_pass *p, size_t chunk)
 {
     size_t left = p->items - chunk * p->chunk;
     return left < p->chunk ? left : p->chunk;
 }
 
+// Runs a chunk and computes what the pass is for. Adjoints stay in r->din, for
+// adx_deliver.
 static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -1773,13 +1822,14 @@ static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 }
 
 /* --- passes ------------------------------------------------------------------
- * A pass does some chunks at a time, each on a tape of its own. In parallel
- * nobody adds to the table of captured numbers. A chunk that would have is run
- * again when its turn comes, so that the table is what one thread would have
- * made.                                                                      */
+ * A pass works on several chunks at a time, each on a tape of its own. While
+ * chunks run in parallel, none of them adds to the table of captured numbers. A
+ * chunk that would have added one is run again when its turn comes. So the
+ * table has the order that one thread would have given it.                   */
 
-// How many chunks at a time. Nothing but time and memory depends on it.
-static size_t adx_privates(void)
+// How many chunks are in progress at a time. The choice affects time and
+// memory, never results.
+static size_t adx_chunks_at_once(void)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
     if (adx_mine_rows.statements > 0)
@@ -1804,8 +1854,8 @@ static void adx_do_chunks(size_t begin, size_t end, void *user)
 }
 #endif
 
-// The next `count` chunks: in parallel, and then in order what must be in
-// order.
+// Does the next `count` chunks: runs them in parallel, then, in their order,
+// adds captured numbers and adjoints.
 static ad_status adx_do_batch(adx_pass *p, size_t count)
 {
     ad_status status = ADREV_OK;
@@ -1830,9 +1880,10 @@ static ad_status adx_do_batch(adx_pass *p, size_t count)
     return status;
 }
 
-static ad_status adx_open_pass(adx_pass *p, size_t privates)
+// Makes `count` chunk tapes.
+static ad_status adx_open_pass(adx_pass *p, size_t count)
 {
-    for (size_t k = 0; k < privates; k++) {
+    for (size_t k = 0; k < count; k++) {
         p->room[k] = adx_new_chunk_tape(p);
         if (p->room[k] == NULL)
             return ADREV_ENOMEM;
@@ -1846,10 +1897,11 @@ static void adx_close_pass(adx_pass *p)
         adx_free_chunk_tape(&p->b->memory, p->room[k]);
 }
 
+// Does all chunks of a pass.
 static ad_status adx_do_pass(adx_pass *p)
 {
     size_t chunks = adx_part_count(p->items, p->chunk);
-    size_t most = adx_privates();
+    size_t most = adx_chunks_at_once();
     most = chunks < most ? chunks : most;
     ad_status status = adx_open_pass(p, most);
     for (p->first = 0; status == ADREV_OK && p->first < chunks;
@@ -1862,11 +1914,12 @@ static ad_status adx_do_pass(adx_pass *p)
 }
 
 /* === bulk/maps ==============================================================
- * The function of a map, at all elements. With adrev_function.h, f is recorded
- * at element 0 and replayed in lanes. Elements that fail at a guard are done by
- * f itself, after all others. A recording does not see everything, so some
- * elements are computed by f as well when values are computed; if they differ,
- * the recording is given up, and f does all elements.
+ * Calls the function f of a map for all elements. If adrev_function.h is there,
+ * f is recorded at element 0, and the recorded function is replayed in lanes.
+ * Elements that fail at one of its guards are done afterwards by f itself. A
+ * recording does not see everything that f does. So when values are computed, f
+ * itself also computes a sample of the elements. If any of these differ, the
+ * recorded function is given up, and f does all elements.
  *
  *   needs   tape/memory function/api bulk/passes
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
@@ -1874,7 +1927,7 @@ static ad_status adx_do_pass(adx_pass *p)
  *           adx_map_values
  * ========================================================================== */
 
-// A pass of f itself: over the elements `only`, or all if that is NULL.
+// Does a pass by f itself, over the elements `only`; NULL: over all elements.
 static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
                               const uint32_t *only, size_t items)
 {
@@ -1888,8 +1941,9 @@ static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-// Columns of the arguments of f: their values, or (`of`) adjoints or tangents
-// of the operands. Returns where the next columns go.
+// Writes the columns of the arguments of f: of their values or, if `of` is not
+// NULL, of adjoints or tangents of the operands, which are in `of`. Returns
+// where the next columns go.
 static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
                                       ad_column *to)
 {
@@ -1903,7 +1957,7 @@ static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
     return to;
 }
 
-// Columns of rows of d results, which are `step` numbers apart.
+// Writes the columns of the results, whose rows are `step` numbers apart.
 static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
                                   size_t step, ad_column *to)
 {
@@ -1913,9 +1967,9 @@ static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
     return to;
 }
 
-// Does what the pass asks for, by the function. x is room for all columns:
-// first those of the arguments, then those of their adjoints or tangents, then
-// the rows.
+// Does a pass by the recorded function. x is room for all columns: first those
+// of the arguments, then those of their adjoints or tangents, then those of the
+// results.
 static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
                                   ad_column *x, uint32_t left[])
 {
@@ -1933,7 +1987,8 @@ static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
          : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
 }
 
-// The same, and then the elements that were left, by f itself.
+// Does a pass by the recorded function, and then by f itself for the elements
+// that failed at a guard.
 static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
 {
     size_t columns = 2 * (b->shared + b->width) + b->d;
@@ -1953,9 +2008,9 @@ static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
     return status;
 }
 
-// Whether a recording is of no use. One without operations and guards may come
-// from an f that was compiled without ADREV_TRACE, whose comparisons went
-// unseen.
+// Whether a recorded function is of no use. If it has no operations and no
+// guards, f may have been compiled without ADREV_TRACE: then its comparisons
+// went unseen.
 static bool adx_is_empty(const ad_fn *fn)
 {
     return fn == NULL
@@ -1964,14 +2019,15 @@ static bool adx_is_empty(const ad_fn *fn)
 
 #define ADX_SAMPLED 16
 
-// Whether element i is compared with f itself: one in ADX_SAMPLED is, and so
-// are the powers of two, of which there are more at the beginning.
+// Whether element i is in the sample, which f itself computes, too. One element
+// in ADX_SAMPLED is, and so are the powers of two, which lie more densely at
+// the beginning.
 static bool adx_is_sampled(size_t i)
 {
     return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
 }
 
-// The first power of two from i on; 0 from 0.
+// The least power of two that is not below i; 0 for 0.
 static size_t adx_next_power(size_t i)
 {
     size_t power = i > 0;
@@ -1980,7 +2036,7 @@ static size_t adx_next_power(size_t i)
     return power;
 }
 
-// The first i, from this one on, that is sampled.
+// The first element from i on that is in the sample.
 static size_t adx_next_sample(size_t i)
 {
     size_t even = i + (ADX_SAMPLED - i % ADX_SAMPLED) % ADX_SAMPLED;
@@ -1988,7 +2044,7 @@ static size_t adx_next_sample(size_t i)
     return power < even ? power : even;
 }
 
-// Whether a and b are the same but for rounding: a compiler may have contracted
+// Whether a and b differ by rounding at most: a compiler may have contracted
 // products and sums in one of them.
 static bool adx_is_near(ad_real a, ad_real b)
 {
@@ -2018,9 +2074,9 @@ static void adx_record_f(adx_bulk *b)
     }
 }
 
-// Compares what f itself gives for the elements `only` with what the function
-// gave, which is in `lanes`. f writes its results over those, so they are put
-// back.
+// Compares what f itself gives for the elements `only` with what the recorded
+// function gave, which is in `lanes`. The results of f overwrite the others in
+// p->to, so these are put back.
 static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
                                   const uint32_t only[], const ad_real lanes[],
                                   bool *same)
@@ -2035,8 +2091,9 @@ static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
     return status;
 }
 
-// Whether the function does what f does, as far as samples show. It does not if
-// f reads x.v, which no recording sees, or anything that changes.
+// Sets *same to whether the recorded function agrees with f on the sample. It
+// does not if f reads x.v, which no recording sees, or reads something that
+// changes.
 static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
 {
     size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
@@ -2058,7 +2115,8 @@ static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
     return status;
 }
 
-// By the function; if the samples differ, by f after all.
+// Does a pass by the recorded function; if the sample of its values differs, by
+// f after all.
 static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 {
     bool same = true;
@@ -2074,6 +2132,7 @@ static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 }
 #endif
 
+// Does a pass over all elements.
 static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -2083,12 +2142,13 @@ static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
     return adx_map_pass(p, b, NULL, b->n);
 }
 
-// As many elements are recorded together as have about ADX_CHUNK_VALUES values.
+// A chunk has as many elements as make about ADX_CHUNK_VALUES values, but
+// ADX_CHUNK_MOST at most.
 #define ADX_CHUNK_VALUES 2048
 #define ADX_CHUNK_MOST 256
 
-// Records one element, counts its values, and so chooses how many elements a
-// chunk has. What f captured there is in the table, too.
+// Records element 0, counts its values, and from these chooses how many
+// elements a chunk has. The numbers that f captured there enter the table.
 static ad_status adx_measure_f(adx_bulk *b)
 {
     adx_pass p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
@@ -2110,7 +2170,7 @@ static ad_status adx_measure_f(adx_bulk *b)
     return status;
 }
 
-// Values of f at all elements.
+// Computes the values of f for all elements.
 static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 {
     const adx_pass p = { .duty = ADX_DUTY_values, .to = to };
@@ -2118,16 +2178,18 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 }
 
 /* === bulk/reductions ========================================================
- * Rows are combined by levels. Level 0 is the rows themselves. A level is cut
- * into parts of `radix` rows, the last of which may be shorter; op combines the
- * rows of each part in order, and the results are the rows of the next level. A
- * reduction goes on until one row is left. Prefixes need the result of a part
- * only if another part follows. So parts may run at the same time, and their
- * bounds, and with them the bits, depend on the number and size of rows alone.
+ * Rows are combined level by level. Level 0 is the rows themselves. A level is
+ * cut into parts of `radix` rows, the last of which may be shorter. op combines
+ * the rows of each part in order, and the results are the rows of the next
+ * level. A reduction ends with a level of one row. Prefixes need the result of
+ * a part only if another part follows it. The parts of a level may run at the
+ * same time. Their bounds depend only on the number and size of rows, and so do
+ * the bits of the results.
  *
- * All levels but the one result are kept, because a sweep records each part
- * again from its rows. A reverse sweep takes the levels from the last to the
- * first, a forward sweep as they were made.
+ * All levels are kept, except the last one of a reduction, which is its result:
+ * a sweep records each part again from its rows. A reverse sweep takes the
+ * levels from the last to the first, a forward sweep in the order in which they
+ * were made.
  *
  *   needs   bulk/passes
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
@@ -2137,13 +2199,13 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 typedef struct adx_levels {
     size_t count;               // levels above 0
     size_t rows[66];            // of each level
-    size_t at[66];              // where a level is among those kept
-    size_t kept;                // numbers
+    size_t at[66];              // where each begins among the kept numbers
+    size_t kept;                // numbers of all kept levels
 } adx_levels;
 
-// The levels of an operator; none if there is no op. Of a reduction the last
-// one has one row, which is the result and is not kept. With each level of
-// prefixes, its prefixes are kept, too.
+// Describes the levels of an operator; without op there is only level 0. The
+// last level of a reduction is its result: one row, which is not kept. Of
+// prefixes, each level is kept together with the prefixes of its rows.
 static adx_levels adx_levels_of(const adx_bulk *b)
 {
     adx_levels l = { .rows = { b->n } };
@@ -2160,14 +2222,16 @@ static adx_levels adx_levels_of(const adx_bulk *b)
     return l;
 }
 
-// How many rows a part has: the radix, or all rows if they are fewer.
+// How many rows a part has: the radix, or all rows of the level if they are
+// fewer.
 static size_t adx_part_rows(const adx_bulk *b, size_t rows)
 {
     return rows < b->radix ? rows : b->radix;
 }
 
-// A pass that makes level k + 1 from level k. z are the rows of level 0, whose
-// numbers are `unit` apart. Rows from which no row is made are left out.
+// Describes the pass that makes level k + 1 from level k. z are the rows of
+// level 0, whose numbers are `unit` apart. Rows that belong to no row of level
+// k + 1 are left out.
 static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
 {
@@ -2179,7 +2243,7 @@ static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                            .unit = k == 0 ? unit : 1 };
 }
 
-// Makes all levels from the rows z. The last one goes to `to`.
+// Makes all levels from the rows z. The last level is written to `to`.
 static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
                                  ptrdiff_t unit, ad_real to[])
 {
@@ -2195,8 +2259,8 @@ static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds the adjoints of the rows z to dz. dy are those of the last level;
-// `above` is room for those of the levels between, all 0.
+// Adds the adjoints of the rows z to dz. dy are the adjoints of the last level;
+// `above` is room, all 0, for those of the levels between.
 static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
                                const ad_real dy[], ad_real dz[],
                                ad_real above[], ad_real captured[])
@@ -2217,7 +2281,8 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Tangents ty of the last level from tangents tz of the rows.
+// Computes the tangents ty of the last level from the tangents tz of the rows
+// z. `above` is room for those of the levels between.
 static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
                                const ad_real tz[], ad_real ty[],
                                ad_real above[], const ad_real captured[])
@@ -2238,20 +2303,24 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
 }
 
 /* --- prefixes of functions --------------------------------------------------
- * First up: the results of parts are made, level by level, as for a reduction.
- * Then down: the prefixes of each level are made from those of the level above.
- * The first part of a level begins with its own first row, and part i + 1 goes
- * on from prefix i of the level above, which is that of all parts before it. A
- * reverse sweep does the opposite: adjoints of prefixes go up, then those of
- * the parts' results come down.                                             */
+ * The prefixes take two passes over the levels. The first one goes up: it makes
+ * the results of the parts, level by level, as a reduction does. The second one
+ * goes down: it makes the prefixes of each level from those of the level above.
+ * The first part of a level begins with the first row of the level. Part i + 1
+ * continues prefix i of the level above, which combines all parts before it. A
+ * reverse sweep goes the opposite way: the adjoints of prefixes go up, then the
+ * adjoints of the results of parts come down.                                */
 
-// Where the prefixes of level k are among the numbers kept: behind its rows.
+// Where the prefixes of level k are in an array of all kept numbers: behind the
+// rows of the level.
 static ad_real *adx_level_prefixes(const adx_bulk *b, const adx_levels *l,
                                    size_t k, ad_real kept[])
 {
     return kept + l->at[k] + l->rows[k] * b->d;
 }
 
+// Describes the pass that makes the prefixes of level k from its rows and from
+// the prefixes of level k + 1.
 static adx_pass adx_prefix_pass(adx_bulk *b, const adx_levels *l, size_t k,
                                 const ad_real z[], ptrdiff_t unit)
 {
@@ -2264,6 +2333,8 @@ static adx_pass adx_prefix_pass(adx_bulk *b, const adx_levels *l, size_t k,
                                : adx_level_prefixes(b, l, k + 1, b->part) };
 }
 
+// Makes the levels, and then the prefixes of all of them. Those of level 0, the
+// results, are written to `to`.
 static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
                                    ptrdiff_t unit, ad_real to[])
 {
@@ -2278,8 +2349,8 @@ static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds the adjoints of the rows z to dz; `above` is room for the adjoints of
-// all numbers kept, which are 0.
+// Adds the adjoints of the rows z to dz. `above` is room, all 0, for the
+// adjoints of all kept numbers.
 static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
                                  const ad_real dy[], ad_real dz[],
                                  ad_real above[], ad_real captured[])
@@ -2301,6 +2372,8 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
          : adx_fold_pull(b, z, above + l.at[l.count], dz, above, captured);
 }
 
+// Computes the tangents ty of the prefixes from the tangents tz of the rows z.
+// `above` is room for the tangents of all kept numbers.
 static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
                                  const ad_real tz[], ad_real ty[],
                                  ad_real above[], const ad_real captured[])
@@ -2322,12 +2395,13 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
 }
 
 /* === bulk/statement =========================================================
- * The one statement that a bulk operator puts on the tape: what it keeps, and
- * its rule. The operator is a map (f) that gives rows z, and what follows it: a
- * reduction or prefixes of z, by op or as sums; either part may be missing. The
- * statement keeps the values of the operands and the levels of op
- * (bulk/reductions), but not z: a sweep computes z again if op needs it. Sums
- * do not, since their adjoints depend on no values.
+ * The one statement that a bulk operator puts on the tape: the numbers that it
+ * keeps, and its rule. An operator has two parts, either of which may be
+ * missing: a map, which makes rows z by f, and a combination of these rows,
+ * which is a reduction or their prefixes, by op or as sums. The statement keeps
+ * the values of the operands and the levels of op (bulk/reductions), but not z.
+ * If op needs z in a sweep, the sweep runs the map again. Sums do not need it,
+ * since their adjoints depend on no values.
  *
  *   needs   tape/layout tape/memory array/operands array/external function/api
  *           bulk/api bulk/folds bulk/captured bulk/passes bulk/maps
@@ -2335,7 +2409,8 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
  *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
  * ========================================================================== */
 
-// Sums of rows z, or of their tangents: of all rows, or (prefix) up to each.
+// Sums the rows z, which may be tangents: of a reduction all rows, of prefixes
+// the rows up to each.
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
 {
     size_t d = b->d;
@@ -2346,10 +2421,10 @@ static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
             to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
 }
 
-// Values of what follows the map, from rows z. Levels of op are kept in
-// b->part.
-static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
-                                   ptrdiff_t unit, ad_real to[])
+// Computes the values of the combination from rows z, whose numbers are `unit`
+// apart. The levels of op are stored in b->part.
+static ad_status adx_combine_values(adx_bulk *b, const ad_real z[],
+                                    ptrdiff_t unit, ad_real to[])
 {
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_values(b, z, unit, to);
@@ -2359,26 +2434,28 @@ static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// Values of the whole operator.
+// Computes the values of the whole operator.
 static ad_status adx_bulk_values(adx_bulk *b, ad_real to[])
 {
     if (b->kind == ADX_BULK_MAP)
         return adx_map_values(b, to);
     if (b->f == NULL)
-        return adx_values_behind(b, b->source->v, b->source->unit, to);
+        return adx_combine_values(b, b->source->v, b->source->unit, to);
     ad_real *z = (ad_real *)adx_take(&b->memory, b->n * b->d, sizeof *z);
     ad_status status = z == NULL ? ADREV_ENOMEM : adx_map_values(b, z);
     if (status == ADREV_OK)
-        status = adx_values_behind(b, z, 1, to);
+        status = adx_combine_values(b, z, 1, to);
     adx_drop(&b->memory, z);
     return status;
 }
 
-// Adjoints dz of rows z, which are 0 so far. Of prefix sums, each is the
-// adjoint of its own result and of all later ones.
-static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
-                                 const ad_real dy[], ad_real dz[],
-                                 ad_real above[], ad_real captured[])
+// Computes the adjoints dz of rows z, which are 0 before, from the adjoints dy
+// of the results. `above` is room for the adjoints of the levels. Among prefix
+// sums, a row has the sum of the adjoints of its own result and of all later
+// ones.
+static ad_status adx_combine_pull(adx_bulk *b, const ad_real z[],
+                                  const ad_real dy[], ad_real dz[],
+                                  ad_real above[], ad_real captured[])
 {
     size_t d = b->d;
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
@@ -2392,10 +2469,11 @@ static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// Tangents ty of the results from tangents tz of rows z.
-static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
-                                 const ad_real tz[], ad_real ty[],
-                                 ad_real above[], const ad_real captured[])
+// Computes the tangents ty of the results from the tangents tz of rows z.
+// `above` is room for the tangents of the levels.
+static ad_status adx_combine_push(adx_bulk *b, const ad_real z[],
+                                  const ad_real tz[], ad_real ty[],
+                                  ad_real above[], const ad_real captured[])
 {
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_push(b, z, tz, ty, above, captured);
@@ -2405,8 +2483,8 @@ static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// The operator as it was saved on the tape: its arrays follow it there, in the
-// order of adx_bulk_bytes.
+// Returns the operator that was saved on the tape. Its arrays lie behind it, in
+// the order of adx_bulk_bytes.
 static adx_bulk adx_open_bulk(const void *saved)
 {
     adx_bulk b = *(const adx_bulk *)saved;
@@ -2424,6 +2502,7 @@ static adx_bulk adx_open_bulk(const void *saved)
     return b;
 }
 
+// How many bytes the statement saves.
 static size_t adx_bulk_bytes(const adx_bulk *b)
 {
     return sizeof *b + b->sources * sizeof *b->source
@@ -2432,8 +2511,8 @@ static size_t adx_bulk_bytes(const adx_bulk *b)
          + b->captured.room * sizeof *b->captured.slot;
 }
 
-// Room for a sweep, all 0: rows z, their adjoints or tangents, and the adjoints
-// or tangents of what is kept.
+// Takes room for a sweep, all 0: rows z, then their adjoints or tangents, then
+// the adjoints or tangents of the levels. NULL: no memory.
 static ad_real *adx_take_rows(const adx_bulk *b)
 {
     size_t rows = b->n * b->d;
@@ -2444,10 +2523,11 @@ static ad_real *adx_take_rows(const adx_bulk *b)
     return z;
 }
 
-// The pullback where op or prefix sums follow the map: z again, if op needs it;
-// the adjoints of z; and from these, by the map, those of the operands.
-static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
-                               ad_real *captured)
+// The pullback of an operator with a combination, unless that is the sum of all
+// rows. It computes z again if op needs it, then the adjoints of z, and from
+// these, by the map, the adjoints of the operands.
+static ad_status adx_pull_by_rows(adx_bulk *b, const ad_real dy[], ad_real dx[],
+                                  ad_real *captured)
 {
     ad_real *z = adx_take_rows(b);
     ad_status status = z == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -2455,8 +2535,8 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
     if (status == ADREV_OK && b->f != NULL && b->op != NULL)
         status = adx_map_values(b, z);
     if (status == ADREV_OK)
-        status = adx_pull_behind(b, b->f == NULL ? b->v : z, dy, z + rows,
-                                 z + 2 * rows, captured);
+        status = adx_combine_pull(b, b->f == NULL ? b->v : z, dy, z + rows,
+                                  z + 2 * rows, captured);
     if (status == ADREV_OK && b->f != NULL) {
         const adx_pass p = { .duty = ADX_DUTY_pull, .dy = z + rows,
                                  .dy_step = b->d, .dx = dx,
@@ -2469,8 +2549,9 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
     return status;
 }
 
-// Of a map alone, and of its sum, in which each row has the adjoint of the
-// result, the adjoints of z are dy.
+// Where there is only a map, the adjoints of z are dy. Where the sum of all
+// rows follows it, each row of z has the adjoint dy. No other array is needed
+// then.
 static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
@@ -2479,15 +2560,15 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     (void)m;
     (void)n;
     if (b.kind != ADX_BULK_MAP && (b.kind != ADX_BULK_REDUCE || b.op != NULL))
-        return adx_pull_both(&b, dy, dx, captured) == ADREV_OK;
+        return adx_pull_by_rows(&b, dy, dx, captured) == ADREV_OK;
     const adx_pass p = { .duty = ADX_DUTY_pull, .dy = dy,
                              .dy_step = b.kind == ADX_BULK_MAP ? b.d : 0,
                              .dx = dx, .captured = captured };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }
 
-// The pushforward where something follows the map, or where there is no map.
-static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
+// The pushforward of an operator with a combination.
+static ad_status adx_push_by_rows(adx_bulk *b, const ad_real dx[], ad_real dy[])
 {
     const ad_real *captured = dx + b->operands;
     ad_real *z = adx_take_rows(b);
@@ -2501,9 +2582,9 @@ static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
         status = adx_map_all_elements(&p, b);
     }
     if (status == ADREV_OK)
-        status = adx_push_behind(b, b->f == NULL ? b->v : z,
-                                 b->f == NULL ? dx : z + rows, dy,
-                                 z + 2 * rows, captured);
+        status = adx_combine_push(b, b->f == NULL ? b->v : z,
+                                  b->f == NULL ? dx : z + rows, dy,
+                                  z + 2 * rows, captured);
     adx_drop(&b->memory, z);
     return status;
 }
@@ -2515,7 +2596,7 @@ static bool adx_bulk_pushforward(const void *saved, size_t n,
     (void)n;
     (void)m;
     if (b.kind != ADX_BULK_MAP)
-        return adx_push_both(&b, dx, dy) == ADREV_OK;
+        return adx_push_by_rows(&b, dx, dy) == ADREV_OK;
     const adx_pass p = { .duty = ADX_DUTY_push, .tx = dx, .to = dy,
                              .captured_t = dx + b.operands };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
@@ -2535,13 +2616,15 @@ static const ad_external_rule adx_bulk_rule = {
     .pushforward = adx_bulk_pushforward, .destroy = adx_bulk_destroy
 };
 
+// How many results the operator has.
 static size_t adx_bulk_results(const adx_bulk *b)
 {
     return b->kind == ADX_BULK_REDUCE ? b->d : b->n * b->d;
 }
 
-// Writes what is saved. Operands are kept one after another, so that an
-// argument is found by operand, and no longer where the user had it.
+// Writes the operator as the statement saves it. The values of the operands are
+// stored one after another, so the arguments no longer say where the user had
+// them, but which operands they are.
 static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
                           void *saved)
 {
@@ -2565,8 +2648,9 @@ static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
     }
 }
 
-// Adds the statement, as ad_external does, but writes what is saved where it
-// stays. NULL: all is constant, or the tape has failed.
+// Adds the statement as ad_external does, but writes the saved operator
+// straight to its place on the tape. NULL: all operands are constants, or the
+// tape has failed.
 static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
 {
     ad_tape *t = adx_now.tape;
@@ -2585,8 +2669,8 @@ static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
     return s;
 }
 
-// All operands of the statement: numbers of the arguments, and what was
-// captured.
+// Lists all operands of the statement: the numbers of the arguments, then the
+// captured numbers. NULL: no memory.
 static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
 {
     size_t count = b->operands + b->captured.n;
@@ -2610,7 +2694,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     adx_external *s = adx_add_bulk(b, &view);
     adx_drop(&b->memory, operand);
     if (s != NULL)
-        b->fn = NULL;           // it is the statement's now
+        b->fn = NULL;           // the statement frees it
     if (adx_now_status() != ADREV_OK)
         return adx_now_status();
     for (size_t i = 0; i < adx_bulk_results(b); i++)
@@ -2618,6 +2702,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     return ADREV_OK;
 }
 
+// Whether any number of the arguments is recorded.
 static bool adx_any_recorded(size_t n, size_t args, const ad_rows x[])
 {
     for (size_t k = 0; k < args; k++) {
@@ -2631,11 +2716,11 @@ static bool adx_any_recorded(size_t n, size_t args, const ad_rows x[])
     return false;
 }
 
-// Computes the values, and chooses how a sweep will go: with f recorded as a
-// function if it captures nothing and there are enough elements, and with
-// chunks of so many elements. After each chunk, adjoints of all that is shared
-// or captured are added; so there is an element at least for 16 of these
-// numbers.
+// Computes the values, and chooses how a sweep will run: with f as a recorded
+// function, if it captures nothing and there are enough elements, and how many
+// elements a chunk has. After each chunk the adjoints of all shared and
+// captured numbers are added; so a chunk has at least one element for every 16
+// of these.
 static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
 {
     b->chunk = 64;
@@ -2654,8 +2739,8 @@ static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
     return status;
 }
 
-// Computes and records the operator. The tape is not current meanwhile, so that
-// nothing else is recorded.
+// Computes and records the operator. The tape is not current while the values
+// are computed, so that nothing else is recorded on it.
 static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
                                     ad_rev y[])
 {
@@ -2691,31 +2776,33 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
 }
 
 /* === bulk/calls =============================================================
- * The calls of users. They become a statement (bulk/statement) on an ordinary
- * tape. Under a hook, in fixed memory and without a tape, the same operations
- * run in the same order on the numbers themselves; each is recorded, if
- * anything is. A row to be combined by op then enters level 0 as soon as it is
- * made. When a part of a level is full, its result enters the level above as a
- * row. So only one part of each level is in memory.
+ * The public functions. On an ordinary tape a call becomes a statement
+ * (bulk/statement). If a hook is set, if the tape is in fixed memory, or if no
+ * tape is current, the call is plain: the same operations run in the same order
+ * on the recorded numbers themselves, and each is recorded if anything is. In a
+ * plain call a row enters level 0 as soon as it is made; when a part of a level
+ * is full, its result enters the next level as a row. So only one part of each
+ * level is in memory.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
  *           bulk/folds bulk/passes bulk/reductions bulk/statement
  * ========================================================================== */
 
+// A plain call while it runs.
 typedef struct adx_plain {
     const adx_bulk *b;
-    ad_rev *arg;                // of f
-    ad_rev *z;                  // its result
-    ad_rev *pair;               // of op
-    ad_rev *level;              // [levels*d] of each, its last part so far
-    ad_rev *upto;               // [levels*d] prefix: of each, its last prefix
+    ad_rev *arg;                // arguments of f
+    ad_rev *z;                  // results of f
+    ad_rev *pair;               // arguments of op
+    ad_rev *level;              // [levels*d] each level's last part so far
+    ad_rev *upto;               // [levels*d] prefix: each level's last prefix
     size_t count[66];           // rows in that part; prefix: in the level
     const adx_levels *levels;
     ad_rev *y;
     bool unset;                 // a result was not set
 } adx_plain;
 
-// A row enters level k.
+// Enters a row into level k of a reduction.
 static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -2730,8 +2817,8 @@ static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
     adx_plain_fold(p, part, k + 1);
 }
 
-// The end of a reduction. Parts that are not full are complete, too: from level
-// 0 upwards, the result of each is the last row of the next level that has a
+// Ends a reduction. Parts that are not full are complete now. From level 0
+// upwards, the result of each is the last row of the next level that has a
 // part.
 static void adx_plain_end(adx_plain *p)
 {
@@ -2747,10 +2834,10 @@ static void adx_plain_end(adx_plain *p)
     memcpy(p->y, last, p->b->d * sizeof *last);
 }
 
-// A row enters level k, and its prefix is computed: the first row of a part is
-// combined with the last prefix of the level above, which is that of all parts
-// before; other rows, with the prefix before them. The part itself is combined,
-// too, if another part follows it.
+// Enters a row into level k and computes its prefix. The first row of a part is
+// combined with the last prefix of the level above, which combines all parts
+// before this one; any other row is combined with the prefix before it. The
+// part itself is also combined if another part follows it.
 static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -2763,7 +2850,7 @@ static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
     else
         p->unset |= !adx_apply_op(p->b, first ? to + d : to, row, p->pair, to);
     if (k == p->levels->count || i / p->b->radix >= p->levels->rows[k + 1])
-        return;                 // no part goes on from this one
+        return;                 // no part follows this one
     if (first)
         memcpy(part, row, d * sizeof *part);
     else
@@ -2779,8 +2866,8 @@ static void adx_plain_sum(const ad_rev a[], const ad_rev b[], size_t d,
         y[j] = adx_fold_plain(ADREV_OP_add, a[j], b[j]);
 }
 
-// What follows f, for row z of element i.
-static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
+// Does what comes behind the map, for row z of element i: op, or a sum.
+static void adx_plain_combine(adx_plain *p, size_t i, const ad_rev z[])
 {
     const adx_bulk *b = p->b;
     bool prefix = b->kind == ADX_BULK_PREFIX;
@@ -2797,8 +2884,8 @@ static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
     }
 }
 
-// Element i: its arguments are copied together, f runs, and what follows it.
-// What all elements share is copied for the first one only.
+// Does element i: copies its arguments to one place, calls f, and combines the
+// result. Shared arguments are copied for the first element only.
 static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
 {
     const adx_bulk *b = p->b;
@@ -2806,7 +2893,7 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
     ad_rev *to = p->arg;
     ad_rev *z = map ? p->y + i * b->d : p->z;
     if (b->f == NULL) {
-        adx_plain_behind(p, i, x->x + i * b->d);
+        adx_plain_combine(p, i, x->x + i * b->d);
         return;
     }
     for (size_t k = 0; k < b->sources; k++) {
@@ -2820,10 +2907,10 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
     b->f(p->arg, z, b->ctx);
     p->unset |= !adx_all_set(b->d, z);
     if (!map)
-        adx_plain_behind(p, i, z);
+        adx_plain_combine(p, i, z);
 }
 
-// Runs all elements. False: a function did not set all of its results.
+// Does all elements. False: a function did not set all of its results.
 static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           const adx_levels *levels, ad_rev y[])
 {
@@ -2839,8 +2926,9 @@ static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
     return !p.unset;
 }
 
-#define ADX_PLAIN_ROOM 192      // numbers that need no allocation
+#define ADX_PLAIN_ROOM 192      // numbers for which no memory is allocated
 
+// Does a plain call.
 static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
                                 ad_rev y[])
 {
@@ -2851,7 +2939,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
     ad_rev *room = need <= ADX_PLAIN_ROOM ? few
                  : (ad_rev *)adx_bulk_take(memory, need, sizeof *room);
     if (room == NULL)
-        return adx_bulk_short();
+        return adx_bulk_no_memory();
     bool set = adx_plain_all(b, x, room, &levels, y);
     ad_status status = adx_now_status();
     if (status == ADREV_OK && !set)
@@ -2863,6 +2951,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
 
 /* --- calls --------------------------------------------------------------- */
 
+// Whether n rows of an argument can lie in memory.
 static bool adx_rows_possible(size_t n, const ad_rows *x)
 {
     size_t step = adx_magnitude(x->step);
@@ -2870,8 +2959,8 @@ static bool adx_rows_possible(size_t n, const ad_rows *x)
         && (x->size == 0 || n == 0 || x->x != NULL);
 }
 
-// Counts what an operator has of each kind, and chooses the radix. False: the
-// sizes are impossible.
+// Counts the shared numbers and those of each element, and chooses the radix.
+// False: the sizes are impossible, or an array is missing.
 static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
 {
     bool fit = b->d > 0 && !adx_bulk_huge(b->n, b->d)
@@ -2884,15 +2973,16 @@ static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
         fit = fit && !adx_bulk_huge(b->n, b->width)
            && !adx_bulk_huge(b->shared, 1);
     }
-    // A part of 32 rows, or of 512 numbers, is enough to hide the cost of a
-    // chunk tape. Where prefixes have parts, op runs twice for each row, so
-    // these are eight times as large.
+    // A part of 32 rows, or of 512 numbers, is large enough that the cost of
+    // its chunk tape hardly counts. If prefixes have several parts, op runs
+    // twice for each row, so their parts are eight times as large.
     b->radix = b->d > 128 ? 4 : b->d > 16 ? 512 / b->d : 32;
     b->radix *= b->kind == ADX_BULK_PREFIX ? 8 : 1;
     return fit;
 }
 
-// Without rows, a reduction is `neutral`, or 0 if it is a sum.
+// Computes the results. A reduction of no rows is `neutral` or, if it is a sum,
+// 0.
 static ad_status adx_bulk_results_of(adx_bulk *b, const ad_rows x[],
                                      const ad_real neutral[], ad_rev y[])
 {

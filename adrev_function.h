@@ -135,19 +135,19 @@ typedef struct ad_fn_options {
 } ad_fn_options;
 
 // The size of a recorded function, and what simplifying it removed.
-// `operations` may exceed `recorded`: some array statements (ad_sqdist,
-// ad_logsumexp, ad_softmax ...) are recorded as one operation and kept as
-// several. Comparisons and steps (floor ...) count only as `guards`; those of a
-// function called by ad_fn_call count as operations, too.
+// `operations` may exceed `recorded`, since some array statements (ad_sqdist,
+// ad_logsumexp, ad_softmax ...) are recorded as one operation and become
+// several in the program. Comparisons and steps (floor ...) count only as
+// `guards`; those of a function called by ad_fn_call count as operations, too.
 typedef struct ad_fn_report {
     size_t recorded;        // operations that f made
-    size_t constant;        // of these: those of constants alone
-    size_t common;          // the same as an earlier one; in long functions
-                            // some of these are not found
-    size_t identity;        // x*1, x - 0, -(-x) ...: the result is an operand
-    size_t dead;            // those on which no result depends
-    size_t operations;      // kept
-    size_t arrays;          // of these: operations on arrays and external
+    size_t constant;        // removed: all arguments are constants
+    size_t common;          // removed: the same as an earlier one (in long
+                            // functions not all of these are found)
+    size_t identity;        // removed: x*1, x - 0, -(-x) ... are an operand
+    size_t dead;            // removed: no result depends on it
+    size_t operations;      // what the program has
+    size_t arrays;          // among these: operations on arrays, and external
                             // statements, one each
     size_t guards;          // comparisons and steps whose results must not
                             // change
@@ -169,7 +169,7 @@ typedef struct ad_guard {
  *
  *     ADREV_EPATH    a guard came out differently at x: see ad_fn_guard
  *     ADREV_ENOMEM   the allocator returned NULL
- *     ADREV_ESHAPE   an array is NULL that must not be
+ *     ADREV_ESHAPE   an array that is needed is NULL
  *     ADREV_EEXTERNAL  an external statement cannot do this, or not at x
  *
  * Values are those of f on a tape to the last bit, if the compiler does not
@@ -233,9 +233,9 @@ ADX_TRY ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
 
-// Whether f at x still is what was recorded: runs f there, with constants on an
-// empty tape, and compares. Call it at points of your choice, for instance on
-// the other sides of the branches of f.
+// Checks whether f still does at x what was recorded: runs f there, with
+// constants on an empty tape, and compares the results. Call it at points of
+// your choice, for instance on the other sides of the branches of f.
 //
 //   returns      ADREV_OK; ADREV_EFROZEN: results differ by more than rounding
 //                (a relative 1e-7; with float 1e-3), or are not set;
@@ -252,8 +252,8 @@ ADX_API const char *ad_fn_reason(void);
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 
-// How many inputs there are derivatives by: the first ones. All of them, unless
-// ad_fn_select has chosen.
+// The number of inputs by which derivatives are taken: the first ones. These
+// are all inputs, unless ad_fn_select has chosen some.
 ADX_API size_t ad_fn_variables(const ad_fn *fn);
 
 // The same function with the choice of inputs that derivatives are taken by,
@@ -292,9 +292,10 @@ ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
 //   threads      any number at once, if the allocator allows that
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
-// The guard that failed when this thread was last answered ADREV_EPATH. Not set
-// by ad_fn_map and its kin, which say it point by point. `file` may belong to
-// the function that has the guard; then it is valid as long as that function.
+// The guard that failed when a call on this thread last returned ADREV_EPATH.
+// ad_fn_map and its kin do not set it, since they report guards point by point.
+// `file` may belong to the function that has the guard; then it is valid as
+// long as that function.
 ADX_API ad_guard ad_fn_guard(void);
 
 /* --- evaluation -------------------------------------------------------------
@@ -597,7 +598,7 @@ typedef struct ad_column {
 //                      or UINT32_MAX: an external statement failed there.
 //                      `left` may be NULL
 //
-//   returns      ADREV_OK; ADREV_EPATH: some points were left: their results
+//   returns      ADREV_OK; ADREV_EPATH: some points failed, and their results
 //                are not written, all others are; ADREV_EEXTERNAL: the same,
 //                and at some of them an external statement failed;
 //                ADREV_ESHAPE; ADREV_ENOMEM
@@ -951,8 +952,8 @@ ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
 /* --- operations ----------------------------------------------------------- */
 
 enum {
-    ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
-    ADX_OP_many,                    // a: which of the nodes with many results
+    ADX_OP_guard = ADX_OP_COUNT,    // stops unless a is b; c: its number
+    ADX_OP_many,                    // a: index in the list `many`
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
     ADX_OP_mul_add,                 // c + a * b, rounded twice,
@@ -960,8 +961,8 @@ enum {
     ADX_OP_end
 };
 
-// A product and its sum stand in two functions: a compiler that contracts only
-// within an expression leaves them apart.
+// The product and the sum are in two functions, because a compiler that
+// contracts only within an expression then leaves them apart.
 ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
 ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
@@ -990,8 +991,9 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 }
 
 // A product and a sum as one node: DO(code, value), of x, y and z. ADX_FUSED is
-// for one point. In a loop over lanes, adx_rounded would prevent vectors, so
-// function/run does the products of mul_add and mul_sub in a loop before.
+// for a single point. In a loop over lanes, adx_rounded would prevent vectors,
+// so function/run computes the products of mul_add and mul_sub in a loop of
+// their own first.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
     DO(ADX_OP_chain_sub, adx_less(z, x * y))
@@ -1012,11 +1014,11 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 /* === function/program =======================================================
  * A program in memory. Its numbers are counted in the order in which they are
  * made: first the inputs, then constants and results of nodes. So the arguments
- * of a node are smaller numbers than its result, and who goes through the nodes
- * in order meets every number before its uses. `from` tells for each number
+ * of a node are smaller numbers than its result, and a walk through the nodes
+ * in order meets every number before its uses. `from` says for each number
  * whether it is an input, which constant it is, or which node makes it. A node
  * of an array statement or an external statement makes several numbers that
- * follow one another; what such a node needs beyond a node's fields is in
+ * follow one another; what such a node needs beyond the fields of a node is in
  * `many`.
  *
  *   needs   tape/memory core/derived core/cells function/api
@@ -1037,13 +1039,13 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved. All programs and machines that have it as a
+// What an external statement saved. The programs and machines that have it as a
 // node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
-    bool destroys;              // then the rule's destroy is due
+    bool destroys;              // freeing it calls the rule's destroy
     _Alignas(16) char saved[];
 } adx_shared_rule;
 
@@ -1082,8 +1084,8 @@ static void adx_release_rule(adx_shared_rule *shared)
 
 typedef struct adx_node {
     uint32_t op;
-    uint32_t r;                 // the result; of arrays the first
-    uint32_t a, b, c;           // arguments; beyond the arity: a
+    uint32_t r;                 // the result, or the first of several
+    uint32_t a, b, c;           // arguments; those beyond the arity are a
 } adx_node;
 
 // A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
@@ -1094,10 +1096,11 @@ typedef struct adx_numbers {
     int32_t cs;
 } adx_numbers;
 
-// The kinds of nodes with many results: what an array statement computes, as
-// one node. The table says which of the counts m, k and n a kind has, and how
-// many arguments: those of a product are matrices [m x k] and [k x n], all
-// others are vectors of k numbers, or of n if there is no k.
+// The kinds of nodes with many results: each is an array statement, or a part
+// of one, as a single node. The table says which of the counts m, k and n a
+// kind has, and how many arguments. The arguments of a product are matrices [m
+// x k] and [k x n]; all others are vectors of k numbers, or of n numbers if
+// there is no k.
 #define ADX_MANY_KINDS(ROW)                                                 \
     /*  kind      m  k  n  arguments         list  operation             */ \
     ROW(each,     0, 0, 1, ADX_AS_OPERATION, 0, 1)  /* of vectors        */ \
@@ -1109,9 +1112,8 @@ typedef struct adx_numbers {
     ROW(gather,   0, 0, 1, 0,                1, 0)  /* [n] of the list   */ \
     ROW(external, 1, 0, 1, 0,                1, 0)  /* of n inputs: m    */
 
-// Where kinds have rules, there is a function for each kind, and a switch that
-// is made from the table: with a new kind nothing compiles until it has all of
-// its rules.
+// A rule is a function for each kind, and a switch over the kinds that is made
+// from the table. So a new kind does not compile until it has all of its rules.
 #define ADX_MANY_ENUM(kind, m, k, n, arguments, list, operation)            \
     ADX_MANY_##kind,
 typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
@@ -1136,9 +1138,10 @@ static const adx_many_facts *adx_facts_of(adx_many_kind kind)
     return &facts[kind];
 }
 
-// Which part of an external statement a node computes (its op). The operands in
-// its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
-// of all these follow, too, and those of the results follow the results.
+// The part of an external statement that a node computes (its op). The list of
+// the node has the operands x[n]; for adjoints, yb[m] follow. A node in one
+// direction also has the tangents of all these behind them, and makes the
+// tangents of the results behind the results.
 enum {
     ADX_EXTERNAL_value = 0,     // y[m]
     ADX_EXTERNAL_adjoint = 1,   // xb[n]
@@ -1160,15 +1163,15 @@ typedef struct adx_many {
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
 // A set of the table of known numbers (function/unique): the hashes of their
-// keys, and the numbers. (With sets of 8, the table of 10^3 operations has 32
+// keys, and the numbers. (With sets of 8, the table for 10^3 operations has 32
 // kB; with sets of 4 it had 128.)
 #define ADX_WAYS 8
 typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
-    uint32_t number[ADX_WAYS];  // + 1; 0: none
+    uint32_t number[ADX_WAYS];  // 1 + the number; 0: none
 } adx_seen_set;
 
-// Cells that have been read: each is read once for a program.
+// The cells that have been read. A program reads each cell once.
 typedef struct adx_known_cell {
     uint16_t first;             // of its terms
     uint8_t terms;
@@ -1189,13 +1192,14 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
     adx_drop(a, cells);
 }
 
-// Values of constants are apart from the numbers, which so have 4 bytes each: a
-// recording writes to new memory, and the less of that, the faster.
+// The values of constants are apart from the numbers, so a number takes 4
+// bytes: a recording writes to new memory, and the less it writes, the faster
+// it is.
 typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
     size_t nodes, node_room;
-    uint32_t *from;             // of each number, where it comes from
+    uint32_t *from;             // [number] where it comes from
     size_t numbers, number_room;
     ad_real *constant;
     size_t constants, constant_room;
@@ -1204,26 +1208,28 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
-    size_t fixed;               // the last ones: no derivatives by these
-    adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers that each set was given so far
+    size_t fixed;               // so many of the last inputs are parameters:
+                                // there are no derivatives by them
+    adx_seen_set *seen;         // the table of known numbers (function/unique)
+    uint8_t *entered;           // [set] numbers that it was given, modulo 256
     size_t seen_sets;
-    adx_cells *cells;           // partials that were read (formulas)
+    adx_cells *cells;           // cells that have been read (function/formulas)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
-    bool counted;               // its `dead`, `operations` and `arrays`, too
-    size_t guards;              // nodes that adx_emit_guard made
-    size_t conditions;          // nodes that only guards asked for
+    bool counted;               // the report has `dead`, `operations`, `arrays`
+    size_t guards;              // nodes that are guards
+    size_t conditions;          // nodes that were made for guards
 } adx_program;
 
-// What a loop says of its step, for the programs that are derived from it
-// (loop/replay): the first `carried` results of a step are the first inputs of
-// the next one; its last inputs are the parameters and the number of the step.
-// carried 0: any other function, or a step that carries on more than one row.
+// What a loop says of its step, for the programs that are derived from that
+// (loop/replay). The first `carried` results of a step are the first inputs of
+// the next one, and its last inputs are the parameters and the number of the
+// step. carried is 0 for any other function, and for a step that carries on
+// more than one row of a state.
 typedef struct adx_repeated {
     size_t carried, parameters;
-    size_t hands_on;            // numbers at most, from primal to pullback
+    size_t hands_on;            // numbers that its primal may hand on, at most
 } adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
@@ -1234,7 +1240,7 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
     p->plain = plain;
 }
 
-// How many inputs there are derivatives by: the first ones.
+// How many inputs derivatives are taken by: the first ones.
 static size_t adx_variables_of(const adx_program *p)
 {
     return p->inputs - p->fixed;
@@ -1270,16 +1276,17 @@ static void adx_free_program(adx_program *p)
     memset(p, 0, sizeof *p);
 }
 
-// A program that has failed grows no more, and the first status stays. What
-// adds to it still returns numbers that are good as indices, so that only the
-// end of a longer piece of work needs to look at the status.
+// Notes that the program has failed. From then on it does not grow, and the
+// first status stays. Functions that add to it still return numbers that are
+// good as indices, so the status needs to be tested only at the end of a longer
+// piece of work.
 static void adx_spoil(adx_program *p, ad_status status)
 {
     if (p->status == ADREV_OK)
         p->status = status;
 }
 
-// Room for one more number; or p is spoilt.
+// Makes room for one more number. False: there is none, and p is spoilt.
 static inline bool adx_has_room_for_number(adx_program *p)
 {
     if (p->numbers >= ADX_FROM_INPUT)
@@ -1287,13 +1294,13 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that who has room need not
-        p->number_room = ADX_FROM_INPUT;    // look at the limit
+    if (p->number_room > ADX_FROM_INPUT)    // so that room for a number is also
+        p->number_room = ADX_FROM_INPUT;    // within the limit
     return p->status == ADREV_OK;
 }
 
-// Each input and each constant is a number, and each node makes one, or several
-// (adx_append_many).
+// Appends a number. Each input and each constant is a number, and a node makes
+// one, or several (adx_append_many).
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -1314,8 +1321,8 @@ static uint32_t adx_new_constant(adx_program *p, ad_real v)
     return x;
 }
 
-// Number 0 is the first input or, if there is none, a constant: an index that
-// is always good.
+// Appends n inputs. Number 0 is the first input or, if there is none, a
+// constant: so 0 is always good as an index.
 static void adx_new_inputs(adx_program *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -1337,7 +1344,7 @@ static bool adx_is_constant_number(const adx_program *p, size_t x)
     return p->from[x] >= ADX_FROM_CONSTANT;
 }
 
-// The value of a number that is a constant.
+// Returns the value of a number that is a constant.
 static const ad_real *adx_constant_of(const adx_program *p, size_t x)
 {
     return &p->constant[p->from[x] - ADX_FROM_CONSTANT];
@@ -1348,14 +1355,14 @@ static bool adx_is_fixed(const adx_program *p, uint32_t x)
     return p->status == ADREV_OK && adx_is_constant_number(p, x);
 }
 
-// Whether x is the constant v, with its sign.
+// Whether x is the constant v; 0 and -0 differ.
 static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
 {
     return adx_is_fixed(p, x)
         && memcmp(adx_constant_of(p, x), &v, sizeof v) == 0;
 }
 
-// The node that makes x, if it is of this operation.
+// Returns the node that makes x if it has this operation; else NULL.
 static const adx_node *adx_made_by(const adx_program *p, uint32_t x,
                                    uint32_t op)
 {
@@ -1370,7 +1377,8 @@ static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Operands and results of an external node, without the tangents behind them.
+// How many operands and how many results an external node has, without the
+// tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -1410,7 +1418,8 @@ static size_t adx_results_of(const adx_program *p, const adx_node *s)
     return k == NULL ? 1 : adx_many_results(k);
 }
 
-// Rows and columns of argument i; rows 0: there is none.
+// Finds the rows and columns of argument i. rows is 0 if there is no such
+// argument.
 static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
     const adx_many_facts *f = adx_facts_of(k->kind);
@@ -1425,7 +1434,8 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// The corners of a range are its extremes.
+// Finds the least and the largest number of a range, which are at two of its
+// corners.
 static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
                            uint32_t *low, uint32_t *high)
 {
@@ -1439,9 +1449,9 @@ static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
     }
 }
 
-// Numbers from the first to the last of a range keep their distances wherever
-// they are stored. begin[n]: of each number, how many such spans begin at it,
-// minus those that end before it.
+// Adds the span of a range: the numbers from its first to its last. They keep
+// their distances wherever they are stored. begin[n] says for each number how
+// many spans begin at it, minus how many end just before it.
 static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
                          size_t rows, size_t cols)
 {
@@ -1455,6 +1465,7 @@ static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
         begin[high + 1]--;
 }
 
+// Adds the span of the results of an array node.
 static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
                                  const adx_many *k)
 {
@@ -1462,9 +1473,11 @@ static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
     adx_add_span(begin, n, &results, 1, adx_many_results(k));
 }
 
-// Visits every number that a node reads; a guard has no third argument.
+// A function that is called for every number that a node reads. A guard has no
+// third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
+// Visits every number that a node reads.
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {
@@ -1491,22 +1504,23 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
 /* === function/unique ========================================================
  * Hash-consing: each number is made once. A number has a key: the bits of a
  * constant, or the operation of a node and its arguments. The arguments have
- * been looked up themselves, so equal keys mean that equal things are computed.
- * Before a node is added, a table is asked for a number with the same key.
+ * been looked up themselves, so equal keys mean equal computations. Before a
+ * node is added, a table is searched for a number with the same key.
  *
  * The table is divided into sets. The hash of a key says in which set its
- * number is, if it is in any; a set that is full gives up the number that it
- * has had for longest. So the table may forget a number, which is then made a
- * second time, but it never gives a wrong one: a hash that agrees is not
- * believed until the key of that number, as its node has it, agrees, too.
+ * number is, if it is in the table. A full set gives up its oldest number. So
+ * the table may forget a number, which is then made a second time, but it never
+ * returns a wrong one: if a hash agrees, the key of that number is compared,
+ * too.
  *
  *   needs   tape/memory core/hash function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_constant_key adx_seen
  *           adx_enter_number adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// Entries of the table at most: 128 kB, which the cache holds. (With a table of
-// all numbers, each of 10^7 operations took 2.7 times as long to record.)
+// The table has so many entries at most: 128 kB, which the cache holds. (With a
+// table of all numbers, each of 10^7 operations took 2.7 times as long to
+// record.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
 typedef struct adx_key {
@@ -1518,8 +1532,8 @@ static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
-// Which guard it is does not belong to its key: a comparison that comes again
-// needs no second guard.
+// The key of a guard does not say which guard it is, so a comparison that is
+// repeated needs no second guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
     return adx_node_key(ADX_OP_guard, x, was, 0);
@@ -1532,7 +1546,8 @@ static adx_key adx_constant_key(ad_real v)
     return key;
 }
 
-// The key of a number in the table; results of array nodes are never there.
+// Returns the key of a number in the table; results of array nodes are never
+// there.
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
@@ -1552,8 +1567,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether any number of a set has this hash; mostly none has. (By vectors, as
-// 10^5 operations take 17 instead of 19 ns each to record.)
+// Whether any number of a set has this hash. Mostly none has. (With vectors
+// each of 10^5 operations takes 17 instead of 19 ns to record.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -1572,8 +1587,8 @@ ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 #endif
 }
 
-// The number with this key; ADX_NOWHERE: the table does not have it. Nodes,
-// which are far away in memory, are looked at only where the hash agrees.
+// Returns the number with this key; ADX_NOWHERE: the table does not have it. A
+// node, which is far away in memory, is looked at only if its hash agrees.
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
@@ -1590,7 +1605,7 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// Enters 1 + a number in its set, in place of the oldest one. The counter may
+// Enters 1 + a number into its set, in place of the oldest one. The counter may
 // overflow: 256 is a multiple of ADX_WAYS.
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
@@ -1600,8 +1615,8 @@ ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
     p->seen[at].number[way] = number;
 }
 
-// Makes the table, or makes it eight times as large. Its numbers enter their
-// new sets by the hashes that it has: keys are not computed again.
+// Makes the table, or makes it eight times as large. The numbers enter their
+// new sets by the hashes in the table, so no key is computed again.
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_sets = p->seen_sets;
@@ -1636,8 +1651,8 @@ ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
     return adx_find_key(p, key, *hash);
 }
 
-// A set becomes full: the table is made larger, if it may be, before a number
-// is given up.
+// Enters a number into a full set. Before the set gives up a number, the table
+// is made larger, if it may be.
 ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
                                                uint32_t number)
 {
@@ -1648,6 +1663,7 @@ ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
         adx_enter_entry(p, hash, number + 1);
 }
 
+// Enters a number into its set. hash: as adx_seen gave it.
 ADX_INLINE void adx_enter_number(adx_program *p, uint32_t hash,
                                  uint32_t number)
 {
@@ -1657,8 +1673,8 @@ ADX_INLINE void adx_enter_number(adx_program *p, uint32_t hash,
         adx_enter_entry(p, hash, number + 1);
 }
 
-// A constant with a number of its own, so that those of an array follow one
-// another.
+// Makes a constant with a new number, even if the table has one, so that the
+// constants of an array follow one another.
 static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -1670,7 +1686,8 @@ static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
     return x;
 }
 
-// The number of a constant, which is made if it is not known.
+// Returns the number of a constant, which is made if the table does not have
+// it.
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -1698,14 +1715,15 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  *           adx_emit_external
  * ========================================================================== */
 
-// Whether an operation has an identity without a constant: -(-x), c ? y : y.
+// Whether an operation has an identity that needs no constant: -(-x) is x, and
+// c ? y : y is y.
 static bool adx_has_identity(uint32_t op)
 {
     return op == ADREV_OP_neg || op == ADREV_OP_select;
 }
 
-// The number that an operation gives by an identity, without a node;
-// ADX_NOWHERE: by none.
+// Returns the number that an identity says is the result of an operation, so
+// that no node is needed. ADX_NOWHERE: no identity applies.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
@@ -1740,7 +1758,8 @@ static bool adx_commutes(uint32_t op)
     return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADX_OP_chain;
 }
 
-// Room for one more node and its number; or p is spoilt.
+// Makes room for one more node and its number. False: there is none, and p is
+// spoilt.
 ADX_NOINLINE static bool adx_grow_program(adx_program *p)
 {
     if (!adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
@@ -1755,13 +1774,13 @@ ADX_INLINE bool adx_has_room_for_node(adx_program *p)
         || adx_grow_program(p);
 }
 
-// Appends a node as it is, for which there is room.
+// Appends a node as it is. There is room for it.
 ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
-    // Memory further on is asked for before it is needed: 18.1 instead of 18.6
-    // ns for each of 10^7 operations.
+    // Memory further on is fetched before it is needed: 18.1 instead of 18.6 ns
+    // for each of 10^7 operations.
     ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
     p->from[r] = (uint32_t)p->nodes;
     p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
@@ -1785,13 +1804,14 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
     return r;
 }
 
-// The number that an operation makes of others; arguments beyond the arity are
-// x. An operation on constants is computed now. An identity gives a number that
-// there is. A product of a number with itself becomes a square. Arguments of an
-// operation that commutes are put in order, so that x y and y x have one key.
-// What is left becomes a node, unless it is known. Every operation of a
-// recording comes this way, and each test counts: of 10^3 operations each takes
-// 14 ns; with more tests here and in adx_trace it took 18.
+// Returns the result of an operation on numbers of the program; arguments
+// beyond its arity are x. An operation on constants is computed now. An
+// identity gives a number that exists already. The product of a number with
+// itself becomes a square. The arguments of an operation that commutes are put
+// in order, so that x y and y x have the same key. Anything else becomes a
+// node, unless a node with its key is known. Every operation of a recording
+// comes here, so each test costs: of 10^3 operations each takes 14 ns; with
+// more tests here and in adx_trace it took 18.
 ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
@@ -1822,7 +1842,8 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, where arguments beyond the arity may be anything.
+// Returns the result of an operation, as adx_emit_of does; arguments beyond its
+// arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
@@ -1835,8 +1856,8 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
     return adx_emit(p, op, x, y, x);
 }
 
-// A guard: replays go on only where x has the value that `was` has. A constant
-// needs none.
+// Adds a guard: a replay goes on only if x has the value of the constant `was`.
+// A constant x needs no guard.
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
@@ -1896,10 +1917,10 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
     return true;
 }
 
-// A matrix of any numbers as a range, which is all that an array node can read.
-// Numbers at even distances are a range already. Constants get new numbers,
-// which follow one another, so that evaluations have nothing to do. All else is
-// gathered by a node of its own.
+// Returns a range with the numbers of a list, which are those of a matrix:
+// array nodes can read only ranges. Numbers at even distances are a range
+// already. Constants get new numbers that follow one another, which costs
+// evaluations nothing. Any other list is gathered by an additional node.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)
 {
@@ -1943,11 +1964,12 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
     return adx_is_single(r) && adx_is(p, r->base, 1);
 }
 
-// An operation on n numbers of each argument. The result is a single number if
-// all arguments are, or if n is 1.
+// Adds an operation on n numbers of each argument. The result is a single
+// number if all arguments are, or if n is 1.
+//
 // Of the identities (adx_identity) only a factor of 1 and the square are looked
-// for. The others ask what an argument is, or what made it; of a range that
-// could differ from number to number.
+// for. The others ask what an argument is, or which node made it, and in a
+// range that could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -1974,7 +1996,8 @@ static adx_numbers adx_emit_each2(adx_program *p, size_t n, uint32_t op,
     return adx_emit_each(p, n, op, x, y, x);
 }
 
-// A sum, a largest number, a length: one result of k.
+// Adds a sum, a largest number or a Euclidean length: a node with k operands
+// and one result.
 static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
                               adx_numbers x)
 {
@@ -1984,8 +2007,8 @@ static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
     return adx_append_many(p, &fold);
 }
 
-// The product of matrices [m x k] and [k x n]. If k is 1 and one of them is a
-// single number, it is a vector times that number, element by element.
+// Adds the product of matrices [m x k] and [k x n]. If k is 1 and one of them
+// is a single number, this is a vector times that number, element by element.
 static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
                                     size_t k, size_t n, adx_numbers a,
                                     adx_numbers b)
@@ -2006,8 +2029,9 @@ static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
     return (adx_numbers){ adx_append_many(p, &product), (int32_t)n, 1 };
 }
 
-// A part of an external statement, whose list becomes the program's. It is
-// never looked up: only the rule knows whether it does the same twice.
+// Adds a part of an external statement. The list becomes the program's. The
+// table of known numbers is not asked: only the rule knows whether two calls do
+// the same.
 static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {
@@ -2020,7 +2044,7 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 }
 
 /* === function/formulas ======================================================
- * The cells of the operator tables become nodes of a program. In this way
+ * Makes nodes of a program from the cells of the operator table. In this way
  * partials enter a program, and partials of partials.
  *
  *   needs   tape/memory core/cells function/program function/unique
@@ -2030,8 +2054,8 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 
 ADX_SELDOM_BEGIN
 
-// Keeps the terms of a cell for the next time. Without memory nothing is lost:
-// the cell is then read again.
+// Keeps the terms of a cell for the next time. If there is no memory, nothing
+// is lost: the cell is then read again.
 static void adx_keep_cell(adx_program *p, uint32_t op, int i,
                           const adx_formula *f)
 {
@@ -2050,8 +2074,8 @@ static void adx_keep_cell(adx_program *p, uint32_t op, int i,
         k->term[k->terms++] = f->term[j];
 }
 
-// The terms of a cell: in f, or where they are kept. f says how many there are
-// and which one is the result.
+// Returns the terms of a cell, which are in f or in the cells that the program
+// keeps. f says how many there are, and which of them is the result.
 static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
                                      adx_formula *f)
 {
@@ -2069,9 +2093,9 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
     return f->term;
 }
 
-// Partial i of an operation on n numbers of each argument, with result v: the
-// terms of the cell become nodes, in order. made[] has what each index stands
-// for.
+// Makes partial i of an operation on n numbers of each argument, whose result
+// is v: the terms of the cell become nodes, in their order. made[] has the
+// range that each index of a term stands for.
 static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
                                   const adx_numbers arg[3], adx_numbers v)
 {
@@ -2093,9 +2117,9 @@ static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
 ADX_SELDOM_END
 
 /* === function/copy ==========================================================
- * From a program its tangent and its adjoint are made: programs again, into
- * which the nodes that they need of the first one are copied. (Griewank &
- * Walther, chapter 3.)
+ * The tangent and the adjoint of a program are programs again. This room has
+ * what both need: it copies nodes of the old program into the new one, and
+ * finds partials there. (Griewank & Walther, chapter 3.)
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/formulas
@@ -2109,16 +2133,18 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// A program that is made from another one. For each number of the old program:
-// whether it is needed, and which numbers of the new one are the same number
-// and its derivative.
+// A program that is being made from another one. For each number of the old
+// program it says whether the number is needed, and which numbers of the new
+// program stand for it and for its derivative.
 typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
-    bool *used;                 // numbers that a result depends on
-    uint32_t *same;             // what it is in the new program
-    uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
-    uint32_t guards;            // of the new program, counted before the old's
+    bool *used;                 // [old number] a result or a guard needs it
+    uint32_t *same;             // [old number] the same number in the new one
+    uint32_t *derived;          // [old number] its tangent or adjoint;
+                                // ADX_NOWHERE: zero
+    uint32_t guards;            // guards of the new program, which are counted
+                                // before those of the old one
 } adx_making;
 
 static void adx_mark_number(void *user, uint32_t number)
@@ -2126,8 +2152,8 @@ static void adx_mark_number(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
-// Whether a node is needed: any guard is, and a node with many results is if
-// one of these is.
+// Whether a node is needed. Every guard is needed, and a node with many results
+// if one of them is.
 static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
@@ -2140,8 +2166,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// Marks what a guard or a node with many results reads, and all that it
-// computes. False: it is not needed.
+// Marks the numbers that a guard, or a node with many results, reads, and all
+// results of that node. False: the node is not needed.
 ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
@@ -2153,10 +2179,10 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
     return true;
 }
 
-// Marks the numbers on which results or guards depend; in a plain program, all.
-// It is enough to go through the nodes once, from the last to the first: when a
-// node is met, all nodes that read its result have been. Returns how many nodes
-// are needed.
+// Marks the numbers on which results or guards depend; in a plain program, all
+// numbers. One walk over the nodes, from the last to the first, is enough: when
+// it comes to a node, it has passed all nodes that read the result of that
+// node. Returns the number of nodes that are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -2183,9 +2209,10 @@ static void adx_end_making(adx_making *k)
     adx_drop(a, k->derived);
 }
 
-// Begins to add to a program that has its inputs, and perhaps nodes. Constants
-// that are needed are copied; the caller says what the old inputs become.
-// False: no memory; then there is nothing to end.
+// Begins to add the needed nodes of `from` to a program that has inputs, and
+// perhaps nodes, already. Needed constants are copied here; the caller says
+// which numbers the old inputs become. False: no memory, and there is nothing
+// to end.
 static bool adx_start_making(adx_making *k, const adx_program *from,
                              adx_program *to)
 {
@@ -2211,8 +2238,8 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-// The same with an empty new program, whose inputs are those of the old one and
-// then some more.
+// Begins a new program, whose inputs are those of the old one and then some
+// more.
 static bool adx_begin_making(adx_making *k, const adx_program *from,
                              adx_program *to, size_t more_inputs)
 {
@@ -2227,9 +2254,9 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
 
 /* --- copies -------------------------------------------------------------- */
 
-// What the numbers of an old range became, as a range of the new program. `to`
-// says what they became; NULL: their derivatives, with a zero for each number
-// that has none. False: none of them has one, or the program has failed.
+// Finds an old range in the new program. to[] has the new number of each old
+// one; NULL: their derivatives are meant, and a number without one has the
+// derivative zero. False: none has a derivative, or the program has failed.
 static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
                            size_t cols, const adx_numbers *old,
                            adx_numbers *out)
@@ -2257,13 +2284,14 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// The results of a node with many, as a range of the old program.
+// Returns the results of an array node as a range of the old program.
 static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
 
-// The opposite of adx_take_range: the old range `at` became the new one `from`.
+// Says that the numbers of the old range `at` became those of the new range
+// `from`: the opposite of adx_take_range.
 static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
                           size_t cols, adx_numbers from)
 {
@@ -2272,7 +2300,8 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a node in numbers of the new program, with room for some more.
+// Copies the list of a node, in numbers of the new program, with room for some
+// more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -2323,8 +2352,8 @@ static void adx_copy_many(adx_making *k, const adx_node *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
-// Adds to the new program what a node does. It becomes no node of its own if
-// the new program has such a node, or if an identity gives the result.
+// Adds to the new program a node that computes what an old one does. No node is
+// added if the new program has one like it, or if an identity gives the result.
 static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
@@ -2339,7 +2368,7 @@ static void adx_copy_node(adx_making *k, const adx_node *s)
                                  same[s->c]);
 }
 
-// Partial i of a node, among the numbers of the new program.
+// Returns partial i of a node as a number of the new program.
 static uint32_t adx_partial_in(adx_making *k, const adx_node *s, int i)
 {
     const adx_numbers arg[3] = { adx_single(k->same[s->a]),
@@ -2354,9 +2383,10 @@ static uint32_t adx_argument(const adx_node *s, int i)
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
 
-// sum + d x, for n numbers each: one term of the chain rule. *any says whether
-// there is a sum so far, and then whether there is one now. A partial of 0 adds
-// nothing; one of -1, or one that is a negation itself, subtracts.
+// Returns sum + d x, one term of the chain rule, for n numbers each. *any says
+// whether there is a sum before, and then whether there is one now. A partial d
+// of 0 adds nothing; a partial of -1, or one that is itself a negation,
+// subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
                                      adx_numbers sum, adx_numbers d,
                                      adx_numbers x)
@@ -2380,7 +2410,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
-// The same for single numbers; a sum of no terms is ADX_NOWHERE.
+// Returns sum + d x for single numbers. A sum without terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
@@ -2395,7 +2425,7 @@ static uint32_t adx_or_zero(adx_program *p, uint32_t x)
     return x == ADX_NOWHERE ? adx_fixed(p, 0) : x;
 }
 
-// Argument i of a node with many results, in the new program.
+// Returns argument i of an array node as a range of the new program.
 static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 {
     size_t rows;
@@ -2407,7 +2437,8 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
     return r;
 }
 
-// Partial i of the operations of such a node: a range of e->n numbers.
+// Returns partial i of the operations of an array node, a range of e->n
+// numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
@@ -2420,7 +2451,8 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
     return adx_partial_of(k->to, e->n, e->op, i, arg, v);
 }
 
-// The partials of the length v of x: x/v.
+// Returns the partials of a Euclidean length v with respect to its operands x:
+// x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2442,10 +2474,10 @@ ADX_SELDOM_END
 /* === function/tangents ======================================================
  * The tangent of a program (jvp) is a forward sweep that is written down
  * instead of done. Each node is copied, and nodes for its tangent are added:
- * the sum of its partials, each times the tangent of that argument. A number
- * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
- * it. Array nodes are treated the same way, range by range: their tangents are
- * array nodes.
+ * the sum of its partials, each times the tangent of its argument. A number
+ * that does not depend on a moving input has no tangent (ADX_NOWHERE), and
+ * nothing is added for it. Array nodes are treated the same way, range by
+ * range: their tangents are array nodes.
  *
  *   needs   core/derived function/operations function/program function/emit
  *           function/copy
@@ -2454,6 +2486,8 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
+// The tangent of an operation on arrays: the sum of the partials, each times
+// the tangent of its argument.
 static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2470,8 +2504,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
-// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
-// sides that have a tangent count.
+// C = A B. The tangent of C is the tangent of A times B, plus A times the
+// tangent of B; a factor without a tangent adds nothing.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2513,7 +2547,8 @@ static void adx_tangent_sum(adx_making *k, const adx_node *s,
         k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
 }
 
-// A largest number has no derivative: what is made of it only scales by it.
+// A largest number is treated as a constant: the result of a logsumexp or
+// softmax that is scaled by it does not depend on it.
 static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2540,8 +2575,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node, which takes the place of the
-// copy: a rule computes both at once. No rule has a second tangent.
+// An external node and its tangent are one node, which replaces the copy,
+// because a rule computes both at once. A rule has no second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
@@ -2564,6 +2599,7 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
+// Writes the tangent of an array node, by the rule of its kind.
 static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2579,7 +2615,7 @@ static void adx_tangent_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// The tangent of a node that has been copied.
+// Writes the tangent of a node. The node itself has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
@@ -2598,8 +2634,9 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
     k->derived[s->r] = sum;
 }
 
-// Inputs: those of p, and tangents of the first `moving` of them. Outputs: the
-// tangents of p's, and then p's.
+// Makes the tangent program. Its inputs are those of p, and the tangents of the
+// first `moving` of them. Its outputs are the tangents of the outputs of p, and
+// then these outputs.
 static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
@@ -2625,15 +2662,17 @@ ADX_SELDOM_END
 
 /* === function/adjoints ======================================================
  * The adjoint of a program (vjp) is a reverse sweep that is written down
- * instead of done. First the nodes of the program are copied. Then each node,
- * from the last to the first, adds its partial times its adjoint to the adjoint
- * of each argument. derived[x] is the number that is this sum so far; a sum
- * that grows is a new number each time. Where nothing has arrived (ADX_NOWHERE)
- * the adjoint is zero, and the node adds nothing; neither is anything added for
- * numbers that no input moves. Array nodes do the same range by range: their
- * adjoints are array nodes, too.
+ * instead of done. First the nodes of the program are copied. Then the nodes
+ * are visited from the last to the first, and each adds its partial times its
+ * adjoint to the adjoint of each of its arguments. derived[x] is the number of
+ * the new program that is the adjoint of x so far; each addition makes a new
+ * number. Where nothing has been added yet (ADX_NOWHERE) the adjoint is zero,
+ * and the node adds nothing. Nothing is added to the adjoints of numbers that
+ * do not depend on any input either. Array nodes do the same range by range:
+ * their adjoints are array nodes, too.
  *
- * Here is also what takes array nodes apart, for sparsity and Taylor series.
+ * The last part of this room splits array nodes into nodes of one result each,
+ * for sparsity and Taylor series.
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy
@@ -2643,6 +2682,8 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
+// Whether any number that a node reads has moved, found out by
+// adx_see_movement.
 typedef struct adx_movement {
     bool *moved;
     bool any;
@@ -2654,8 +2695,8 @@ static void adx_see_movement(void *user, uint32_t number)
     m->any = m->any || m->moved[number];
 }
 
-// The numbers that depend on any of `moving` inputs, counted from `first`: only
-// their adjoints are needed. NULL: no memory.
+// Returns for each number whether it depends on any of the `moving` inputs from
+// `first` on: only such numbers need an adjoint. NULL: no memory.
 static bool *adx_find_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
@@ -2673,6 +2714,7 @@ static bool *adx_find_moved(const adx_program *p, size_t first, size_t moving)
     return moved;
 }
 
+// Whether any number of a range is in moved[].
 static bool adx_any_moved(const adx_numbers *x, size_t rows, size_t cols,
                           const bool moved[])
 {
@@ -2683,7 +2725,7 @@ static bool adx_any_moved(const adx_numbers *x, size_t rows, size_t cols,
     return false;
 }
 
-// adjoint of number x += y
+// Adds y to the adjoint of number x.
 static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
                         const bool moved[])
 {
@@ -2693,9 +2735,10 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
              ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
 }
 
-// The same for a vector. If x is one number n times, it gets the sum of y. If
-// all numbers of x have an adjoint already, one node adds all of y. Else they
-// are added one by one, so that first terms need no addition.
+// Adds the vector y to the adjoints of the vector x. If x is one number n
+// times, its adjoint gets the sum of y. If all numbers of x have an adjoint
+// already, one array node does the addition. Else the numbers are added one by
+// one, so that an adjoint that gets its first term needs no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
                         adx_numbers y, const bool moved[])
 {
@@ -2721,7 +2764,8 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for a matrix, row by row; a matrix of one column is a vector.
+// Adds the matrix y to the adjoints of the matrix x, row by row. A matrix of
+// one column is treated as a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -2740,8 +2784,8 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
-// The adjoints of the results of a node, as one range. False: none has one, and
-// there is nothing to do.
+// Finds the adjoints of the results of an array node, as one range. False: no
+// result has an adjoint, so the node adds nothing.
 static bool adx_result_adjoints(adx_making *k, const adx_node *s,
                                 const adx_many *e, adx_numbers *y)
 {
@@ -2750,8 +2794,8 @@ static bool adx_result_adjoints(adx_making *k, const adx_node *s,
     return adx_take_range(k, NULL, rows, adx_many_results(e) / rows, &own, y);
 }
 
-// The adjoint of each argument is that argument's partials times y. `any` stays
-// false where they are 0.
+// Adds y times the partials to the adjoint of each argument. `any` stays false
+// if the partials are 0.
 static void adx_adjoint_each(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2777,7 +2821,8 @@ static void adx_adjoint_sum(adx_making *k, const adx_node *s,
         adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
 }
 
-// A largest number has no derivative: what is made of it only scales by it.
+// A largest number is treated as a constant: the result of a logsumexp or
+// softmax that is scaled by it does not depend on it.
 static void adx_adjoint_most(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2804,7 +2849,7 @@ static void adx_adjoint_gather(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
 }
 
-// C = A B: Ab += Cb B', Bb += A' Cb.
+// C = A B. The adjoints, with a prime for transposes: Ab += Cb B', Bb += A' Cb.
 static void adx_adjoint_product(adx_making *k, const adx_node *s,
                                 const adx_many *e, const bool moved[])
 {
@@ -2823,8 +2868,8 @@ static void adx_adjoint_product(adx_making *k, const adx_node *s,
                                         adx_transposed(a), y), moved);
 }
 
-// The adjoints of all operands are one node, a call of the rule. Rules have no
-// adjoints of adjoints or of tangents.
+// One node computes the adjoints of all operands, by a call of the rule. A rule
+// has no adjoint of its adjoint or of its tangent.
 static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
@@ -2845,6 +2890,7 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
+// Writes the adjoint of an array node, by the rule of its kind.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2860,6 +2906,7 @@ static void adx_adjoint_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
+// Writes the adjoint of a node. A guard has none.
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
                              const bool moved[])
 {
@@ -2880,7 +2927,8 @@ static void adx_adjoint_node(adx_making *k, const adx_node *s,
     }
 }
 
-// Nodes i < end, from the last of them to `begin`.
+// Writes the adjoints of the nodes from `begin` up to `end`, the last one
+// first.
 static void adx_adjoint_part(adx_making *k, size_t begin, size_t end,
                              const bool moved[])
 {
@@ -2895,14 +2943,14 @@ static void adx_adjoint_nodes(adx_making *k, const bool moved[])
     adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// A bottleneck: the last node such that no node after it, and no output, reads
-// a result of the nodes before it. All that they compute goes through its
-// result. p->nodes: there is none, or it is not looked for (arrays), or no
-// memory.
+// Finds a bottleneck: the last node such that no node after it, and no output,
+// reads a result of the nodes before it. So all that these compute goes through
+// the one result of the bottleneck. Returns p->nodes if there is no bottleneck,
+// if it is not looked for (array nodes), or if there is no memory.
 //
-// `last` has for each number the last node that reads it, and `most` is the
-// latest of these among the results so far: node i is a bottleneck if that is
-// not after i. Guards do not count, since they have no adjoints.
+// last[x] is the last node that reads number x, and `most` is the largest of
+// these so far. Node i is a bottleneck if `most` is not after i. Guards do not
+// count as readers, since they have no adjoints.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
     size_t neck = p->nodes;
@@ -2930,10 +2978,11 @@ static size_t adx_bottleneck_of(const adx_program *p)
     return neck;
 }
 
-// Continues the way back at a bottleneck. The adjoints that inputs have by now
-// came past it, and are put aside. From there on the bottleneck has the adjoint
-// 1; what then arrives at the inputs is multiplied by its true adjoint,
-// `weight`, at the end, and added to what came past it.
+// Writes the adjoints of the nodes before a bottleneck. The adjoints that
+// inputs have by now came past the bottleneck, and are put aside. Then the
+// adjoint of the bottleneck is replaced by 1. What arrives at the inputs is
+// multiplied at the end by its true adjoint, `weight`, and added to what was
+// put aside.
 static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
@@ -2955,8 +3004,9 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. The adjoints of outputs begin with their weights, which
-// are inputs behind those of p. neck: a bottleneck; p->nodes: there is none.
+// Writes the adjoint program (adx_make_adjoint). The adjoints of outputs begin
+// with their weights, which are inputs behind those of p. neck is a bottleneck;
+// p->nodes: none is used.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -2984,12 +3034,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
-// first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the step after it. So if a step has a bottleneck, its adjoint is
-// also written by way of it: then what comes before the bottleneck need not
-// wait, but for one product for each input. This version is taken if it has no
-// more nodes.
+// Makes the adjoint program. Its inputs are those of p and weights of the
+// outputs of p. Its outputs are the adjoints of the first `moving` inputs, and
+// then the outputs of p.
+//
+// In a loop, the adjoint of a step waits for the adjoint of the step after it.
+// If a step has a bottleneck, its adjoint is also written by way of the
+// bottleneck: then what comes before that waits only for one product for each
+// input. This version is taken if it has no more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving, bool is_step)
 {
@@ -3006,7 +3058,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     return ADREV_OK;
 }
 
-// The program itself, without what no result and no guard depends on.
+// Copies the program without the nodes on which no result and no guard depends.
 static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -3020,11 +3072,11 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 }
 
 /* --- array nodes taken apart ------------------------------------------------
- * A node with many results becomes nodes with one: element by element, each sum
- * one addition after another. pattern: values do not matter, only what depends
- * on what.                                                                   */
+ * A node with many results is split into nodes with one result each, element by
+ * element; a sum becomes one addition after another. `pattern` means that
+ * values do not matter, only which numbers depend on which.                  */
 
-// Operand l of a vector, among the numbers of the new program.
+// Returns operand l of a vector as a number of the new program.
 static uint32_t adx_same_in(const adx_making *k, const adx_many *e, int arg,
                             size_t row, size_t col)
 {
@@ -3041,7 +3093,7 @@ static void adx_apart_each(adx_making *k, const adx_node *s,
                                      adx_same_in(k, e, 2, 0, i));
 }
 
-// All of the k operands by one operation.
+// Combines all of the k operands by one operation.
 static void adx_apart_fold(adx_making *k, const adx_node *s,
                            const adx_many *e, uint32_t op)
 {
@@ -3067,6 +3119,7 @@ static void adx_apart_most(adx_making *k, const adx_node *s,
                               k->same[s->r]);
 }
 
+// Splits a product of matrices: each result is a sum of products.
 static void adx_apart_product(adx_making *k, const adx_node *s,
                               const adx_many *e, bool pattern)
 {
@@ -3092,9 +3145,10 @@ static void adx_apart_gather(adx_making *k, const adx_node *s,
         k->same[s->r + i] = k->same[e->list[i]];
 }
 
-// What the operands of a length are divided by, so that squares do not
-// overflow: the largest magnitude, or 1 if that is 0, infinite or a NaN. The
-// length does not depend on it, so that it needs no derivative (detach).
+// Returns the number by which the operands of a Euclidean length are divided,
+// so that their squares do not overflow: the largest magnitude, or 1 if that is
+// 0, infinite or a NaN. The length does not depend on this number, so it is
+// detached and has no derivative.
 static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 {
     adx_program *p = k->to;
@@ -3113,7 +3167,7 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
-// A length is scaled against overflow as adx_length is.
+// Splits a Euclidean length, scaled against overflow as in adx_length.
 static void adx_apart_length(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -3130,7 +3184,8 @@ static void adx_apart_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// For a pattern, the root of the sum of squares is enough.
+// Splits a Euclidean length. For a pattern, the root of the sum of squares is
+// enough.
 static void adx_apart_norm(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {
@@ -3147,9 +3202,9 @@ static void adx_apart_norm(adx_making *k, const adx_node *s,
         adx_apart_length(k, s, e);
 }
 
-// What an external node computes cannot be written as nodes. In a pattern, each
-// of its results is replaced by the square of the sum of all operands: that
-// depends on every operand, and has second derivatives for every pair.
+// An external node cannot be split into nodes. In a pattern, each of its
+// results is replaced by the square of the sum of all operands, which depends
+// on every operand and has second derivatives for every pair.
 static void adx_apart_external(adx_making *k, const adx_node *s,
                                const adx_many *e, bool pattern)
 {
@@ -3165,6 +3220,7 @@ static void adx_apart_external(adx_making *k, const adx_node *s,
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
+// Splits an array node, by the rule of its kind.
 static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {
@@ -3180,7 +3236,7 @@ static void adx_take_apart(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// The same program without array nodes and external nodes.
+// Makes the same program without array nodes and external nodes.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {
@@ -3206,10 +3262,10 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/matrices ======================================================
- * A Jacobian or a Hessian as one program. After one copy of the values it has
- * the tangents (or adjoints) of all unit vectors, direction by direction. What
- * is zero in a direction gets no nodes, and what several directions have in
- * common is computed once, since every node is looked up (function/unique).
+ * A Jacobian or a Hessian as one program. Behind one copy of the values it has
+ * the tangents (or adjoints) of all unit vectors, direction by direction.
+ * Whatever is zero in a direction gets no nodes. What several directions have
+ * in common is computed once, since every node is looked up (function/unique).
  *
  * The second half of this room divides an adjoint into a primal and a pullback,
  * and joins pullbacks of several steps of a loop.
@@ -3230,7 +3286,7 @@ static void adx_clear_derived(adx_making *k)
         k->derived[i] = ADX_NOWHERE;
 }
 
-// Tangents of all nodes, which have been copied.
+// Writes the tangents of all nodes. The nodes themselves have been copied.
 static void adx_tangent_nodes(adx_making *k)
 {
     const adx_program *p = k->from;
@@ -3241,9 +3297,9 @@ static void adx_tangent_nodes(adx_making *k)
 
 // The derivatives that a matrix consists of, as numbers of the new program.
 typedef struct adx_derivatives {
-    size_t results, moving;     // the first outputs by the first inputs
+    size_t results, moving;     // of the first outputs, by the first inputs
     uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
-    bool values;                // the results become the first outputs
+    bool values;                // the first outputs are the values
 } adx_derivatives;
 
 // Copies the program that is to be derived.
@@ -3255,7 +3311,8 @@ static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
             adx_new_output(k->to, k->same[k->from->output[i]]);
 }
 
-// Column after column: a forward sweep for each input, from the tangent 1.
+// Makes a matrix column by column: a forward sweep for each input, whose
+// tangent is 1.
 static ad_status adx_make_columns(adx_program *q, const adx_program *p,
                                   const adx_derivatives *d)
 {
@@ -3275,7 +3332,8 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// The same, row after row: a reverse sweep for each result, from the adjoint 1.
+// Makes a matrix row by row: a reverse sweep for each result, whose adjoint is
+// 1.
 static ad_status adx_make_rows(adx_program *q, const adx_program *p,
                                const adx_derivatives *d)
 {
@@ -3299,15 +3357,17 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Outputs of q from a matrix of numbers, zero where there is none.
+// Makes n numbers of a matrix outputs of q. Where there is no number, the
+// output is zero.
 static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
 {
     for (size_t i = 0; i < n && q->status == ADREV_OK; i++)
         adx_new_output(q, adx_or_zero(q, entry[i]));
 }
 
-// Outputs: those of p, if the values are asked for; then its Jacobian, by rows
-// or by columns, whichever are fewer.
+// Makes the program of a Jacobian. Its outputs are those of p, if values are
+// asked for, and then the Jacobian. It is made by rows or by columns, whichever
+// are fewer.
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
@@ -3326,8 +3386,9 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the Hessian, which
-// is the Jacobian of the adjoint by columns. Both triangles are the lower one.
+// Makes the program of a Hessian. Its inputs are those of p, and weights of the
+// outputs of p. Its outputs are the Hessian: the Jacobian of the adjoint, by
+// columns. Only the lower triangle is made; the upper one has the same numbers.
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -3353,16 +3414,19 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 }
 
 /* --- in two parts -----------------------------------------------------------
- * A loop runs all its steps forwards and then all of them backwards. So the
- * adjoint of a step is divided: the primal computes the values, and hands on
- * numbers that took long to compute; the pullback computes the adjoints from
- * these, and the rest of the values again. Both are parts of the same adjoint,
- * `whole`, with its nodes in their order, so that the bits are the same.     */
+ * A loop runs all of its steps forwards and then all of them backwards. So the
+ * adjoint of a step is divided into two programs. The primal computes the
+ * values, and hands on numbers that took long to compute. The pullback computes
+ * the adjoints from these, and computes other values again where it needs them.
+ * Both have nodes of the same adjoint, `whole`, in the same order, so the bits
+ * are the same.                                                              */
 
 // What it takes to compute a number again: no call of the math library, a short
-// one, or a long one, which counts twice.
+// call, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
+// The cost of an operation. An operation of the table that is not listed here
+// is short if its value calls no function.
 static adx_cost adx_cost_of(uint32_t op)
 {
     switch (op) {
@@ -3391,13 +3455,13 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
-// How an adjoint is divided.
+// The division of an adjoint into primal and pullback.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
     bool *needed;               // numbers that the pullback needs
-    bool *handed;               // numbers that the primal hands on,
-    size_t n;                   // and how many they are
+    bool *handed;               // numbers that the primal hands on
+    size_t n;                   // how many it hands on
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
@@ -3408,11 +3472,12 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
     adx_free_program(&k->whole);
 }
 
-// Finds what is handed on, and what the pullback needs. It goes back from the
-// adjoints of the inputs. A number that is needed is handed on if it costs at
-// least `least`, does not depend on weights (for then only the pullback can
-// know it), and fewer than `most` are so far; else the pullback computes it,
-// and needs its arguments. Returns how many are handed on.
+// Finds which numbers are handed on, and which the pullback needs, going back
+// from the adjoints of the inputs. A needed number is handed on if it costs at
+// least `least`, does not depend on weights (only the pullback can know such
+// numbers), and fewer than `most` numbers are handed on so far. Otherwise the
+// pullback computes it, and so needs its arguments. Returns how many numbers
+// are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
                               adx_cost least, size_t most)
 {
@@ -3435,8 +3500,9 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
     return n;
 }
 
-// Hands on all calls of the math library, if there is room; else the long ones;
-// if there are none of these, as many short ones as there is room for.
+// Chooses what is handed on: the results of all calls of the math library, if
+// there is room; else those of the long calls; if there are no long calls,
+// those of as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
     size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
@@ -3445,6 +3511,8 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
     return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
 }
 
+// Makes the adjoint that is to be divided, and finds the numbers that depend on
+// weights.
 static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         const adx_program *p,
                                         const adx_repeated *step)
@@ -3464,9 +3532,9 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     return ADREV_OK;
 }
 
-// The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
-// Its nodes are those of the adjoint that do not depend on weights, guards with
-// them.
+// Makes the primal. Its inputs are those of p; its outputs are those of p, and
+// then what is handed on. Its nodes are those of the adjoint that do not depend
+// on weights, and all guards.
 static ad_status adx_make_primal(adx_program *q, const adx_program *p,
                                  const adx_repeated *step)
 {
@@ -3494,8 +3562,8 @@ static ad_status adx_make_primal(adx_program *q, const adx_program *p,
     return status == ADREV_OK ? q->status : status;
 }
 
-// The pullback. Inputs: those of p, weights, what is handed on. Outputs:
-// adjoints of p's inputs.
+// Makes the pullback. Its inputs are those of p, the weights, and what is
+// handed on. Its outputs are the adjoints of the inputs of p.
 static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
                                    const adx_repeated *step)
 {
@@ -3524,16 +3592,16 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
 }
 
 /* --- several steps of a loop ------------------------------------------------
- * A replay of a small step costs more than the step does. So the pullbacks of
- * some steps in a row are also made as one program. The steps are those of a
- * loop (adx_repeated) that reads its state, the parameters and the
- * number of the step, and nothing else. Forwards nothing would be gained: there
- * the calls of the math library wait for one another.                        */
+ * A replay of a small step costs more than the step itself. So the pullbacks of
+ * several steps in a row are also made as one program. This is done for loops
+ * (adx_repeated) that read their state, the parameters and the number of the
+ * step, and nothing else. Forwards nothing would be gained, because there the
+ * calls of the math library wait for one another.                            */
 
 enum { ADX_UNROLLED = 4 };         // steps
 
-// Appends the nodes of p to q. in[]: the numbers of q that are its inputs;
-// out[] becomes those that are its outputs.
+// Appends the nodes of p to q. in[] has the numbers of q that are the inputs of
+// p; out[] is filled with those that are its outputs.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
                       uint32_t out[])
 {
@@ -3549,18 +3617,18 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
     adx_end_making(&k);
 }
 
-// Numbers that follow one another.
+// Fills to[] with numbers that follow one another.
 static void adx_count_up(uint32_t to[], size_t n, size_t from)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (uint32_t)(from + i);
 }
 
-// `one` is the pullback of one step of p. It is pasted once for each step, from
-// the last one back. The adjoints of the state that come out of a step are the
-// weights of the step before; the adjoints of the parameters are added up.
-// at[]: numbers of q that are the inputs of `one`, then its outputs, then those
-// sums.
+// Writes the pullback of several steps. `one` is the pullback of one step of p.
+// It is pasted once for each step, from the last one back. The adjoints of the
+// state that a step computes are the weights of the step before it; the
+// adjoints of the parameters are added up. at[] has the numbers of q that are
+// the inputs of `one`, then its outputs, then these sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
                                const adx_repeated *step, const adx_program *one,
                                uint32_t at[])
@@ -3591,12 +3659,13 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// The pullback of ADX_UNROLLED steps. Inputs: for each step the state before it
-// and what it handed on; then the parameters, the numbers of the steps, the
-// adjoints of the state after the steps, and those of the parameters so far.
-// Outputs: the adjoints of the state before the steps, and of the parameters.
-// These are summed in the order of single steps, so that the bits are the same
-// unless the compiler contracts.
+// Makes the pullback of ADX_UNROLLED steps. Its inputs are, for each step, the
+// state before it and what it handed on; then the parameters, the numbers of
+// the steps, the adjoints of the state behind the last step, and the adjoints
+// of the parameters so far. Its outputs are the adjoints of the state before
+// the first step, and those of the parameters. These are summed in the order in
+// which single steps sum them, so the bits are the same unless the compiler
+// contracts.
 static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
                                    const adx_repeated *step)
 {
@@ -3619,8 +3688,8 @@ ADX_SELDOM_END
 /* === function/record ========================================================
  * The function to be recorded runs on a tape of its own. The trace hook of that
  * tape is told of every operation, and writes the program: number[id] is the
- * number of the program that the tape's value `id` became. Comparisons become
- * guards. Array statements become array nodes, several for some of them.
+ * number of the program for the value `id` of the tape. Comparisons become
+ * guards. Array statements become array nodes, some of them several.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
  *           function/api function/operations function/program function/unique
@@ -3635,7 +3704,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// A list of names of files, copies of which belong to the function.
+// A list of copied file names, which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -3644,7 +3713,7 @@ typedef struct adx_file_name {
 typedef struct adx_recorder {
     adx_program *p;
     const ad_tape *tape;
-    uint32_t *number;           // [ids] of each value of the tape
+    uint32_t *number;           // [id] the number of each value of the tape
     size_t ids, room;
     adx_segment segment[ADREV_MARKS + 1];   // the tape's, as these ids were
     size_t segments;                        // given out
@@ -3655,9 +3724,10 @@ typedef struct adx_recorder {
     const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
-// When f rewinds the tape, itself or by ad_grad, the tape's last segments go,
-// and their ids are given out again. So numbers are forgotten from the first
-// segment on that is not as it was: what went, and what came in its place.
+// Forgets the numbers of values that a rewind has removed. If f rewinds the
+// tape, itself or by ad_grad, the last segments of the tape go, and their ids
+// are given out again. So numbers are forgotten from the first segment on that
+// is not as it was.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;
@@ -3674,8 +3744,8 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
     r->job = t->segment[t->segments - 1].job;
 }
 
-// The number of a value of an earlier segment; ADX_NOWHERE: it is not this
-// tape's.
+// Returns the number of a value of an earlier segment; ADX_NOWHERE: the value
+// is not of this tape.
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                   ad_rev x)
 {
@@ -3684,8 +3754,8 @@ ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                     : ADX_NOWHERE;
 }
 
-// The number of what f computes with. What f brings along is a constant, and so
-// is an input that f makes itself.
+// Returns the number of something that f computes with. What f brings along is
+// a constant, and so is an input that f makes itself.
 static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
     uint32_t number = x.job == r->job
@@ -3694,8 +3764,9 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
-// The tape's value `id` is this number of the program. Ids that are passed over
-// have no number: they are those of inputs, say, that f makes itself.
+// Notes that the value `id` of the tape is this number of the program. Ids that
+// are passed over have no number; they are those of inputs that f makes itself,
+// for instance.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -3711,9 +3782,9 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     r->ids = id + 1;
 }
 
-// A comparison, or a step such as floor: its result becomes a node, and a guard
-// says that it must have this value. Neither counts in the report as an
-// operation that f made.
+// Records a comparison, or a step such as floor: its result becomes a node, and
+// a guard says that it must have this value. The report counts neither as an
+// operation of f.
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
                                           const ad_operation *o)
 {
@@ -3738,6 +3809,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->report = before;
 }
 
+// Records any operation, also one with arguments of other segments.
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
                                           ad_rev b, ad_rev c, ad_real v,
                                           uint32_t id)
@@ -3753,8 +3825,8 @@ ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
     return made;
 }
 
-// The same, quickly, for nearly all operations: their value is the next one of
-// the tape, and all of their arguments have numbers.
+// Records an operation. Nearly all take the short way: the value is the next
+// one of the tape, and all arguments have numbers.
 static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
                               ad_rev c, ad_real v, uint32_t id)
 {
@@ -3764,7 +3836,7 @@ static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
     uint32_t x = r->number[a.seq];
     uint32_t y = r->number[b.seq];
     uint32_t z = r->number[c.seq];
-    if ((x | y | z) == ADX_NOWHERE)     // then one of them is
+    if ((x | y | z) == ADX_NOWHERE)     // true if one of them is
         return adx_record_any(user, code, a, b, c, v, id);
     ad_rev made = { v, id, r->job };
     r->p->report.recorded++;
@@ -3784,7 +3856,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
 
 /* --- arrays -------------------------------------------------------------- */
 
-// The operands of an array statement as a range.
+// Returns the operands of an array statement as a range.
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
     adx_program *p = r->p;
@@ -3806,7 +3878,7 @@ static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
     return range;
 }
 
-// exp(x - the largest): what logsumexp and softmax begin with.
+// Makes exp(x - max x), with which logsumexp and softmax begin.
 static adx_numbers adx_record_weights(adx_program *p, size_t n, adx_numbers x,
                                     uint32_t *most)
 {
@@ -3839,8 +3911,7 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
-// Sums of one term, as a tape makes them: they start at 0, so that -0 becomes
-// 0.
+// Makes sums of one term as a tape does: they start at 0, so that -0 becomes 0.
 static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
 {
     adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
@@ -3870,16 +3941,17 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
 }
 
-// The range without its first n numbers.
+// Returns a range without its first n numbers.
 static adx_numbers adx_range_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
 }
 
-// A triangle times a vector, column by column as ad_trimatvec does it. y begins
-// as the diagonal times x. Column i, below the diagonal, adds its product with
-// x[i] to the rest of y, after which the first number of y is result i + 1.
+// Records a triangle times a vector, column by column as ad_trimatvec computes
+// it. y begins as the diagonal times x. Column i, below the diagonal, adds its
+// product with x[i] to the rest of y; after that the first number of y is
+// result i + 1.
 static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
                                 adx_numbers d, adx_numbers l, adx_numbers x)
 {
@@ -3898,9 +3970,10 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
-// What an external statement saved is copied, for the tape goes when the
-// recording is done. Once nothing can fail any more, the statement on the tape
-// no longer has to destroy it (kept), and the program has.
+// Records an external statement. What it saved is copied, because the tape is
+// freed at the end of the recording. Once nothing can fail any more, the
+// statement on the tape no longer has to destroy it (*kept), and the program
+// has to.
 static adx_numbers adx_record_external(adx_recorder *r,
                                        const ad_array_operation *o)
 {
@@ -3929,8 +4002,8 @@ static adx_numbers adx_record_external(adx_recorder *r,
     return y;
 }
 
-// The nodes of an array statement. Returns its results; ADX_NOWHERE: they have
-// been named already.
+// Makes the nodes of an array statement. Returns its results; ADX_NOWHERE: they
+// have been given numbers already.
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
@@ -3973,7 +4046,8 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 
 /* --- calls of recorded functions ----------------------------------------- */
 
-// What a statement on the tape saves: the function, and where it was called.
+// What a call of a recorded function saves on the tape: the function, and where
+// it was called.
 typedef struct adx_saved_call {
     ad_fn *fn;
     const adx_program *program; // of the function
@@ -4017,8 +4091,8 @@ static const ad_external_rule adx_call_rule = {
     .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
 };
 
-// The name of a file that belongs to a function that is called: that function
-// may be freed, so the name is copied, once.
+// Copies, once, the name of a file that belongs to a called function, because
+// that function may be freed.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
 {
     adx_file_name *own = r->files;
@@ -4040,8 +4114,7 @@ static const char *adx_keep_file(adx_recorder *r, const char *file)
     return own->text;
 }
 
-// Places of the guards of a function that is called, behind those that are
-// there.
+// Appends the places of the guards of a called function to those of this one.
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -4058,8 +4131,8 @@ static void adx_record_guards(adx_recorder *r, size_t n,
     }
 }
 
-// A call of a recorded function becomes a copy of its nodes; its guards are
-// counted on from those of this function.
+// Records a call of a recorded function: its nodes are copied, and its guards
+// are counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
     const adx_saved_call *call = (const adx_saved_call *)o->saved;
@@ -4083,8 +4156,9 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     adx_end_making(&k);
 }
 
-// Rows, columns and operands of a node are counted in 32 bits. With stride 0
-// there may be more operands than numbers.
+// Refuses an array statement with too many operands. Rows, columns and operands
+// of a node are counted in 32 bits. With stride 0 there may be more operands
+// than numbers.
 static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
 {
     for (int i = 0; i < 3; i++)
@@ -4092,6 +4166,7 @@ static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
             adx_spoil(p, ADREV_ELIMIT);
 }
 
+// The array hook: records an array statement or a call.
 static void adx_record_array(void *user, const ad_array_operation *o)
 {
     adx_recorder *r = (adx_recorder *)user;
@@ -4119,7 +4194,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The recording fails for this reason, unless there is one already.
+// Makes the recording fail for this reason, unless it has failed already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {
@@ -4128,7 +4203,7 @@ static void adx_refuse_recording(adx_recorder *r, ad_status status,
     adx_spoil(r->p, status);
 }
 
-// The results of f, which may be inputs, constants, or foreign.
+// Makes the results of f outputs; they may be inputs, constants, or foreign.
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {
@@ -4151,8 +4226,9 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *
  *   1  Nodes on which neither a result nor a guard depends are left out.
  *   2  A product that only one sum uses becomes one node with that sum.
- *   3  Nodes change places, as far as none of them waits for a later one: those
- *      of one operation come together, or else each follows what it waits for.
+ *   3  Nodes are reordered, but none comes before a node whose result it reads.
+ *      Either nodes of one operation come together, or each node follows the
+ *      one for which it waits.
  *   4  Each number gets a place in memory. After its last use that place is
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
@@ -4192,16 +4268,17 @@ typedef struct adx_machine {
 /* --- places -------------------------------------------------------------- */
 
 #define ADX_WINDOW 512          // nodes that may change places
-#define ADX_SLENDER 4           // nodes of a level; see adx_batch
+#define ADX_SLENDER 4           // mean nodes of a level: adx_batch_window
 
-// Nodes that are put into another order. A node waits for another one of the
-// window if it reads its result; chains are of nodes that wait so.
+// A window of nodes that are being put into another order. A node waits for
+// another node of the window if it reads the result of that node. A chain is a
+// sequence of nodes each of which waits for the one before.
 typedef struct adx_window {
     adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it,
-    uint16_t height[ADX_WINDOW];    // and after it
-    uint16_t heir[ADX_WINDOW];      // the first node of the latter
+    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it
+    uint16_t height[ADX_WINDOW];    // nodes of the longest chain behind it
+    uint16_t heir[ADX_WINDOW];      // the first node of the chain behind it
     uint16_t order[2][ADX_WINDOW];
     uint16_t count[ADX_WINDOW + 1];
 } adx_window;
@@ -4210,12 +4287,12 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_node *node;             // those of p, fused; then only those that are
-    size_t nodes;               // used, in the order of the machine
-    uint32_t *uses;             // of each number: how often it is read
-    uint32_t *place;            // of each number
-    uint32_t *last;             // of each number: the node that reads it last
-    uint32_t *idle;             // places that are free: a stack
+    adx_node *node;             // the nodes of p, fused; in the end only the
+    size_t nodes;               // used ones, in the order of the machine
+    uint32_t *uses;             // [number] how often it is read
+    uint32_t *place;            // [number] its place
+    uint32_t *last;             // [number] the node that reads it last
+    uint32_t *idle;             // a stack of free places
     size_t idle_n;
     adx_window *window;
 } adx_placing;
@@ -4246,7 +4323,8 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->window);
 }
 
-// Copies what array nodes need. Lists are the machine's own; rules are shared.
+// Copies what array nodes need. The machine has its own lists; rules are
+// shared.
 static bool adx_copy_manys(adx_machine *m, const adx_program *p)
 {
     m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
@@ -4274,8 +4352,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
     return true;
 }
 
-// Memory for all of it. False: there is none, and what was taken is still to be
-// freed.
+// Takes all memory. False: there is not enough, and what was taken is still to
+// be freed.
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
 {
     const ad_allocator *a = p->memory;
@@ -4328,7 +4406,8 @@ static void adx_count_uses(adx_placing *k)
     }
 }
 
-// The node of x, if it is a product and its result is read once; else NULL.
+// Returns the node of x if it is a product whose result is read once; else
+// NULL.
 static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
@@ -4341,8 +4420,8 @@ static adx_node *adx_single_product(adx_placing *k, uint32_t x)
     return product ? s : NULL;
 }
 
-// A product and the sum or difference that alone reads it become one node. Of a
-// difference only the second argument can be such a product.
+// Makes one node of a product and of the sum or difference that alone reads it.
+// In a difference only the second argument can be such a product.
 static void adx_fuse(adx_placing *k)
 {
     for (size_t i = 0; i < k->p->nodes; i++) {
@@ -4370,8 +4449,8 @@ static void adx_drop_unused(adx_placing *k)
             k->node[k->nodes++] = k->node[i];
 }
 
-// A stable counting sort of the indices in `from` by their keys, which are
-// below `keys`.
+// Sorts the indices in `from` by their keys, which are below `keys`: a stable
+// counting sort.
 static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
                         size_t keys, const uint16_t from[], uint16_t to[])
 {
@@ -4384,15 +4463,16 @@ static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
         to[w->count[key[from[i]]]++] = from[i];
 }
 
-// Level by level, and within a level operation by operation. A node waits only
-// for nodes of lower levels.
+// Orders the nodes level by level, and within a level operation by operation. A
+// node waits only for nodes of lower levels.
 static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 {
     adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
     adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
 }
 
-// Node i waits for `maker` (1 + its index; 0: it is not in the window).
+// Notes that node i waits for `maker` (1 + its index; 0: the maker is not in
+// the window).
 static void adx_raise_window(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
@@ -4401,11 +4481,11 @@ static void adx_raise_window(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// The nodes with the longest chains after them come first. Each is followed by
-// its heir, as long as that waits for nothing else, so that a result is used at
-// once. A node has a lower height than all that it waits for: when its turn
-// comes by height, at the latest, it need not wait any more. made[] of each
-// number: 1 + the node that will make it; 0: it is there.
+// Orders the nodes with the longest chains behind them first. Each node is
+// followed by its heir, if that waits for nothing else, so that a result is
+// used at once. A node has a lower height than all nodes for which it waits. So
+// when its turn comes by height, at the latest, it no longer waits. made[x]: 1
+// + the node that will make number x; 0: x is there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
@@ -4433,9 +4513,9 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
 }
 
 // Puts n nodes into another order; none of them is a guard or has many results.
-// Where a level has ADX_SLENDER nodes or more on average, they go by level,
-// else by height. of[] is room for something of each number, and is 0 before
-// and after.
+// If a level has ADX_SLENDER nodes or more on average, they go by level, else
+// by height. of[] has room for an index of each number, and is 0 before and
+// after.
 static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
@@ -4461,14 +4541,14 @@ static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
         node[i] = w->node[w->order[0][i]];
 }
 
-// Orders the nodes, window by window; guards and nodes with many results stay
-// where they are, and end a window. Nodes of one operation next to one another
-// save jumps, and the processor finds more to do at a time. Where a program has
-// few such nodes, each follows the one that it waits for, which hands its
-// result on in a register. (BENCHMARKS.md says what both are worth.)
+// Orders the nodes, window by window. Guards and array nodes stay where they
+// are, and end a window. Nodes of the same operation next to one another save
+// jumps, and the processor can do more at a time. If a program has few of
+// these, each node follows the one for which it waits, which hands its result
+// on in a register. (BENCHMARKS.md says what each is worth.)
 static void adx_batch(adx_placing *k)
 {
-    size_t n = 0;               // nodes of the window
+    size_t n = 0;               // nodes in the window so far
     memset(k->last, 0, k->p->numbers * sizeof *k->last);
     for (size_t i = 0; i <= k->nodes; i++) {
         const adx_node *s = i < k->nodes ? &k->node[i] : NULL;
@@ -4482,8 +4562,8 @@ static void adx_batch(adx_placing *k)
     }
 }
 
-// The last node that reads each number. Outputs are read when all nodes are
-// done.
+// Finds the last node that reads each number. Outputs are read behind all
+// nodes.
 static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -4505,7 +4585,7 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// The spans of numbers that array nodes read and make.
+// Finds the spans of numbers that array nodes read and make.
 static void adx_find_spans(const adx_placing *k, uint32_t begin[])
 {
     const adx_program *p = k->p;
@@ -4523,8 +4603,8 @@ static void adx_find_spans(const adx_placing *k, uint32_t begin[])
     }
 }
 
-// Inputs, constants and the spans of array nodes have places of their own, in
-// the order of their numbers: so ranges remain ranges.
+// Gives places of their own to inputs, to constants, and to the spans of array
+// nodes, in the order of their numbers: so ranges remain ranges.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -4555,7 +4635,7 @@ static void adx_release(adx_placing *k, uint32_t x, size_t node)
     }
 }
 
-// The same for an array node, whose operands are ranges and a list.
+// Gives an array node its places: its operands are ranges and a list.
 static void adx_place_many(adx_placing *k, size_t i)
 {
     const adx_node *s = &k->node[i];
@@ -4566,7 +4646,7 @@ static void adx_place_many(adx_placing *k, size_t i)
         adx_extent(many, a, &rows, &cols);
         if (rows > 0)
             many->arg[a].base = k->place[many->arg[a].base];
-        else                    // loops may read those that there are not
+        else                    // loops may read arguments that do not exist
             many->arg[a] = many->arg[0];
     }
     for (size_t j = 0; j < adx_listed(many); j++) {
@@ -4593,7 +4673,8 @@ static void adx_place_node(adx_placing *k, size_t i)
                                        : (uint32_t)k->machine->places++;
     if (!guard)
         to.r = k->place[s->r];
-    // Only now: a result may not overlap an argument (function/arrays).
+    // The arguments are released only now, because a result must not overlap
+    // them (function/arrays).
     adx_release(k, s->a, i);
     adx_release(k, s->b, i);
     if (!guard)
@@ -4601,10 +4682,10 @@ static void adx_place_node(adx_placing *k, size_t i)
     *k->machine->node++ = to;
 }
 
-// A node that uses the result of the node before it has a code of its own: its
-// operation and which argument that is. It finds the argument in a register; by
-// way of memory it would wait longer than most operations take. (Twenty times x
-// = x a + b: 69 instead of 128 ns.)
+// A node that uses the result of the node before it has a code of its own,
+// which says its operation and which argument that result is. It finds the
+// argument in a register; through memory it would wait longer than most
+// operations take. (Twenty times x = x a + b: 69 instead of 128 ns.)
 enum {
     ADX_CODE = 0xff,            // of the operation
     ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
@@ -4612,7 +4693,7 @@ enum {
 };
 ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
 
-// Frequent operations only.
+// Only frequent operations have such codes.
 #define ADX_AFTER_ROW(X, name) X(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_AFTER(X, Y, Z)                                                  \
     ADX_AFTER_ROW(X, neg) ADX_AFTER_ROW(X, sqr) ADX_AFTER_ROW(X, exp)       \
@@ -4624,7 +4705,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
-// Gives such codes to the nodes that have one.
+// Gives these codes to the nodes that can have one.
 static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
@@ -4645,8 +4726,8 @@ static void adx_mark_after(adx_node *s)
     }
 }
 
-// Makes the machine of a program, in the steps that the opening names. NULL: no
-// memory.
+// Makes the machine of a program, in the steps that the opening of this room
+// lists. NULL: no memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
     adx_placing k;
@@ -4689,8 +4770,8 @@ static adx_machine *adx_make_machine(const adx_program *p)
 
 /* --- loops --------------------------------------------------------------- */
 
-// An argument of an operation on n numbers: where the first one is, and how far
-// it is to the next.
+// An argument of an operation on n numbers: where the first number is, and how
+// far each is from the one before.
 typedef struct adx_stream {
     const ad_real *v;
     ptrdiff_t step;
@@ -4699,7 +4780,8 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: adx_place_node sees to that.
+// The loop of one operation. Results overlap no argument: adx_place_node sees
+// to that.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -4739,9 +4821,9 @@ ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
 #undef ADX_MAP
 #undef ADX_LOOP
 
-// The loop for an operation. careful: a factor of zero absorbs in the chain
-// rule; else it is multiplied, which gives the same as long as all numbers are
-// finite.
+// The loop for an operation. careful: in the chain rule, a factor of zero
+// absorbs the other. Otherwise factors are simply multiplied, which gives the
+// same as long as all numbers are finite.
 static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 {
 #define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
@@ -4764,9 +4846,9 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 }
 
 /* --- nodes with many results ------------------------------------------------
- * There are L lanes: number i of lane l is at w[i*L + l], and L = 1 is a single
- * point. Sums are made in the order in which the array statements of a tape
- * make them, so that the bits are the same.                                  */
+ * There are L lanes, and number i of lane l is at w[i*L + l]. A single point
+ * has L = 1. Sums are made in the order in which the array statements of a tape
+ * make them, so the bits are the same.                                       */
 
 static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
                              size_t i, size_t j)
@@ -4774,8 +4856,8 @@ static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
     return w + adx_in_range(r, i, j) * L;
 }
 
-// At a single point, one loop over the n elements; else for each element a loop
-// over the lanes.
+// Replays an operation on arrays. A single point takes one loop over the n
+// elements; else each element takes a loop over the lanes.
 static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
                          size_t L, bool careful)
 {
@@ -4790,7 +4872,7 @@ static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
     }
 }
 
-// A sum, a largest number or a length, of lane l.
+// Computes a sum, a largest number or a Euclidean length, in lane l.
 static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
                             size_t l)
 {
@@ -4807,22 +4889,23 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
-// Whether the product of a matrix and a vector in the chain rule is a sum of
-// columns, which must be contiguous: the loops are then over vectors.
+// Whether the product of a matrix and a vector is summed column by column, in
+// the chain rule. The columns must be contiguous; then the loops run along
+// vectors.
 static bool adx_adds_columns(const adx_many *k)
 {
     return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
 }
 
 // Whether a sum of products is made of eight sums side by side, as a tape makes
-// that of two vectors; others are one sum.
+// the product of two vectors. Other sums of products are one sum.
 static bool adx_has_eight_sums(const adx_many *k, bool careful)
 {
     return k->n == 1 && !adx_adds_columns(k)
         && !(careful && k->op == ADX_OP_chain);
 }
 
-// One element of a product, at a single point.
+// Computes one element of a product at a single point.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
                              size_t j, bool careful)
 {
@@ -4839,7 +4922,7 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
     return sum;
 }
 
-// sum[l] += a[l] b[l] for all lanes, which do not overlap.
+// Adds a[l] b[l] to sum[l] for all lanes. The arrays do not overlap.
 static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
                           const ad_real *b, bool careful)
 {
@@ -4851,8 +4934,9 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
             sum[l] += a[l] * b[l];
 }
 
-// The same at L points side by side, with the same bits: product n goes to sum
-// n mod 8, and the eight sums are added in the order of adx_inner_product.
+// Computes one element of a product in L lanes, with the bits of adx_run_inner:
+// product n goes to sum n mod 8, and the eight sums are added in the order of
+// adx_inner_product.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -4876,8 +4960,8 @@ static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
         adx_add_lanes(L, r, a, b, careful);
 }
 
-// y = 0 + a x: the sum of one term, in which -0 becomes 0. The arrays do not
-// overlap.
+// Computes y = 0 + a x, a sum of one term, in which -0 becomes 0. The arrays do
+// not overlap.
 static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
                           ad_real *restrict y)
 {
@@ -4885,10 +4969,11 @@ static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
         y[i] = a * x[i] + 0;
 }
 
-// A product at a single point, by loops over contiguous rows of b, each of
-// which is added to a row of the result; or over columns of a, see
-// adx_adds_columns. Each element is summed in the order of l, as adx_run_inner
-// does where it makes one sum. False: neither rows nor columns are contiguous.
+// Computes a product at a single point by loops along contiguous memory: rows
+// of b, each of which is added to a row of the result, or columns of a
+// (adx_adds_columns). Each element is summed in the order of l, as in
+// adx_run_inner where that makes one sum. False: neither rows nor columns are
+// contiguous.
 static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
 {
     const adx_numbers *a = &k->arg[0];
@@ -4913,9 +4998,10 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-// Lets the rule compute out[results] from in[operands]. Where all adjoints are
-// 0, and their tangents are, the results are 0 without a call. Tangents that
-// are all 0 are not asked for.
+// Lets the rule of an external statement compute out[results] from
+// in[operands]. If all adjoints among the operands are 0, and so are their
+// tangents, the results are 0 without a call. If only the tangents are all 0,
+// the rule is not asked for tangents.
 static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 {
     bool adjoint = k->op & ADX_EXTERNAL_adjoint;
@@ -4942,9 +5028,9 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 
 #define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
 
-// Calls the rule for each lane whose operands are not those of the call before.
-// Lanes that have failed at a guard are left out, since a single point would
-// not have come here.
+// Calls the rule for each lane whose operands differ from those of the call
+// before. Lanes that have failed at a guard are left out: a replay of that
+// point alone would have stopped there.
 static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
                              ad_real room[], size_t L, uint32_t flipped[])
 {
@@ -5034,8 +5120,8 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 
 /* --- one point ----------------------------------------------------------- */
 
-// Whether a guard is passed. The bits must be equal, for f may do different
-// things with 0 and -0; but every NaN is the same.
+// Whether a guard is passed. The bits must be equal, since f may treat 0 and -0
+// differently; but all NaNs are the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
@@ -5073,10 +5159,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_NEXT break
 #endif
 
-// Runs the nodes at one point. `last` is the result of the node before, for
-// nodes that adx_mark_after has marked. Chain is a plain product here, which is
-// right as long as all results turn out finite. Returns the guard or external
-// node that stopped it, or NULL.
+// Runs the nodes at one point. `last` is the result of the node before, which
+// nodes that adx_mark_after has marked use. A product of the chain rule is a
+// plain product here, which is right as long as all results are finite. Returns
+// the guard or external node at which it stopped, or NULL.
 static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
     const adx_node *s = m->node;
@@ -5099,8 +5185,8 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_Z
 #endif
     ADX_GO_BEGIN {
-    // The code of an operation, with its arguments: a loop over the nodes that
-    // have this code, and a jump to that of the node after them.
+    // The code of an operation with these arguments: a loop over successive
+    // nodes of the operation, and then a jump to the code of the next node.
 #define ADX_DO_STEP(label, code, first, second, third, value)               \
         ADX_GO_AT(label, code)                                              \
             do {                                                            \
@@ -5153,9 +5239,9 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_AT
 #undef ADX_GO_NEXT
 
-// The same with zeros that absorb in the chain rule. Since this is rare, each
-// node is a call of the loop for lanes, with one lane, and no second
-// interpreter.
+// Runs the nodes with care: in the chain rule, zeros absorb. This is rare, so
+// there is no second interpreter for it: each node is a call of the loop over
+// lanes, with one lane.
 static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
@@ -5174,7 +5260,8 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Memory for so many lanes, with the constants filled in; NULL: there is none.
+// Takes memory for so many lanes, with the constants filled in. NULL: there is
+// none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
     if (m->places + m->room > SIZE_MAX / 16 / lanes)
@@ -5190,7 +5277,8 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
     return work;
 }
 
-// Leaves the memory for the next evaluation, in place of what was left before.
+// Leaves the memory for the next evaluation, in place of what was left there
+// before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
     adx_give_workspace(&m->spare, m->memory, work);
@@ -5200,7 +5288,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
  * The numbers of all lanes are side by side. Each node is a loop over
  * lanes.                                                                    */
 
-// Marks the lanes that fail at this guard, and have failed at none before.
+// Marks the lanes that fail at this guard and have not failed before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -5210,7 +5298,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
             flipped[l] = s->c + 1;
 }
 
-// gcc -O2 makes vectors only where it need not test whether arrays overlap.
+// gcc -O2 vectorises a loop only if it need not test whether arrays overlap.
 // (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
 #if defined __GNUC__ && !defined __clang__
 #define ADX_NO_OVERLAP _Pragma("GCC ivdep")
@@ -5218,8 +5306,8 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// A full block of lanes: all loops have the same constant length. (burgers,
-// bench/: 1.5 times as fast as calls of adx_map_of.)
+// Runs a full block of lanes: all loops have the same constant length.
+// (burgers, bench/: 1.5 times as fast as calls of adx_map_of.)
 static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
@@ -5248,8 +5336,9 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_FUSED_CHAIN(ADX_DO)
-        // Two loops: a product is in memory before it is used, so that it is
-        // not contracted. An asm within a loop would prevent vectors.
+        // There are two loops, so that a product is in memory before it is
+        // used, and is not contracted. An asm within a loop would prevent
+        // vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
@@ -5275,8 +5364,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
-// Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
-// which the lane failed; or ADX_FAILED: an external node failed.
+// Runs the nodes at `lanes` points. flipped[l] becomes 0; or 1 + the guard at
+// which lane l failed; or ADX_FAILED if an external node failed there.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
@@ -5299,9 +5388,9 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
 
 /* === function/functions =====================================================
  * A recorded function: its program, and a machine for each kind of evaluation.
- * A machine is made when its kind is first asked for: the program is derived,
- * and made ready for replay (function/places); the derived program itself is
- * not kept.
+ * A machine is made when its kind is first asked for. Its program is derived
+ * from that of the function, made ready for replay (function/places), and then
+ * freed.
  *
  *   needs   number/recording tape/memory tape/workspace sweep/session
  *           function/api function/operations function/program function/copy
@@ -5336,14 +5425,14 @@ typedef struct adx_pattern adx_pattern;
 
 enum { ADX_CHECKED_MOST = 256 };
 
-// The machine code of one kind of function, as functions of a library that
+// The machine code of one kind of evaluation: functions of a library, which
 // differ in how many arrays they take. They return 0, or 1 + the number of the
 // guard that came out differently.
 //
-// Code of up to ADX_CHECKED_MOST results looks at these itself (checks): it
-// returns -1 if one of them, or their sum, is not finite, and then has written
-// none. Code of functions with arrays (tells) returns -1, too, if a result is
-// not finite, but has written it.
+// Code with up to ADX_CHECKED_MOST results checks them itself (checks): if one
+// of them, or their sum, is not finite, it returns -1 and has written none.
+// Code of functions with arrays (tells) returns -1, too, if a result is not
+// finite, but then it has written its results.
 typedef struct adx_compiled {
     int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
     int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
@@ -5351,32 +5440,34 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // The function at n points side by side, at most adx_lanes_of; NULL: there
-    // is none. Result j of point l is y[j * adx_lanes_of + l]. Returns other
-    // than 0 if a result, or the sum of a point's results, is not finite.
+    // The function at n points side by side, at most adx_lanes_of of them;
+    // NULL: there is no such code. Result j of point l is y[j * adx_lanes_of +
+    // l]. It does not return 0 if a result, or the sum of a point's results, is
+    // not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
-    // Many steps of a loop, from step `first` on, or back from it. state: the
-    // numbers that are carried on, or their adjoints. kept: for each step, at
-    // distances of `stride`, the numbers carried on, which are written forwards
-    // and read backwards; behind them *mark and what is handed on, unless mark
-    // is NULL. data, sums: other inputs and their adjoints, which for the s-th
-    // step are s * move further on. fixed: parameters. Returns how many steps
-    // were done: it ends before a step that would not return 0, that has
-    // another mark, or whose adjoints are all 0.
+    // Does many steps of a loop, from step `first` on; a pullback goes back
+    // from it. state: the numbers that are carried on, or their adjoints. kept:
+    // the numbers carried on, for each step at distances of `stride`; they are
+    // written forwards and read backwards. Behind them, unless mark is NULL,
+    // are *mark and the numbers that are handed on. data, sums: other inputs
+    // and their adjoints, which for step s lie s * move further on. fixed:
+    // parameters. The code ends before a step that would not return 0, that has
+    // another mark, or whose adjoints are all 0. Returns how many steps were
+    // done.
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
     bool checks, tells;
     size_t work;
-    adx_spare spare;            // memory of a call, kept for the next one
+    adx_spare spare;            // memory that is kept for the next call
     adx_spare spare_block;
 } adx_compiled;
 
-// Points of a block of machine code: up to four times as many as the lanes of a
-// replay, as long as the numbers of the block stay in the nearest cache; so the
-// cost of each block counts less. (burgers compiled, bench/: 3.9 ms with 128
-// points, 5.5 with 32.)
+// How many points a block of machine code has: up to four times as many as a
+// replay has lanes, as long as the numbers of the block fit into the nearest
+// cache, because each block has a cost of its own. (burgers compiled, bench/:
+// 3.9 ms with 128 points, 5.5 with 32.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
@@ -5386,19 +5477,22 @@ static size_t adx_lanes_of(size_t inputs, size_t outputs)
 
 struct ad_fn {
     ad_allocator memory;
-    atomic_size_t holders;      // who must free it: the caller, and recordings
+    atomic_size_t holders;      // the caller, and recordings; the last of them
+                                // to let go frees it
     size_t n, m;
-    size_t variables;           // the first of the n inputs: derivatives by these
+    size_t variables;           // derivatives are by so many, the first inputs
     adx_program program;
-    ad_fn *whole;               // which this was chosen from; NULL: none
-    adx_repeated repeated;      // of a step of a loop
-    adx_code_place *guard;      // of `whole`, if there is one
-    char *names;                // of files, if it was loaded
-    adx_file_name *files;       // and those of functions that it calls
+    ad_fn *whole;               // the function from which ad_fn_select made
+                                // this one; NULL: none
+    adx_repeated repeated;      // for a step of a loop
+    adx_code_place *guard;      // places of guards; those of `whole`, if that
+                                // is not NULL
+    char *names;                // names of source files, of a loaded function
+    adx_file_name *files;       // the same of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
-    atomic_bool crowded[2];                         // none of those would help
+    atomic_bool crowded[2];                         // no thrifty one helps
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -5420,9 +5514,9 @@ ADX_API size_t ad_fn_variables(const ad_fn *fn)
     return fn == NULL ? 0 : fn->variables;
 }
 
-// The report, with those figures that are counted only when they are asked for
-// (or have been read from a file): to count them while recording would slow
-// that down. False: no memory, and the report is without them.
+// Completes the report by the figures that are counted only when they are asked
+// for, or that a file had: counting them would slow down recording. False: no
+// memory, and these figures stay 0.
 static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
@@ -5457,15 +5551,15 @@ ADX_API const char *ad_fn_reason(void)
     return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
 }
 
-// Notes why a recording has this status, and returns it. why NULL: what the
-// status itself says.
+// Notes why a recording has this status, and returns the status. why NULL: the
+// message of the status says it.
 static ad_status adx_because(ad_status status, const char *why)
 {
     adx_last_reason = why == NULL ? ad_message(status) : why;
     return status;
 }
 
-// Runs f with the hooks set, on a tape that is then freed.
+// Runs f on a tape with the hooks set, and frees the tape.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
 {
@@ -5485,7 +5579,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     t->observer = n > 0 ? adx_record_node : NULL;
     adx_unset(m, y);
     f(x, y, ctx);
-    if (adx_now.tape != t)              // f has left it: what else is missing?
+    if (adx_now.tape != t)
         adx_refuse_recording(r, ADREV_EMARK, "the function has made another "
                              "tape current, or none");
     adx_record_outputs(r, t, m, y);
@@ -5493,7 +5587,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
 }
 
-// Arrays for f, behind each of which are numbers that f must not use.
+// The arrays that f is lent. Behind each are a few numbers that f must not use.
 typedef struct adx_lent {
     ad_rev *x;
     ad_rev *y;
@@ -5513,7 +5607,7 @@ static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
     return true;
 }
 
-// Records f at x. lent->y is then what f computed.
+// Records f at x. lent->y becomes what f computed.
 static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
                             const ad_real x[], adx_lent *lent)
 {
@@ -5529,6 +5623,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return adx_because(p->status, r.why);
 }
 
+// Makes a function without a program. NULL: no memory.
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 {
     const ad_allocator *memory = adx_allocator_or(o->allocator);
@@ -5548,7 +5643,7 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 
 /* --- machines ------------------------------------------------------------ */
 
-// H v: the tangent of the adjoint.
+// Makes the program of H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
                               const adx_repeated *step)
 {
@@ -5565,6 +5660,7 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
     return status;
 }
 
+// Derives the program of a kind of evaluation.
 static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
@@ -5584,6 +5680,7 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     }
 }
 
+// Makes the machine of a kind of evaluation.
 static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
@@ -5603,8 +5700,8 @@ static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
     return status;
 }
 
-// Publishes a machine. If another thread was first, its machine stays, and is
-// returned.
+// Publishes a machine. If another thread has published one first, that one
+// stays and is returned.
 static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
                                         adx_machine *m)
 {
@@ -5617,8 +5714,8 @@ static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
     return other;
 }
 
-// The machine of a kind, which is made once. If two threads make it at the same
-// time, the one that is done later frees its own.
+// Finds the machine of a kind, which is made once. If two threads make it at
+// the same time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
@@ -5634,7 +5731,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     return ADREV_OK;
 }
 
-// A guard came out differently: notes it for ad_fn_guard.
+// Notes for ad_fn_guard that a guard came out differently.
 static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
@@ -5643,12 +5740,12 @@ static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
 }
 
 /* === function/evaluation ====================================================
- * An evaluation is a program of a function at one point, or at one point after
- * another: by machine code where there is some, else by a replay. Products of
- * the chain rule are plain ones in both; where a result is not finite, the
- * replay is done again with care. A guard that comes out differently becomes a
- * status. Nothing is written before all is known to be well, unless the caller
- * says that it may be.
+ * An evaluation runs one program of a function at one point, or at one point
+ * after another: by machine code if there is any, else by a replay. Both
+ * compute products of the chain rule as plain products. If a result is not
+ * finite, the replay is done again with care. A guard that comes out
+ * differently becomes a status. Results are written only when the whole
+ * evaluation has succeeded, unless the caller allows otherwise.
  *
  *   needs   tape/workspace array/linear function/api function/operations
  *           function/program function/places function/run function/functions
@@ -5657,15 +5754,15 @@ static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
  *           adx_begin_evaluation adx_evaluate_next
  * ========================================================================== */
 
-// An array of inputs. A machine has up to three of them, one after the other.
+// An array of inputs. A machine reads up to three of them, one after the other.
 typedef struct adx_given {
     const ad_real *x;
     size_t n;
 } adx_given;
 
-// Whether a result is not finite: x * 0 is a NaN then, and spoils the sum.
-// There are four sums, since in one every addition would wait for the one
-// before (dot, bench/: 2 of 4 us).
+// Whether some result is not finite: for such an x, x * 0 is a NaN and spoils
+// the sum. There are four sums, because in a single one every addition would
+// wait for the one before (dot, bench/: 2 of 4 us).
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -5678,10 +5775,11 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
     return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
 }
 
-// Fills the inputs and replays. Products of the chain rule are plain at first.
-// If a zero had to absorb an infinity there, a result is a NaN, and all is done
-// again with care. So it is where an external node failed: it may have been
-// given such a NaN. Returns where the replay stopped, or NULL.
+// Fills in the inputs and replays. Products of the chain rule are plain at
+// first. If a zero should have absorbed an infinity, a result is a NaN, and the
+// replay is done again with care. The same happens if an external node failed,
+// since it may have been given such a NaN. Returns the node at which the replay
+// stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
@@ -5699,7 +5797,7 @@ static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
     return stopped;
 }
 
-// An array of results: n outputs of the machine, from number `from` on.
+// An array of results: n outputs of the machine, from output `from` on.
 typedef struct adx_wanted {
     size_t from;
     size_t n;
@@ -5716,8 +5814,8 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// call_matrix is looked at first: ad_fn_linearize asks for no other. (rotquat,
-// bench/: 11.5 instead of 12.2 ns.)
+// Whether a kind has machine code. call_matrix is tested first, since
+// ad_fn_linearize needs no other. (rotquat, bench/: 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -5739,8 +5837,8 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
     return p < q + m * sizeof *y && q < p + n * sizeof *x;
 }
 
-// Whether there is a place for all results that overlaps no argument and no
-// other result.
+// Whether every result has an array, which overlaps no argument and no other
+// result.
 ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
@@ -5756,13 +5854,13 @@ ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
     return true;
 }
 
-// What an evaluation has taken so far.
+// What an evaluation has taken so far, and must give back.
 typedef struct adx_evaluation {
-    ad_fn *fn;                  // NULL: not begun
+    ad_fn *fn;                  // NULL: the evaluation has not begun
     adx_kind kind;
-    adx_workspace *room;        // of machine code; NULL: not taken
-    adx_machine *machine;       // of replays,
-    adx_workspace *work;        // with its memory; NULL: not taken
+    adx_workspace *room;        // memory of machine code; NULL: not taken
+    adx_machine *machine;       // for replays
+    adx_workspace *work;        // memory of the machine; NULL: not taken
 } adx_evaluation;
 
 // Takes what a replay needs, if it has not been taken.
@@ -5777,8 +5875,8 @@ static ad_status adx_take_machine(adx_evaluation *e)
     return e->work == NULL ? ADREV_ENOMEM : ADREV_OK;
 }
 
-// Takes memory for machine code, and for some numbers besides. False: there is
-// none.
+// Takes memory for machine code, and for `besides` more numbers. False: there
+// is none.
 static bool adx_take_room(adx_evaluation *e, size_t besides)
 {
     adx_compiled *c = &e->fn->compiled[e->kind];
@@ -5797,6 +5895,8 @@ static void adx_end_evaluation(adx_evaluation *e)
     *e = (adx_evaluation){ .fn = NULL };
 }
 
+// Evaluates at one point by a replay, and writes the results if no guard and no
+// node failed.
 static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
@@ -5825,10 +5925,10 @@ static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
     return true;
 }
 
-// By machine code that may write results where they belong. Code that does not
-// look at its results itself may write some that are not finite, over which a
-// replay must then write: so the replay has its memory before. *again: it is to
-// be replayed.
+// Runs machine code that may write results where they belong. If the code does
+// not check its results itself, it may write some that are not finite, and a
+// replay must then overwrite them. So the memory of the replay is taken first.
+// *again: a replay must follow.
 static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -5849,7 +5949,8 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
-// By machine code whose results are copied to their places when all is well.
+// Runs machine code whose results are copied to their places when all of them
+// are good.
 static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -5871,12 +5972,12 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
-// As many results as this, or more, are written in place, since to copy them
-// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+// So many results, or more, are written in place, since copying them takes
+// long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
 #define ADX_COPIES_MOST 1000
 
-// By machine code, if there is any. *again: a replay is to do it instead.
-// replays: whether this kind of function has a replay.
+// Runs machine code, if there is any. *again: a replay must do the evaluation
+// instead. replays: this kind of program can be replayed.
 static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
                               const adx_given given[], size_t wants,
                               const adx_wanted wanted[], bool *again)
@@ -5908,9 +6009,9 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 
 #define ADX_WORK_AT_ONCE 16
 
-// One evaluation. Machine code that looks at its results itself and needs
-// hardly any memory is called from here: all else would take as long as a small
-// function does. (rotquat, bench/: 11 instead of 17 ns.)
+// Does one evaluation. Machine code that checks its results itself and needs
+// hardly any memory is called right here, since anything more would take as
+// long as a small function does. (rotquat, bench/: 11 instead of 17 ns.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -5935,10 +6036,10 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 
 /* --- one point after another --------------------------------------------- */
 
-// Takes all memory, so that neither memory nor arguments are looked at for each
-// point. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
-// program.) False: no memory. Pairs with adx_end_evaluation, whatever it
-// returns.
+// Begins evaluations at one point after another: takes all memory now, so that
+// no call has to look at memory or arguments again. (sir as a scan, compiled,
+// bench/: 2.1 instead of 3.6 times the plain program.) False: no memory.
+// adx_end_evaluation must follow, whatever is returned.
 ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
                                      adx_kind kind)
 {
@@ -5947,9 +6048,9 @@ ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
          : adx_take_machine(e) == ADREV_OK;
 }
 
-// Evaluates at the next point. The wanted results are the first ones of the
-// function, and must not overlap arguments. False: it failed, and some results
-// may have been written.
+// Evaluates at the next point. The wanted results must be the first outputs,
+// and must not overlap arguments. False: the evaluation failed, and some
+// results may have been written.
 ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
@@ -5967,9 +6068,9 @@ ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
 }
 
 /* === function/evaluate ======================================================
- * Value, jvp, vjp, gradient and hvp at one point: each is one evaluation of a
- * program of its own (function/evaluation), which is made when it is first
- * asked for. Here it is also decided whether a whole Jacobian is one program.
+ * Value, jvp, vjp, gradient and hvp at one point. Each is one evaluation
+ * (function/evaluation) of a program of its own, which is made when it is first
+ * asked for. This room also decides whether a whole Jacobian is one program.
  *
  *   needs   function/api function/program function/places function/functions
  *           function/evaluation
@@ -6029,10 +6130,10 @@ static bool adx_has_external(const adx_program *p)
 }
 
 // Whether one program for all entries of a matrix is worth its length. It takes
-// between an eighth of the time of lanes (function/directions) and as long as
-// they do: that is with 16 directions of which every number depends on all. But
-// it has to be made. External statements would be called again for each
-// direction.
+// an eighth of the time of lanes (function/directions) at best, and as long as
+// they do at worst, with 16 directions and numbers that depend on all of them.
+// But it has to be made first. External statements are a reason against it,
+// since they would be called again for each direction.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
@@ -6040,14 +6141,14 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
         && !adx_has_external(&fn->program);
 }
 
-// Whether value and Jacobian are one program.
+// Whether one program computes value and Jacobian.
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
         || adx_is_short(fn, fn->m < fn->variables ? fn->m : fn->variables);
 }
 
-// Value and Jacobian; both may be NULL.
+// Computes value and Jacobian; either may be NULL.
 static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                ad_real J[])
 {
@@ -6077,9 +6178,9 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
 }
 
 /* === function/directions ====================================================
- * Several rows or columns of a matrix at once: each lane has a direction of its
- * own. All lanes are at the same point, so a guard fails either in every lane
- * or in none.
+ * Computes several rows or columns of a matrix at once: each lane has a
+ * direction of its own. All lanes have the same point, so a guard fails in
+ * every lane or in none.
  *
  *   needs   tape/memory tape/workspace function/api function/places
  *           function/arrays function/run function/functions
@@ -6087,11 +6188,12 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// Lanes for n directions: n, rounded up to a multiple of 4. But if a full block
-// is faster, even with lanes to spare, then all lanes: its loops have a
-// constant length and take half of the time (function/run). That is not so for
-// calls of the math library, which cost the same for each lane, and for arrays.
-// (skin, bench/, 26 directions: 32 lanes are two to four times as fast as 28.)
+// How many lanes n directions take: n, rounded up to a multiple of 4; or a full
+// block of lanes if that is faster, even with lanes to spare. The loops of a
+// full block have a constant length and take half of the time (function/run).
+// Calls of the math library gain nothing, since they cost the same for each
+// lane, and arrays gain nothing either. (skin, bench/, 26 directions: 32 lanes
+// are two to four times as fast as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
@@ -6103,7 +6205,7 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
 }
 
 // Directions at one point. One of the given arrays is the direction: a unit
-// vector, or the sum of the unit vectors of a group of entries.
+// vector, or the sum of several, whose entries form a group.
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
@@ -6114,7 +6216,7 @@ typedef struct adx_directions {
     const uint32_t *group;      // of each entry of a direction; NULL: its index
 } adx_directions;
 
-// Writes the inputs of all lanes: lane l has direction first + l.
+// Writes the inputs of all lanes. Lane l has direction first + l.
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
@@ -6135,8 +6237,8 @@ static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
     return fault != 0;
 }
 
-// Told of the results of directions first ... first + lanes - 1: result i of
-// lane l is r[output[i]*lanes + l].
+// A function that takes the results of directions first ... first + lanes - 1.
+// Result i of lane l is r[output[i]*lanes + l].
 typedef void adx_take_fn(void *user, const adx_machine *m, const ad_real r[],
                          size_t lanes, size_t first);
 
@@ -6148,8 +6250,9 @@ static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
     return false;
 }
 
-// Runs all directions, as many at a time as there are lanes; again with care if
-// a result is a NaN or an external node fails (see adx_run_point).
+// Runs all directions, as many at a time as there are lanes. If a result is a
+// NaN or an external node fails, these directions are run again with care (see
+// adx_run_point).
 static ad_status adx_sweep_directions(const adx_directions *d,
                                       const adx_machine *m,
                                       adx_workspace *work, adx_take_fn *take,
@@ -6176,9 +6279,9 @@ static ad_status adx_sweep_directions(const adx_directions *d,
     return ADREV_OK;
 }
 
-// Runs all directions. Guards are passed in the first lanes or not at all, so
-// that nothing has been written if they fail. But an external node may fail
-// later: see adx_fails_late.
+// Runs all directions. A guard that fails does so in the first lanes already,
+// when nothing has been written. But an external node may fail later: see
+// adx_fails_late.
 static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
@@ -6215,13 +6318,13 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
-// Whether some directions may fail when others have written their results.
+// Whether a direction may fail after others have written their results.
 static bool adx_fails_late(const adx_directions *d)
 {
     return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
 }
 
-// A dense matrix from all directions; nothing is written on failure.
+// Computes a dense matrix from all directions. On failure nothing is written.
 static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
                                 size_t across, size_t down)
 {
@@ -6240,22 +6343,23 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
 }
 
 /* === function/points ========================================================
- * Points are done block by block, by machine code or by a replay in lanes. If a
- * block of machine code has a result that is not finite, it is done again in
- * pieces of as many points as a replay has lanes; a piece that still has one is
- * replayed, and those of its lanes that have one are replayed with care.
+ * Evaluates a function at many points, block by block, by machine code or by a
+ * replay in lanes. If a block of machine code has a result that is not finite,
+ * the block is done again in pieces of as many points as a replay has lanes. A
+ * piece that still has such a result is replayed, and the lanes that have one
+ * are replayed with care.
  *
- * Where adjoints are added, so that the order of additions does not depend on
- * threads, they wait until their block is done; where blocks run in parallel,
- * until all blocks of a batch are done. Then one thread adds them, block by
- * block.
+ * Adjoints are added in an order that does not depend on threads. So they wait
+ * until their block is done or, if blocks run in parallel, until all blocks of
+ * a batch are done. Then one thread adds them, block by block.
  *
  *   needs   tape/memory tape/workspace parallel/api function/api
  *           function/places function/arrays function/run function/functions
  *   offers  adx_mapping adx_map_all
  * ========================================================================== */
 
-#define ADX_BATCH 64            // times ADREV_LANES_MOST points
+#define ADX_BATCH 64            // a batch has so many times ADREV_LANES_MOST
+                                // points
 
 typedef struct adx_mapping {
     ad_fn *fn;
@@ -6265,26 +6369,27 @@ typedef struct adx_mapping {
     size_t lanes;               // points of a block
     const ad_column *given[3];
     size_t given_n[3];
-    const ad_column *wanted[2]; // of the first and of the next results
+    const ad_column *wanted[2]; // for the first results, and for the next ones
     size_t wanted_n[2];
-    bool adds;                  // to the first: they are adjoints
+    bool adds;                  // the first results are adjoints, to be added
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
-    size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of each block of the batch, in parallel
+    size_t first;               // first block of the batch
+    bool done[ADX_BATCH];       // in parallel: blocks of the batch that are
+                                // done
     atomic_int status;
 } adx_mapping;
 
-// Copies numbers of lanes. They do not overlap, but gcc 12 turns a memcpy that
-// it knows to be short into `rep movs` (burgers replayed, bench/: 1.3 times as
-// long).
+// Copies the numbers of n lanes. The arrays do not overlap, but gcc 12 makes
+// `rep movs` of a memcpy that it knows to be short (burgers replayed, bench/:
+// 1.3 times as long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
     memmove(to, from, n * sizeof *to);
 }
 
-// Fills in an input of n points; lanes behind the last point are that point
-// again.
+// Fills in an input for n points. Lanes behind the last point repeat that
+// point.
 static void adx_fill_column(const ad_column *c, size_t point, size_t n,
                             size_t lanes, ad_real *w)
 {
@@ -6305,21 +6410,21 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
 }
 
 // Memory for one block after another. Parameters, which all points share, are
-// filled in for the first block only (gmm, bench/: else they take half of the
-// time).
+// filled in for the first block only; otherwise they would take half of the
+// time (gmm, bench/).
 typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
-    bool in_work;               // parameters are there
+    bool in_work;               // parameters have been filled in there
     adx_workspace *room;
-    // For machine code: pointers to the columns of inputs, and in the room
-    // those that are not read in place.
+    // For machine code: pointers to the columns of the inputs. Columns that are
+    // not read in place are copied to the room.
     const ad_real **at;
     ad_real *filled;            // [inputs][lanes]
-    bool in_room;               // parameters are there
+    bool in_room;               // parameters have been filled in there
     ad_real *y;                 // [results][lanes]; NULL: not needed
 } adx_block_memory;
 
-// Fills in the inputs of a piece, for a replay.
+// Fills in the inputs of a piece for a replay.
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
@@ -6332,7 +6437,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
     own->in_work = true;
 }
 
-// The sum of n lanes, in an order that depends on n only.
+// Returns the sum of n lanes, in an order that depends on n only.
 static ad_real adx_sum_lanes(size_t n, const ad_real from[])
 {
     ad_real sum[8] = {0};
@@ -6346,7 +6451,8 @@ static ad_real adx_sum_lanes(size_t n, const ad_real from[])
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Adds contributions to a column of adjoints, lane by lane.
+// Adds contributions to a column of adjoints, point by point. In a column of
+// step 0 all points have the same adjoint, which gets their sum.
 static void adx_add_column(const ad_column *to, size_t point, size_t n,
                            const ad_real from[])
 {
@@ -6363,7 +6469,7 @@ static void adx_add_column(const ad_column *to, size_t point, size_t n,
             v[(ptrdiff_t)l * to->step] += from[l];
 }
 
-// Writes a column of results, of the lanes in `take`; NULL: of all.
+// Writes a column of results for the lanes in `take`; NULL: for all lanes.
 static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
@@ -6376,7 +6482,8 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Writes the results of a block that are not adjoints: from[result][k->lanes].
+// Writes the results of a block that are not adjoints. Those of result r begin
+// at from[r * k->lanes].
 static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                             const ad_real from[])
 {
@@ -6394,8 +6501,9 @@ static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
         adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
 }
 
-// Takes the results of a replay, of the lanes in `take`; NULL: of all. Adjoints
-// go to y, where they wait; NULL: they are added at once.
+// Takes the results of a replay from the lanes in `take`; NULL: from all lanes.
+// Adjoints are stored in y, where they wait; if y is NULL, they are added at
+// once.
 static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
                            const ad_real w[], const bool take[], ad_real y[])
 {
@@ -6414,7 +6522,8 @@ static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
         }
 }
 
-// Which lanes have a NaN among their results.
+// Finds the lanes that have a NaN among their results. Returns whether there
+// are any.
 static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
                                size_t n, bool nan[])
 {
@@ -6430,7 +6539,7 @@ static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
     return any;
 }
 
-// Notes lanes that did not pass a guard. Returns whether there are any.
+// Notes the lanes that did not pass a guard. Returns whether there are any.
 static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
                           const uint32_t flipped[])
 {
@@ -6448,8 +6557,8 @@ static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
     return any;
 }
 
-// Lanes of `of` in which an external node failed though all was done with care:
-// they are noted, and taken out of `of`.
+// Notes the lanes of `of` in which an external node failed although all was
+// done with care, and removes them from `of`.
 static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
                             const uint32_t flipped[], bool of[])
 {
@@ -6464,8 +6573,8 @@ static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
     }
 }
 
-// Lanes in which an external node failed may not fail if all is done with care:
-// they count as lanes with a NaN.
+// Lanes in which an external node failed count as lanes with a NaN, since they
+// may not fail when all is done with care.
 static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 {
     bool any = false;
@@ -6479,9 +6588,9 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
     return any;
 }
 
-// A piece in which some lanes are left, or have a NaN. The lanes that are done
-// give their results first; then those with a NaN are done again with care (see
-// adx_run_point). Adjoints of lanes that are left are 0.
+// Finishes a piece in which some lanes failed at a guard or have a NaN. The
+// good lanes give their results first. Then those with a NaN are done again
+// with care (see adx_run_point). The adjoints of lanes that failed are 0.
 static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
@@ -6500,8 +6609,8 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
     adx_take_lanes(k, point, n, w, nan, y);
 }
 
-// Where machine code finds its inputs. Columns whose numbers are side by side
-// are read in place (burgers, bench/: copies took half of the time).
+// Says where machine code finds its inputs. Columns whose numbers are side by
+// side are read in place (burgers, bench/: copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                               adx_block_memory *own)
 {
@@ -6522,7 +6631,8 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
     own->in_room = true;
 }
 
-// n points by machine code. False: there is none, or a result is not finite.
+// Evaluates n points by machine code. False: there is none, or a result is not
+// finite.
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
@@ -6537,10 +6647,10 @@ static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
     return true;
 }
 
-// A piece of a block, of up to ADREV_LANES_MOST points. True: its adjoints have
-// been added at once. That is done if the piece is the whole block and blocks
-// do not wait for one another (gmm replayed, bench/: 1.25 times as long by way
-// of y).
+// Evaluates a piece of a block, of up to ADREV_LANES_MOST points, by a replay.
+// Returns whether its adjoints have been added at once. They are if the piece
+// is the whole block and blocks do not wait for one another (gmm replayed,
+// bench/: 1.25 times as long by way of y).
 static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
@@ -6568,14 +6678,14 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
     return left < k->lanes ? left : k->lanes;
 }
 
-// A block. Adjoints stay in y[results][lanes] if they wait for other blocks;
-// else they are added.
+// Evaluates a block. Its adjoints stay in y[results][lanes] if they wait for
+// other blocks; else they are added.
 static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
-    bool added = false;         // true: there is only one piece
+    bool added = false;         // only if there is a single piece
     if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
             added = adx_map_lanes(k, own, point + l,
@@ -6594,7 +6704,7 @@ static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
                            own->room);
 }
 
-// Takes the memory of a thread. False: there is none.
+// Takes the memory of one thread. False: there is none.
 static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;
@@ -6624,7 +6734,7 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
     return k->waiting + block * k->machine->outputs * k->lanes;
 }
 
-// Does blocks of a batch, except those that are done.
+// Does the blocks of a batch from `begin` on that are not done yet.
 static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
@@ -6636,8 +6746,8 @@ static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
     }
 }
 
-// The same with memory of this thread's own; without memory the blocks stay
-// undone.
+// Does blocks of a batch with memory of this thread. If there is no memory,
+// they stay undone.
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
@@ -6648,8 +6758,8 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
-// Does a batch in parallel. Blocks for which a thread had no memory are done
-// after that with `own`, and then all adjoints are added in order.
+// Does a batch in parallel. Afterwards blocks for which a thread had no memory
+// are done with `own`, and then all adjoints are added in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
@@ -6690,7 +6800,8 @@ static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
 }
 #endif
 
-// Whether a column that must be there is not, or is longer than can be.
+// Whether a column that is not optional is missing, or one is longer than an
+// array can be.
 static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
                               size_t points)
 {
@@ -6704,6 +6815,7 @@ static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
     return points > ADX_MOST_ELEMENTS;
 }
 
+// Evaluates a kind of program at all points.
 static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
 {
     ad_status status = adx_machine_of(k->fn, kind, &k->machine);
@@ -6770,7 +6882,8 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *           function/record
  * ========================================================================== */
 
-// Values in, values out; y stays as it is on failure.
+// Evaluates fn at the values of x. y becomes constants; on failure it stays as
+// it is.
 static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
                                  adx_saved_call *call, ad_real v[])
 {
@@ -6779,9 +6892,10 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
-// A call that fails has no results: they are NaN. In a function that is being
-// recorded these would be constants, at every point. So that recording fails,
-// unless the arguments are constants, with which the call fails at every point.
+// A call that fails has no results, so y becomes NaN. While a function is being
+// recorded, these NaNs would be constants of the program at every point. So
+// that recording fails, too, unless all arguments are constants, for then the
+// call fails at every point.
 static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
                                const ad_rev x[], ad_rev y[])
 {
@@ -6823,30 +6937,32 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 }
 
 /* === function/paths =========================================================
- * Collections of functions that were recorded on different paths of one f.
+ * Collections of functions that were recorded on different paths of one
+ * function f.
  *
- * Each path has a list of its guards. With a guard goes a hash of all nodes
- * before it: two paths with the same hash at a guard, but another outcome of
- * it, have done the same until then, and part there. So when a point leaves a
- * path at a guard, only a path that parts from it there can be the right one.
- * Each of them that is tried is left at a later guard, or at the same one if
- * that has more than two outcomes.
+ * Each path has a list of its guards. Each guard has a hash of all nodes before
+ * it. If two paths have the same hash at a guard, but another outcome of it,
+ * they do the same up to there, and part there. So if a point leaves a path at
+ * a guard, only a path that parts from it at this guard can be right. If such a
+ * path is tried and the point leaves it, too, that happens at a later guard; or
+ * at the same one, if that has more than two outcomes.
  *
  *   needs   tape/memory core/hash function/api function/operations
  *           function/program function/run function/functions
  * ========================================================================== */
 
-// A guard of a path: paths with the same `before` and another outcome part
+// A guard of a path. Paths with the same `before` and another outcome part
 // here.
 typedef struct adx_branch_point {
-    size_t guard;               // which
-    uint64_t before;            // fingerprint of the nodes up to it
+    size_t guard;               // its number in the program
+    uint64_t before;            // fingerprint of the nodes before it
     ad_real was;                // its outcome
 } adx_branch_point;
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all nodes: the same if a path comes again
+    uint64_t fingerprint;       // of all nodes: equal for two recordings of
+                                // one path
     adx_branch_point *branch_point;
     size_t branch_points;
 } adx_path;
@@ -6863,8 +6979,8 @@ struct ad_traced {
     ad_real *y;                 // [m]
     adx_path *path;             // the one used last comes first
     size_t room;
-    ad_real *lost;              // [n] a point at which the recording made there
-    bool is_lost;               // does not pass its own guards
+    ad_real *lost;              // [n] if is_lost: a point whose recording does
+    bool is_lost;               // not pass its own guards there
 };
 
 static void adx_free_path(adx_path *path)
@@ -6949,8 +7065,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// The hash h continued by a node and the values of the constants that it reads.
-// Of a guard, only what is compared counts, not its outcome.
+// Continues the hash h by a node and by the values of the constants that it
+// reads. Of a guard only what it compares is hashed, not its outcome.
 static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
@@ -6972,7 +7088,7 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
     return k.h;
 }
 
-// Lists the guards of a path, and makes its fingerprint. False: no memory.
+// Lists the guards of a path, and computes its fingerprint. False: no memory.
 static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
@@ -7007,9 +7123,9 @@ static void adx_to_front(ad_traced *t, size_t i, adx_path path)
     t->path[0] = path;
 }
 
-// Puts a path that was recorded to the front. It takes the place of a recording
-// of the same path; else, if there are too many, of the one unused for longest.
-// False: no memory, and it is not kept.
+// Puts a newly recorded path to the front. It replaces an older recording of
+// the same path; else, if there are too many paths, the one that has been
+// unused for longest. False: no memory, and the path is not kept.
 static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
@@ -7030,8 +7146,8 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     return true;
 }
 
-// Records f at x. The recording may fail at its own guards right there: then it
-// is not kept, and f is not recorded at this point again.
+// Records f at x. The recorded function may fail at its own guards at this very
+// point. Then it is not kept, and f is not recorded at this point again.
 static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 {
     size_t bytes = t->n * sizeof *x;
@@ -7055,8 +7171,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     return status;
 }
 
-// The guard of a path with this number, by bisection; NULL: the path does not
-// have it.
+// Finds the guard of a path by its number, by bisection. NULL: the path has no
+// such guard.
 static const adx_branch_point *adx_branch_point_of(const adx_path *path,
                                                    size_t guard)
 {
@@ -7073,8 +7189,8 @@ static const adx_branch_point *adx_branch_point_of(const adx_path *path,
          ? &path->branch_point[low] : NULL;
 }
 
-// The first path, from number i on, that parts at this guard from the path that
-// was left there. A point that left it there can take no other one.
+// Finds the first path, from number i on, that parts from another path at the
+// guard where a point left that one. No other path can be that of the point.
 static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {
@@ -7107,7 +7223,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         const adx_branch_point *left =
             adx_branch_point_of(&path, adx_last_guard.index);
         bool same = left == NULL || left->guard == last.guard;
-        // At the same guard as before: those before i have been looked at.
+        // At the same guard as before, the paths before i have been tried.
         i = left == NULL ? i + 1
                          : adx_next_path(traced, left, same ? i + 1 : 0);
         last = left == NULL ? last : *left;
@@ -7116,12 +7232,12 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 }
 
 /* === function/taylor ========================================================
- * Sums, products and quotients have recurrences for their Taylor coefficients.
- * For any other operation v of x, v' = p x' with the partial p, whose own
- * coefficients are found in the same way (Griewank & Walther, chapter 13). So
- * the program is extended by the partials of its nodes, then by the partials of
- * these, and so on. The depth is the order; at that depth only the value of a
- * partial is needed.
+ * Taylor coefficients. Sums, products and quotients have recurrences for
+ * theirs. Any other operation v of x has v' = p x', where p is its partial,
+ * whose own coefficients are found in the same way (Griewank & Walther, chapter
+ * 13). So the program is extended by the partials of its nodes, then by the
+ * partials of these, and so on. There are as many levels as the order says; of
+ * a partial of the last level only the value is needed.
  *
  *   needs   tape/memory core/derived function/api function/operations
  *           function/program function/emit function/formulas function/copy
@@ -7132,7 +7248,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 typedef struct adx_series {
     adx_program *p;             // nodes of one result only
     size_t order;
-    uint32_t (*partial)[3];     // [node], of those that have no recurrence;
+    uint32_t (*partial)[3];     // [node] its partials, if it has no recurrence;
                                 // ADX_NOWHERE: zero
     size_t partials, partial_room;
     ad_real *c;                 // [number][order + 1]
@@ -7148,8 +7264,8 @@ static bool adx_has_recurrence(uint32_t op)
 }
 
 // Extends the program by the partials of its nodes, level by level. The nodes
-// that a partial adds come at the end of the program: they are the next level,
-// and get partials in the next round. There are `order` rounds.
+// that make the partials of one level are appended to the program: they are the
+// next level. There are `order` levels.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
@@ -7178,13 +7294,14 @@ static void adx_continue_series(adx_series *t)
         }
 }
 
-// The coefficients of number x.
+// Returns the coefficients of number x.
 static ad_real *adx_series_of(const adx_series *t, uint32_t x)
 {
     return t->c + x * (t->order + 1);
 }
 
-// The part of coefficient k of x y that terms `from` and later of x contribute.
+// Returns the part of coefficient k of the product x y that terms `from` and
+// later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {
@@ -7194,10 +7311,10 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
     return sum;
 }
 
-// Coefficient k > 0 of a v without recurrence: v' is the sum of p x' over the
-// arguments x, and k times the coefficient of v is coefficient k - 1 of v'.
-// Nodes of the last level have no partials: their coefficients beyond the first
-// are not needed.
+// Returns coefficient k > 0 of a result v without a recurrence. v' is the sum
+// of p x' over the arguments x, and k times coefficient k of v is coefficient k
+// - 1 of v'. Nodes of the last level have no partials, because their
+// coefficients beyond the first are not needed.
 static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -7213,8 +7330,8 @@ static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
     return sum / (ad_real)k;
 }
 
-// Coefficient k of the result of a node, when all before it are known, and
-// those up to k of its arguments.
+// Returns coefficient k of the result of a node. All coefficients before it are
+// known, and those of the arguments up to k.
 static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -7238,8 +7355,8 @@ static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
     }
 }
 
-// All coefficients at x in the direction v: k by k, and for each k node by
-// node. Returns the guard that is not passed, or NULL.
+// Computes all coefficients at x in the direction v: k by k, and for each k
+// node by node. Returns the guard that is not passed, or NULL.
 static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {
@@ -7299,8 +7416,8 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 }
 
 /* === function/compare =======================================================
- * A recording does not see what f does with plain numbers. So f is run again,
- * at a point nearby where all guards pass, and what was recorded is replayed
+ * A recording does not see what f does with plain numbers. So f is run again at
+ * a nearby point where all guards pass, and the recorded program is replayed
  * there. If the results differ by more than rounding, they depend on something
  * that the recording froze.
  *
@@ -7330,7 +7447,7 @@ static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
     if (status == ADREV_OK && !(adx_is_closed_off(fn->m, lent->y)
                                 && adx_all_set(fn->m, lent->y)))
-        status = ADREV_EFROZEN;         // it was otherwise when recorded
+        status = ADREV_EFROZEN;         // the recorded run did not fail so
     return status;
 }
 
@@ -7339,7 +7456,7 @@ static ad_real adx_larger_of(ad_real a, ad_real b)
     return adx_most(adm_fabs(a), adm_fabs(b));
 }
 
-// Whether two values are the same, but for a part of the larger one.
+// Whether two values differ by at most this part of the larger one.
 static bool adx_alike(ad_real a, ad_real b, ad_real part)
 {
     return a == b || (a != a && b != b)
@@ -7369,22 +7486,22 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return status;
 }
 
-// A comparison close to x. The program is run as it is, each number in a place
-// of its own: to make it a machine (function/places) would take longer than to
-// record it.
+// A comparison near x. The program is replayed as it is, with a place of its
+// own for each number: to make a machine of it (function/places) would take
+// longer than recording it did.
 typedef struct adx_nearby {
-    adx_machine machine;        // which borrows the program's nodes
+    adx_machine machine;        // its nodes are those of the program
     const adx_program *p;
     const ad_real *x;
-    ad_real *near;              // [n] where
-    ad_real *y;                 // [m] f at x, as it was recorded
-    ad_real *r;                 // [m] what was recorded, replayed nearby
-    ad_real *again;             // [m] and at x: it may be rounded differently
-    ad_real *w;                 // numbers of the program
+    ad_real *near;              // [n] the nearby point
+    ad_real *y;                 // [m] f at x, when it was recorded
+    ad_real *r;                 // [m] the program replayed nearby
+    ad_real *again;             // [m] and at x, perhaps with other rounding
+    ad_real *w;                 // numbers of the replay
 } adx_nearby;
 
-// A machine that has the nodes of the program itself, behind which an end is
-// written. False: no memory.
+// Makes a machine of the nodes of the program itself, and writes an end behind
+// them. False: no memory.
 static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
@@ -7407,8 +7524,7 @@ static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
     return true;
 }
 
-// Replays at x what was recorded. False: a guard is not passed, or a node
-// fails.
+// Replays the program at x. False: a guard fails, or a node does.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -7424,8 +7540,8 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     return true;
 }
 
-// Moves each input up or down, at random, by this part of it; an input of 0
-// moves up by the part itself.
+// Moves each input up or down at random, by this part of its size. An input of
+// 0 moves up by `part` itself.
 static void adx_move_nearby(const adx_nearby *c, ad_real part)
 {
     uint32_t random = 1;
@@ -7436,8 +7552,8 @@ static void adx_move_nearby(const adx_nearby *c, ad_real part)
     }
 }
 
-// The first point, from large steps to small, where all guards are passed and
-// results are finite. False: there is none.
+// Finds a nearby point where all guards pass and all results are finite; large
+// steps are tried first. False: none of the points tried is one.
 static bool adx_find_nearby(const adx_nearby *c)
 {
     static const double part[] = { 0x1p-3, 0x1p-7, 0x1p-13 };
@@ -7450,10 +7566,11 @@ static bool adx_find_nearby(const adx_nearby *c)
     return false;
 }
 
-// Whether f and the recording differ by more than rounding, in any result.
-// Three things count as rounding: an error of a few operations; a small part of
-// the change from x to here; and 64 times what they differ by at x itself,
-// where both are the same but for rounding.
+// Whether any result of f at the nearby point differs from that of the program
+// by more than rounding. Three things count as rounding: the error of a few
+// operations; a small part of the change of the result from x to there; and 64
+// times the difference at x itself, where f and the program agree except for
+// rounding.
 static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
 {
     const ad_real few = 1024 * ADX_EPSILON;
@@ -7473,8 +7590,9 @@ static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
     return false;
 }
 
-// lent->y: the results of f at x, as they were recorded. If guards fail at all
-// points that are tried, nothing is compared.
+// Compares f with the program at a nearby point. lent->y has the results of f
+// at x, from the recording. If guards fail at all points that are tried,
+// nothing is compared.
 static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {
@@ -7506,18 +7624,19 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
 ADX_SELDOM_END
 
 /* === function/pattern =======================================================
- * Which entries of a Jacobian or a Hessian may be other than zero. Colourings
- * are in function/colour, values in function/plans. (Gebremedhin, Manne &
- * Pothen, What color is your Jacobian?)
+ * The sparsity patterns of Jacobians and Hessians: which entries can be other
+ * than zero. Colourings are in function/colour, values in function/plans.
+ * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
  *
- * Of a Jacobian, row i has the inputs that output i is reached from. Sets of
- * outputs are propagated back through the program, as the bits of a word, 64
- * outputs at a time.
+ * Row i of the pattern of a Jacobian has the inputs on which output i depends.
+ * Sets of outputs are propagated back through the program, 64 outputs at a
+ * time, as the bits of a word.
  *
- * Of a Hessian, an entry comes from a node that is curved in two of its
- * arguments: then each input of the one is paired with each of the other. So
- * the sets of inputs of such arguments are propagated forwards, and the pairs
- * are collected.
+ * An entry of a Hessian comes from a node that is curved in two of its
+ * arguments (a second partial is not zero): each input on which the first
+ * argument depends is paired with each input of the second. So the sets of
+ * inputs of such arguments are propagated forwards, and the pairs are
+ * collected.
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/emit function/formulas function/copy
@@ -7532,13 +7651,14 @@ ADX_SELDOM_END
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
 
+// A list that grows.
 typedef struct adx_index_list {
     const ad_allocator *memory;
     uint32_t *v;
     size_t n;
     size_t room;
-    bool failed;                // no memory, or full
-    bool full;
+    bool failed;                // an entry was lost: no memory, or full
+    bool full;                  // the limit is reached
 } adx_index_list;
 
 static void adx_list_add(adx_index_list *l, uint32_t v)
@@ -7579,8 +7699,8 @@ static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
     return g->start != NULL && g->col != NULL;
 }
 
-// The transposed pattern, by a counting sort: its rows come out sorted. So to
-// transpose twice sorts a pattern.
+// Transposes a pattern, by a counting sort. The rows of the result are sorted,
+// so transposing twice sorts a pattern.
 static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
                           adx_entries *t)
 {
@@ -7619,8 +7739,8 @@ static bool adx_has_partial(uint32_t op, int i)
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Adds to a list the inputs that number x depends on, by a depth-first search
-// that marks what it has seen with `now`.
+// Adds to a list the inputs on which number x depends, by a depth-first search
+// that marks the numbers it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -7641,13 +7761,13 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
-// An input is the number of its place.
+// Whether x is an input. The inputs are the first numbers.
 static bool adx_is_variable(const adx_program *p, uint32_t x)
 {
     return p->from[x] == ADX_FROM_INPUT && x < adx_variables_of(p);
 }
 
-// Outputs of a block: each is a bit of a word.
+// Outputs that are propagated together: each is a bit of a word.
 #define ADX_REACH 64
 
 typedef struct adx_reaching {
@@ -7659,11 +7779,11 @@ typedef struct adx_reaching {
     adx_index_list to;          // columns of the graph
 } adx_reaching;
 
-// Appends to the order x and all that it is made from, as far as they are not
-// there yet, by a depth-first search with a stack of its own. A number is
-// entered when it is met for the second time, after its arguments. Its mark is
-// below `now` before it is met, `now` while it waits for them, and then now +
-// 1.
+// Appends to `order` the number x and all numbers from which it is made, as far
+// as they are not there yet, by a depth-first search with a stack of its own. A
+// number is appended when it is met for the second time, behind its arguments.
+// Its mark is below `now` before it is met, `now` while it waits for its
+// arguments, and now + 1 afterwards.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -7687,10 +7807,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph. Output first + i begins with bit
-// i. The nodes that any of these outputs needs are gone through once, from the
-// last to the first, and each gives its bits to its arguments. Bit r of an
-// input then says whether it has an entry in row first + r.
+// Writes the rows first ... first + n - 1 of the pattern. Output first + i
+// begins with bit i. The nodes that any of these outputs needs are visited
+// once, from the last to the first, and each gives its bits to its arguments.
+// Then bit r of an input says whether row first + r has an entry for it.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -7732,7 +7852,7 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// The pattern of the Jacobian of a program without nodes of many results.
+// Finds the pattern of the Jacobian of a program without array nodes.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -7763,10 +7883,10 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 
 /* --- the pattern of a Hessian -------------------------------------------- */
 
-// In which pairs of arguments an operation is curved. Bit 3i + j: the partial
-// by argument i depends on argument j. The partials are emitted into a program
-// of their own, with the arguments as inputs, where it is seen what they depend
-// on.
+// Returns in which pairs of arguments an operation is curved. Bit 3i + j says
+// that the partial with respect to argument i depends on argument j. To find
+// out, the partials are made in a program of their own, whose inputs are the
+// arguments.
 static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
                                  ad_status *status)
 {
@@ -7798,9 +7918,8 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     return bits;
 }
 
-// For each number the set of inputs that it depends on: n[x] of the items from
-// at[x] on, sorted. Numbers with equal sets share the items, where that is
-// seen.
+// For each number the sorted set of inputs on which it depends: n[x] items from
+// at[x] on. Equal sets share their items where that is noticed.
 typedef struct adx_sets {
     const adx_program *p;
     adx_index_list item;
@@ -7810,8 +7929,9 @@ typedef struct adx_sets {
     unsigned *curved;           // [op]
 } adx_sets;
 
-// Number x gets the union of the sets of a and b, merged behind all items. If
-// one of them turns out to have all of the other, x shares that one.
+// Makes the set of number x the union of the sets of a and b. They are merged
+// behind all items. If one of them turns out to contain the other, x shares
+// that one instead.
 static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
 {
     if (k->n[a] == 0 || a == b || k->n[b] == 0) {
@@ -7851,9 +7971,9 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Sets that matter: of arguments in which an operation is curved, and of all
-// that these are made from. A sum of n terms that nothing curved uses needs no
-// set.
+// Marks the numbers whose set matters: the arguments in which an operation is
+// curved, and all numbers from which these are made. A sum of n terms that no
+// curved operation uses needs no set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
@@ -7871,7 +7991,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
     }
 }
 
-// A list of pairs as a graph of n rows: sorted, each pair once.
+// Makes a pattern of n rows from a list of pairs: sorted, each pair once.
 static bool adx_graph_of_pairs(const ad_allocator *a,
                                const adx_index_list *pairs, size_t n,
                                adx_entries *g)
@@ -7900,7 +8020,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a,
     return true;
 }
 
-// Every input of a with every input of b, in the lower triangle.
+// Pairs every input of a with every input of b, in the lower triangle.
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
                           adx_index_list *pairs)
 {
@@ -7913,7 +8033,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
         }
 }
 
-// Makes each pair of a list be there once.
+// Removes the repetitions from a list of pairs.
 static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
@@ -7928,10 +8048,10 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
-// Goes through the nodes from the first to the last: the set of a result is the
-// union of those of its arguments, and where the operation is curved, pairs are
-// added. Many nodes add the same pairs, so the list is thinned whenever it has
-// doubled.
+// Visits the nodes from the first to the last. The set of a result is the union
+// of the sets of the arguments; where the operation is curved, pairs are added.
+// Many nodes add the same pairs, so the list is cleared of repetitions whenever
+// it has doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {
@@ -7964,8 +8084,8 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
     }
 }
 
-// The pattern of the Hessian's lower triangle, for any weights, of a program
-// without nodes of many results.
+// Finds the pattern of the lower triangle of the Hessian, for any weights, of a
+// program without array nodes.
 static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -8204,12 +8324,12 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
 ADX_SELDOM_END
 
 /* === function/plans =========================================================
- * A plan says of each entry of a sparse matrix in which direction it is found,
- * and which result of that direction it is. First come the directions of the
- * colours; each is the sum of the unit vectors of the columns (or rows) that
- * have that colour. Behind them are the directions of full rows (or columns),
- * which are computed by themselves, the other way round. To fill a matrix, all
- * directions are run in lanes, and the entries of each are picked up in turn.
+ * A plan says for each entry of a sparse matrix in which direction it is found,
+ * and which result of that direction it is. The first directions belong to the
+ * colours: each is the sum of the unit vectors of the columns (or rows) that
+ * have this colour. Behind them are the directions of full rows (or columns),
+ * which are computed apart, by the other kind of sweep. To fill a matrix, all
+ * directions run in lanes, and the entries of each are collected.
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluation
@@ -8224,15 +8344,18 @@ ADX_SELDOM_END
 struct adx_pattern {
     const ad_allocator *memory;
     adx_entries g;              // the entries that are asked for
-    bool by_rows;               // the colours are those of rows: reverse sweeps
-    uint32_t *group;            // colour of each column (row, if by_rows)
-    uint32_t groups;
-    uint32_t *apart;            // of each row (column): which of the full ones
-    uint32_t aparts;            // it is; ADX_UNCOLOURED: it is not full
-    uint32_t *direction;        // of each entry; full ones behind the colours
-    uint32_t *at;               // of each entry: which result of its direction
+    bool by_rows;               // rows are coloured, for reverse sweeps; else
+                                // columns, for forward sweeps
+    uint32_t *group;            // [column; by_rows: row] its colour
+    uint32_t groups;            // colours
+    uint32_t *apart;            // [row; by_rows: column] its index among the
+    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not full
+    uint32_t *direction;        // [entry] its direction; those of full rows are
+                                // behind those of colours
+    uint32_t *at;               // [entry] which result of the direction it is
     uint32_t *entry;            // entries in the order of their directions
-    uint32_t *first;            // [groups + aparts + 1]: where they begin
+    uint32_t *first;            // [groups + aparts + 1] where those of each
+                                // direction begin there
 };
 
 static void adx_free_pattern(adx_pattern *s)
@@ -8259,7 +8382,7 @@ static adx_pattern *adx_new_pattern(const ad_allocator *a)
     return s;
 }
 
-// Makes room for what belongs to entries, rows and columns.
+// Takes the memory of a plan. False: no memory.
 static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
 {
     const ad_allocator *a = s->memory;
@@ -8292,8 +8415,8 @@ static bool adx_sort_entries(adx_pattern *s)
     return true;
 }
 
-// One way to compute a Jacobian. What is coloured are the columns of a pattern,
-// whose rows are `major`; for reverse sweeps that is the transposed pattern.
+// One way to compute a Jacobian. The columns of a pattern are coloured, and its
+// rows are `major`; for reverse sweeps it is the transposed pattern.
 typedef struct adx_plan {
     uint32_t *colour;
     uint32_t colours;
@@ -8301,8 +8424,8 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
-// Colours the columns of g, whose transpose is t. Rows with more than `full`
-// entries are left out.
+// Makes a plan: colours the columns of g, whose transpose is t. Rows with more
+// than `full` entries are left out of the colouring.
 static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
                           const adx_entries *t, uint32_t full, adx_plan *plan)
 {
@@ -8317,9 +8440,9 @@ static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
     return plan->colours != UINT32_MAX;
 }
 
-// The direction of each entry: that of its row (column), if that is full, else
-// that of the colour of its column (row). In a forward sweep the results are
-// those of the rows, in a reverse sweep those of the columns.
+// Writes the direction of each entry: that of its row (if by_rows, column) if
+// this is full, else that of the colour of its column (row). The results of a
+// forward sweep are rows, and those of a reverse sweep columns.
 static void adx_place_entries(adx_pattern *s)
 {
     for (uint32_t i = 0; i < s->g.rows; i++)
@@ -8333,7 +8456,8 @@ static void adx_place_entries(adx_pattern *s)
         }
 }
 
-// Follows the plan that was chosen; major: the rows of what was coloured.
+// Makes the directions of the plan that was chosen. major: the rows of the
+// pattern whose columns were coloured.
 static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
                             const adx_entries *major)
 {
@@ -8349,8 +8473,9 @@ static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
     return adx_sort_entries(s);
 }
 
-// Columns by forward sweeps or rows by reverse sweeps, whichever is less work.
-// A reverse sweep counts twice, and full rows or columns take the other kind.
+// Plans a Jacobian by columns with forward sweeps, or by rows with reverse
+// sweeps, whichever is less work. A reverse sweep counts twice. Full rows or
+// columns take the other kind of sweep.
 static bool adx_plan_jacobian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -8372,7 +8497,7 @@ static bool adx_plan_jacobian(adx_pattern *s)
     return ok;
 }
 
-// Both triangles, from the lower one.
+// Makes the pattern of both triangles from that of the lower one.
 static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
                           adx_entries *both)
 {
@@ -8403,10 +8528,11 @@ static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
     return true;
 }
 
-// Entry (i, j) is read in row i of the direction of column j, if no other
-// column of that row is in it; else in row j of the direction of column i. One
-// of the two works in a star colouring. A full vertex has a colour of its own,
-// and its entries are read in that direction.
+// Plans a Hessian. Entry (i, j) is read in row i of the direction of column j,
+// if no other column with an entry in that row has the same colour; else in row
+// j of the direction of column i. In a star colouring one of the two works. A
+// full vertex has a colour of its own, and its entries are read in that
+// direction.
 static bool adx_plan_hessian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -8433,6 +8559,7 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
+// Makes a pattern and its plan.
 static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -8455,15 +8582,16 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
-// Patterns are made once, as machines are: NULL until a thread has published
-// one. The acquire here pairs with the release in adx_publish_pattern.
+// Returns a pattern if a thread has published it; else NULL. Patterns are made
+// once, as machines are. The acquire here pairs with the release in
+// adx_publish_pattern.
 static adx_pattern *adx_published(_Atomic(adx_pattern *) *at)
 {
     return atomic_load_explicit(at, memory_order_acquire);
 }
 
-// Publishes a pattern. If another thread was first, its pattern stays, and is
-// returned.
+// Publishes a pattern. If another thread has published one first, that one
+// stays and is returned.
 static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
                                         adx_pattern *s)
 {
@@ -8503,7 +8631,7 @@ static void adx_tell_entries(const adx_entries *g, size_t start[],
         }
 }
 
-// Tells a pattern: those parts of it that are asked for.
+// Writes those parts of a pattern that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
                                   size_t column[])
@@ -8536,8 +8664,7 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where entries go: those of the directions from `base` on, which end before
-// `end`.
+// Where the entries of the directions `base` to `end` - 1 are written.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
@@ -8545,7 +8672,7 @@ typedef struct adx_sparse {
     uint32_t end;
 } adx_sparse;
 
-// Picks up the entries of the directions that have been run: lane l has
+// Collects the entries of the directions that have been run. Lane l has
 // direction base + first + l.
 static void adx_take_sparse(void *user, const adx_machine *m,
                             const ad_real r[], size_t lanes, size_t first)
@@ -8560,7 +8687,7 @@ static void adx_take_sparse(void *user, const adx_machine *m,
     }
 }
 
-// Runs all directions of colours, or (apart) those of full rows or columns.
+// Runs all directions of colours or, if `apart`, those of full rows or columns.
 static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                                  const ad_real x[], bool apart,
                                  ad_real value[])
@@ -8577,12 +8704,12 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
     return adx_all_directions(&d, adx_take_sparse, &k);
 }
 
-// All entries of the Jacobian; none is written if that fails.
+// Computes all entries of the Jacobian; on failure it writes none.
 static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
                                       const ad_real x[], ad_real value[])
 {
     size_t entries = s->g.start[s->g.rows];
-    // The second call may fail when the first has written its entries.
+    // The second call may fail after the first has written its entries.
     bool twice = (s->groups > 0 && s->aparts > 0)
               || (entries > 0 && adx_has_external(&fn->program));
     ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
@@ -8599,7 +8726,8 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// All entries of the Hessian's lower triangle; none is written if that fails.
+// Computes all entries of the lower triangle of the Hessian; on failure it
+// writes none.
 static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
                                      const ad_real x[], const ad_real w[],
                                      ad_real value[])
@@ -8623,8 +8751,8 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// Computes the entries by machine code. *again: there is none, or the point is
-// left to the replay; see adx_run_code.
+// Computes the entries by machine code. *again: there is none, or a replay must
+// do it instead; see adx_run_code.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
@@ -8677,8 +8805,8 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
 }
 
 /* === function/dense =========================================================
- * Dense Jacobians and Hessians, each by the way that is cheapest. Small ones
- * are computed by one program (function/matrices). Larger ones take a direction
+ * Dense Jacobians and Hessians, each in the cheapest way. A small one is
+ * computed by one program (function/matrices). A larger one takes a direction
  * for each row or column; but if most entries are zero, columns (or rows) that
  * have no row in common share a direction, as in sparse matrices
  * (function/plans).
@@ -8688,9 +8816,9 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
  *           function/directions function/pattern function/plans
  * ========================================================================== */
 
-// A plan without full rows: each entry is found in a direction of its column
-// (by_rows: row), as without a plan, so that it has the same bits. Then a
-// direction is of columns, and the rows are major; by_rows, it is the opposite.
+// Makes a plan without full rows. Each entry is found in a direction of its
+// column (if by_rows, of its row), as it is without a plan, so it has the same
+// bits. The rows are the major index then (if by_rows, the columns).
 static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
@@ -8703,9 +8831,9 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     return ok;
 }
 
-// Whether a colouring may help: a sixteenth of the entries at most are other
-// than zero, and no row has more than half of the columns, each of which would
-// need a colour of its own.
+// Whether a colouring may help: at most a sixteenth of the entries can be other
+// than zero, and no row has entries in more than half of the columns, each of
+// which would need its own colour.
 static bool adx_is_thin(const adx_entries *major)
 {
     size_t most = major->rows / 16 * major->cols;
@@ -8717,7 +8845,7 @@ static bool adx_is_thin(const adx_entries *major)
     return true;
 }
 
-// The pattern of all entries; of a Hessian both triangles.
+// Finds the pattern of all entries; of a Hessian, both triangles.
 static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
                            adx_entries *g)
 {
@@ -8729,7 +8857,8 @@ static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
     return ok;
 }
 
-// Makes a plan if it halves the number of directions; else *out is NULL.
+// Makes a plan if that at least halves the number of directions; else *out is
+// NULL.
 static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -8761,9 +8890,9 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
-// The plan, which is made once, as patterns are. *out NULL: none helps, which
-// is found out once, too (crowded), and is so where all directions fit in one
-// block of lanes.
+// Finds the plan, which is made once, as patterns are. *out is NULL if no plan
+// helps. That is found out once, too (crowded). No plan helps if all directions
+// fit into one block of lanes.
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
@@ -8787,7 +8916,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     return ADREV_OK;
 }
 
-// Writes entries into a matrix of n columns, and zeros between them.
+// Writes the entries into a matrix of n columns, and zeros between them.
 static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
                                size_t n, ad_real to[])
 {
@@ -8797,7 +8926,7 @@ static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
             to[i * n + s->g.col[k]] = value[k];
 }
 
-// By a plan. w NULL: the Jacobian; else the Hessian of w f.
+// Computes a matrix by a plan. w NULL: the Jacobian; else the Hessian of w f.
 static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                                   const ad_real x[], const ad_real w[],
                                   ad_real to[])
@@ -8813,7 +8942,8 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// A direction for each row or for each column, whichever are fewer.
+// Computes the Jacobian with a direction for each row or for each column,
+// whichever are fewer.
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
@@ -8848,8 +8978,8 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
                                  : adx_jacobian_in_turn(fn, x, J);
 }
 
-// Where no program computes both: first the value, then the matrix. y is
-// written only when both are known.
+// Computes value and Jacobian where no program computes both: first the value,
+// then the matrix. y is written only when both are known.
 ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
                                                     const ad_real x[],
                                                     ad_real y[], ad_real J[])
@@ -8920,7 +9050,7 @@ struct ad_export {
     ad_layout layout;
     size_t rows, columns;
     bool symmetric;             // of a Hessian
-    size_t of_rows, of_columns, of_entries;     // of the matrix
+    size_t of_rows, of_columns, of_entries;     // counts of the matrix
     size_t entries;
     uint32_t *start;            // [lines + 1] of rows; ADREV_CSC: of columns
     uint32_t *across;           // [entries] the other index
@@ -8985,9 +9115,10 @@ static void adx_put_entry(const ad_export *e, adx_unsorted *u, uint32_t row,
     u->from[u->n++] = from;
 }
 
-// The entries of the matrix, of a Hessian its lower triangle, as the layout has
-// them. The triangle is that of the result: the upper one is the lower one
-// transposed, and that of a transposed result the one of the matrix itself.
+// Lists the entries of the matrix (of a Hessian, its lower triangle) as the
+// layout has them. The triangle is that of the exported matrix. Its upper
+// triangle is the lower one transposed; if the whole export is transposed, the
+// two transpositions cancel.
 static void adx_put_entries(const ad_export *e, const adx_entries *g,
                             adx_unsorted *u)
 {
@@ -9009,7 +9140,7 @@ static size_t adx_diagonal_of(const adx_entries *g)
     return g->rows < g->cols ? g->rows : g->cols;
 }
 
-// Entries of the diagonal that the matrix lacks. Rows are sorted.
+// Adds the entries of the diagonal that the matrix lacks. Its rows are sorted.
 static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
                              adx_unsorted *u)
 {
@@ -9022,8 +9153,9 @@ static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
     }
 }
 
-// A counting sort of order[from] by one index, into the other order. It keeps
-// the order of equal ones. count[i] becomes where those of index i end.
+// Sorts order[from] by one index, into the other order, by a counting sort.
+// Entries with equal indices stay in their order. count[i] becomes the end of
+// the entries with index i.
 static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int from)
 {
     const uint32_t *index = u->index[by];
@@ -9038,8 +9170,8 @@ static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int fro
     }
 }
 
-// Sorts by line, and within a line by the index across: order[0]. count[i]
-// becomes where line i ends.
+// Sorts the entries by line, and within a line by the other index: the result
+// is in order[0]. count[i] becomes the end of line i.
 static void adx_sort_lines(adx_unsorted *u, size_t lines, size_t across)
 {
     for (uint32_t k = 0; k < u->n; k++)
@@ -9072,7 +9204,7 @@ static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
     adx_drop(a, u->count);
 }
 
-// Room for `most` entries with indices below `indices`.
+// Takes room for `most` entries with indices below `indices`. False: no memory.
 static bool adx_begin_unsorted(const ad_allocator *a, size_t indices,
                                size_t most, adx_unsorted *u)
 {
@@ -9095,7 +9227,8 @@ static bool adx_is_layout(const ad_layout *l)
         && (l->width == 0 || l->width == 32 || l->width == 64);
 }
 
-// Whether some index, or the number of entries, exceeds what indices can be.
+// Whether an index, or the number of entries, is too large for the layout's
+// width.
 static bool adx_exceeds_width(const ad_export *e, size_t most)
 {
     size_t largest = most > e->rows ? most : e->rows;
@@ -9104,6 +9237,7 @@ static bool adx_exceeds_width(const ad_export *e, size_t most)
         || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
 }
 
+// Makes the pattern of an export from that of the matrix.
 static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
 {
     const ad_allocator *a = &e->memory;
@@ -9129,8 +9263,8 @@ static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-// The export of a matrix with this pattern; `symmetric`: which is the lower
-// triangle of a symmetric one.
+// Makes the export of a matrix with this pattern. symmetric: the pattern is the
+// lower triangle of a symmetric matrix.
 static ad_status adx_new_export(ad_export **out, const ad_allocator *a,
                                 const ad_layout *layout, const adx_entries *g,
                                 bool symmetric)
@@ -9193,7 +9327,7 @@ ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
     return e == NULL ? 0 : e->entries;
 }
 
-// Writes index k of an array of the user's, if there is one.
+// Writes index k of an array of the user's, unless that is NULL.
 static void adx_put_index(const ad_export *e, void *array, size_t k, size_t v)
 {
     if (array != NULL && e->layout.width == 64)
@@ -9222,7 +9356,8 @@ ADX_API ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
 
 /* --- a matrix that the solver has ----------------------------------------- */
 
-// Reads index k of an array of the user's. Below the base it is SIZE_MAX.
+// Reads index k of an array of the user's. Returns SIZE_MAX for an index below
+// the base.
 static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
 {
     int64_t v = e->layout.width == 64 ? ((const int64_t *)array)[k]
@@ -9231,8 +9366,8 @@ static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
          : (size_t)(v - (int64_t)e->layout.base);
 }
 
-// For each line of the export the entries that the solver's matrix has there,
-// as a list: `first` of a line, `next` of an entry.
+// The entries of the solver's matrix, as a list for each line of the export:
+// `first` of the line, then `next` of each entry.
 typedef struct adx_lists {
     const ad_export *e;
     const ad_matrix *to;
@@ -9272,8 +9407,8 @@ static void adx_end_lists(adx_lists *l)
     adx_drop(a, l->mark);
 }
 
-// Enters an entry of the solver's in front of the list of its line. False: it
-// is out of range.
+// Puts entry k of the solver's matrix in front of the list of its line. False:
+// an index is out of range.
 static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
 {
     if (line >= l->lines || adx_index_at(l->e, l->across, k) >= l->acrosses)
@@ -9285,7 +9420,7 @@ static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
     return true;
 }
 
-// All entries, the last ones first, so that lists have them in order.
+// Lists all entries, the last one first, so that each list is in their order.
 static bool adx_list_entries(adx_lists *l)
 {
     const void *start = l->to->start;
@@ -9312,8 +9447,8 @@ static bool adx_list_entries(adx_lists *l)
     return true;
 }
 
-// Finds the places of the entries of a line. Returns the first entry that has
-// none, or SIZE_MAX.
+// Finds the places of the entries of a line in the solver's matrix. Returns the
+// first entry that has no place, or SIZE_MAX.
 static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
 {
     const ad_export *e = l->e;
@@ -9334,6 +9469,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
     return missing;
 }
 
+// Finds the places of all entries in the solver's matrix. If an entry has no
+// place there, missing[] says which.
 static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
                                      size_t missing[])
 {
@@ -9354,8 +9491,8 @@ static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
     return ADREV_OK;
 }
 
-// Whether an array of the matrix is not there that its form has, or is longer
-// than can be.
+// Whether an array that this form of matrix needs is missing, or is longer than
+// an array can be.
 static bool adx_lacks_indices(const ad_export *e, const ad_matrix *to)
 {
     ad_form form = e->layout.form;
@@ -9398,7 +9535,8 @@ static bool adx_is_plain_export(const ad_export *e)
     return e->plain && e->place == NULL && !e->layout.adds;
 }
 
-// Writes values that are in the order of the matrix to where they belong.
+// Writes the values of the matrix, which are in its own order, to where the
+// solver has them.
 static void adx_write_export(const ad_export *e, const ad_real from[],
                              ad_real value[])
 {
@@ -9409,7 +9547,8 @@ static void adx_write_export(const ad_export *e, const ad_real from[],
     }
 }
 
-// w NULL: the Jacobian.
+// Computes values and writes them to the solver's array. w NULL: those of the
+// Jacobian; else of the Hessian.
 static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
                                ad_real value[])
 {
@@ -9457,7 +9596,7 @@ ADX_API ad_status ad_fn_hessian_values(ad_fn *fn, const ad_real x[],
 }
 
 /* === function/life ==========================================================
- * Recorded functions are made and freed.
+ * Makes and frees recorded functions.
  *
  *   needs   tape/memory tape/workspace function/api function/program
  *           function/record function/places function/functions
@@ -9549,9 +9688,9 @@ ADX_API void ad_fn_free(ad_fn *fn)
 }
 
 /* === function/select ========================================================
- * A choice of a function's inputs and results. The program is copied, without
- * what the results do not need; its inputs are in another order, so that those
- * which derivatives are taken by come first. All that is derived from it knows
+ * A choice of a function's inputs and results. The program is copied without
+ * what the results do not need. Its inputs are reordered: those by which
+ * derivatives are taken come first. Every program that is derived from it knows
  * how many these are (adx_variables_of).
  *
  *   needs   tape/memory function/api function/program function/copy
@@ -9567,8 +9706,8 @@ typedef struct adx_selection {
     const size_t *output;       // NULL: all
 } adx_selection;
 
-// place[i]: where input i of the old function is in the new one. False: there
-// is no such input, or it was chosen twice.
+// Finds the places of the inputs: input i of the old function is input place[i]
+// of the new one. False: there is no such input, or it was chosen twice.
 static bool adx_place_inputs(const adx_selection *c, size_t inputs,
                              uint32_t place[])
 {
@@ -9587,7 +9726,7 @@ static bool adx_place_inputs(const adx_selection *c, size_t inputs,
     return true;
 }
 
-// Copies what the results and the guards need. p: the old program with only
+// Copies what the results and the guards need. p is the old program with only
 // these results as its outputs.
 static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
                                  const uint32_t place[])
@@ -9605,6 +9744,7 @@ static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+// Fills in the new function: its program, with the chosen inputs and results.
 static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
                                  const adx_selection *c)
 {
@@ -9634,7 +9774,8 @@ static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
     return status;
 }
 
-// The new function holds the old one, whose guards it has.
+// Makes the new function a holder of the old one, because they share the places
+// of the guards.
 static void adx_hold_whole(ad_fn *to, ad_fn *fn)
 {
     // relaxed: the caller holds it
@@ -9643,6 +9784,7 @@ static void adx_hold_whole(ad_fn *to, ad_fn *fn)
     to->guard = fn->guard;
 }
 
+// Makes a function of chosen inputs and results.
 static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
 {
     *out = NULL;

@@ -370,11 +370,12 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 #ifdef ADREV_CODE_H
 
-// From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, loops go on
-// to evaluate. The code runs on the pool of its thread, as loops do; where one
-// is in use here, more of it can. It is kept in the cache of ad_fn_compile,
-// whose comment says how, by the same options.
+// Compiles machine code, by which t is evaluated until something is bound anew.
+// The results have the same bits. A call in which an array of v or w is NULL is
+// still evaluated by loops. The code runs on the pool of its thread, as loops
+// do. If a pool is in use when this function is called, more of the code can
+// run in parallel. The code is kept in the cache of ad_fn_compile, which the
+// same options choose.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all
@@ -700,7 +701,8 @@ static uint32_t adx_mix(uint32_t hash, uint64_t v)
     return (uint32_t)(v ^ v >> 32);
 }
 
-// The hash of a form whose terms are kept: the order of these is all one.
+// Returns the hash of a form of the tree. It does not depend on the order of
+// the terms.
 static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 {
     uint32_t hash = adx_mix(1, (uint64_t)f->constant);
@@ -875,8 +877,9 @@ static size_t adx_locate(const adx_tree *tree, size_t at, int *line,
 #define ADX_INDENT "\n    "
 #define ADX_CUT    "..."
 
-// Where a part of the line begins that leaves room for the text behind the
-// caret: the caret's line takes as many bytes as its part has columns.
+// Returns where to begin the part of the line that is shown, so that room is
+// left for the text behind the caret. The line of the caret takes as many bytes
+// as that part has columns.
 static size_t adx_cut_before(const char *text, size_t begin, size_t at,
                              size_t room)
 {
@@ -1078,8 +1081,8 @@ static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
 }
 
-// What should stand before the word at hand is missing. At the end of a line
-// the place is that end.
+// Reports that something is missing in front of the current word. At the end of
+// a line, the place of the error is that end.
 static void adx_say_missing(adx_parser *p, const char *what)
 {
     if (p->kind == ADX_WORD_END || adx_ends_line(p, p->behind, p->spot.at))
@@ -1485,7 +1488,7 @@ static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
     return &tree->slot[i];
 }
 
-// What is declared by this name; NULL: nothing.
+// Finds the declaration of a name; NULL: there is none.
 static const adx_declared *adx_find_declared(const adx_tree *tree,
                                              const char *name, size_t length)
 {
@@ -1573,6 +1576,7 @@ static adx_spot adx_new_name(adx_parser *p, const char *what)
          ? adx_take_word(p) : none;
 }
 
+// Declares a name, unless it is used already.
 static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
                         uint32_t of)
 {
@@ -1891,15 +1895,15 @@ static adx_open_form adx_open_here(const adx_parser *p)
     return f;
 }
 
-// Keeps the form in the tree. Returns its number.
-static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
+// Enters the form into the tree. Returns its number.
+static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
 {
     adx_tree *tree = p->tree;
     uint32_t first = (uint32_t)tree->multiple_count;
     for (size_t i = f->first; i < p->terms && p->status == ADREV_OK; i++) {
-        uint32_t kept = p->term[i].k == 0 ? 0 : ADX_ONE_MORE(tree, multiple);
-        if (kept != 0)
-            tree->multiple[kept] = p->term[i];
+        uint32_t at = p->term[i].k == 0 ? 0 : ADX_ONE_MORE(tree, multiple);
+        if (at != 0)
+            tree->multiple[at] = p->term[i];
         else if (p->term[i].k != 0)
             adx_stop_parsing(p, ADREV_ENOMEM);
     }
@@ -1909,21 +1913,21 @@ static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
         adx_stop_parsing(p, ADREV_ENOMEM);
         return 0;
     }
-    adx_affine kept = { f->constant, first,
-                        (uint32_t)tree->multiple_count - first, f->at, 0 };
-    kept.hash = adx_hash_form(tree, &kept);
-    tree->form[form] = kept;
+    adx_affine entered = { f->constant, first,
+                           (uint32_t)tree->multiple_count - first, f->at, 0 };
+    entered.hash = adx_hash_form(tree, &entered);
+    tree->form[form] = entered;
     return form;
 }
 
 // f += k * a form of the tree.
-static void adx_add_kept(adx_parser *p, adx_open_form *f, uint32_t form,
-                         int64_t k)
+static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
+                              int64_t k)
 {
-    const adx_affine *kept = &p->tree->form[form];
-    adx_open_form g = { kept->constant, p->terms, f->at };
-    for (uint32_t i = 0; i < kept->count; i++) {
-        adx_multiple m = p->tree->multiple[kept->first + i];
+    const adx_affine *of = &p->tree->form[form];
+    adx_open_form g = { of->constant, p->terms, f->at };
+    for (uint32_t i = 0; i < of->count; i++) {
+        adx_multiple m = p->tree->multiple[of->first + i];
         adx_push_term(p, m.k, m.kind, m.of, m.argument);
     }
     adx_scale_form(p, &g, k);
@@ -1935,9 +1939,9 @@ static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
     adx_open_form f = { -less, p->terms, p->tree->form[one].at };
-    adx_add_kept(p, &f, one, 1);
-    adx_add_kept(p, &f, other, -1);
-    return adx_keep_form(p, &f);
+    adx_add_tree_form(p, &f, one, 1);
+    adx_add_tree_form(p, &f, other, -1);
+    return adx_enter_form(p, &f);
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -2009,6 +2013,8 @@ static void adx_read_whole(adx_parser *p, adx_open_form *f)
         adx_take_word(p);
 }
 
+// Reads a factor of a form: a whole number, a name, or a form in brackets, each
+// perhaps with signs.
 static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_open_here(p);
@@ -2059,6 +2065,8 @@ static void adx_product_of_names(adx_parser *p, uint32_t at)
                  "be a whole number");
 }
 
+// Reads a term of a form: a product of factors, of which only one may have
+// names.
 static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_factor(p, kind);
@@ -2102,7 +2110,7 @@ static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind)
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_open_form(p, kind);
-    return adx_keep_form(p, &f);
+    return adx_enter_form(p, &f);
 }
 
 /* --- ranges -------------------------------------------------------------- */
@@ -2129,7 +2137,7 @@ ADX_SELDOM_END
  *                | "exists" "(" index, .. : condition ")"
  *     index      = name | name < form | name "in" form : form
  *
- * a < b is kept as b - a - 1 >= 0; every comparison is of a form with 0.
+ * a < b is stored as b - a - 1 >= 0: every comparison is of a form with 0.
  *
  *   needs   tensor/tree tensor/scan tensor/names tensor/forms
  *   offers  adx_new_tree_node adx_children adx_add_child adx_of_children
@@ -2446,7 +2454,8 @@ static uint32_t adx_row_named(const adx_tree *tree, adx_spot name)
     return op;
 }
 
-// What a row is in the tree: arithmetic has nodes of its own.
+// Returns the kind of node that a row of the operator table becomes in the
+// tree: arithmetic has kinds of its own.
 static adx_tree_kind adx_kind_of_row(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub ? ADX_TREE_ADD
@@ -3003,7 +3012,8 @@ static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
         to[i] = adx_whole_add(s->arena, to[i], c, from[i]);
 }
 
-// What a form is at least, or at most, for all values of its variables.
+// Returns the least or largest value of a form, for all values of its
+// variables.
 static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
 {
     int64_t sum = form[0];
@@ -3354,8 +3364,8 @@ static adx_map_vars adx_find_given(const adx_set *s)
 }
 
 /* --- projections ---------------------------------------------------------
- * The points of the kept variables alone. Where this is not exactly what
- * remains, it is left to bits (tensor/nests).                                */
+ * Projects a set onto some of its variables, which stay. Where the projection
+ * cannot be exact, it is left to bits (tensor/nests).                        */
 
 // In how many rows of conditions a variable is; of them, those with signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
@@ -3465,8 +3475,9 @@ static bool adx_drop_var(adx_set *s, uint32_t v)
     return true;
 }
 
-// Forgets all variables but open sizes and those that are kept; forms that are
-// carried along may have no others. False: something was not exact, and the set is of no use.
+// Forgets all variables except open sizes and those in keep[]. The forms that
+// are carried along may have no other variables. False: a step was not exact,
+// and the set is of no use.
 static bool adx_project(adx_set *s, const bool keep[])
 {
     bool changed = true;
@@ -3878,6 +3889,8 @@ static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
     }
 }
 
+// Makes the next level of a nest: a range, or a variable that a form, a map or
+// the arguments of a map give. False: no memory.
 static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
                             const adx_next_level *next)
 {
@@ -3962,6 +3975,7 @@ typedef struct adx_nest_walk {
     int64_t *x;                 // [vars]
 } adx_nest_walk;
 
+// Whether a check is passed at the point x.
 static bool adx_passes(const adx_set_check *c, const int64_t x[])
 {
     int64_t v = adx_sparse_at(&c->form, x);
@@ -4014,6 +4028,10 @@ static int64_t adx_zeros_from(const adx_bitmap *b, int64_t at)
     return b->word[at / 64] >> (at % 64) == 0 ? 64 - at % 64 : 0;
 }
 
+// Walks a range: narrows it by the bounds that earlier variables give, and
+// visits each of its points. The last level, if it has no checks, is visited as
+// a whole. Points whose bits are zero are skipped. False: the visitor has
+// stopped the walk.
 static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -4048,6 +4066,8 @@ static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
     return true;
 }
 
+// Walks the arguments at which a map has a given value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_arguments(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -4250,6 +4270,8 @@ static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
 
 /* --- begin and end ------------------------------------------------------- */
 
+// Takes memory for what the caller will give: sizes, relations, maps and
+// strides. No size is known yet (-1). False: no memory.
 static bool adx_begin_given(ad_tensor *t)
 {
     const ad_allocator *a = &t->memory;
@@ -4300,6 +4322,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     t->binding++;
 }
 
+// Frees what the caller has given, and the program that was bound to it.
 static void adx_free_given(ad_tensor *t)
 {
     const ad_allocator *a = &t->memory;
@@ -4320,7 +4343,7 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind.
+// Returns what a name stands for, if it is a name of this kind.
 static ad_status adx_named(const ad_tensor *t, const char *name,
                            adx_declared_kind kind, uint32_t *of)
 {
@@ -4562,7 +4585,7 @@ static bool adx_form_in_sizes(const ad_tensor *t, uint32_t form, int64_t to[])
     return ok;
 }
 
-// What a form is at least, or at most, for all sizes.
+// Returns the least or largest value of a form, for all sizes.
 static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
 {
     int64_t sum = form[0];
@@ -4989,6 +5012,7 @@ static adx_spot adx_read_left_name(adx_parser *p)
     return adx_new_name(p, "the name of a result");
 }
 
+// Reads a formula: the name of the result with its indices, and the expression.
 static void adx_read_formula(adx_parser *p, bool out)
 {
     adx_tree *tree = p->tree;
@@ -5090,6 +5114,7 @@ static void adx_read_relation(adx_parser *p)
     adx_declare(p, name, ADX_NAMES_RELATION, i);
 }
 
+// Reads the declaration of a map.
 static void adx_read_map_declared(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -5110,6 +5135,7 @@ static void adx_read_map_declared(adx_parser *p)
 
 /* --- the text ------------------------------------------------------------ */
 
+// Reads one declaration, of one or several names, or one formula.
 static void adx_read_item(adx_parser *p)
 {
     void (*read)(adx_parser *) = adx_is_word(p, "in") ? adx_read_input
@@ -5173,6 +5199,7 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     adx_drop(&memory, t);
 }
 
+// Makes a tensor from its text. On failure the error says why, and where.
 static ad_status adx_new_tensor(ad_tensor **out, const char *text,
                                 const ad_tensor_options *options,
                                 ad_tensor_error *error)
@@ -5260,6 +5287,7 @@ static void adx_put_natural(const adx_tree_printer *k, uint64_t v)
 
 static void adx_put_form(const adx_tree_printer *k, uint32_t form);
 
+// Writes one term of a form, with its sign.
 static void adx_put_multiple(const adx_tree_printer *k, const adx_multiple *m,
                              bool first)
 {
@@ -5342,6 +5370,7 @@ static void adx_put_conditions(const adx_tree_printer *k, uint32_t child,
     }
 }
 
+// Writes a condition.
 static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 {
     const adx_tensor_node *n = &k->tree->node[node];
@@ -5378,6 +5407,7 @@ static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 enum { ADX_BINDS_SUM, ADX_BINDS_PRODUCT, ADX_BINDS_UNARY, ADX_BINDS_POWER,
        ADX_BINDS_ATOM };
 
+// How tightly an expression binds, for brackets around it.
 static int adx_binds(const adx_tensor_node *n)
 {
     switch (n->kind) {
@@ -5472,6 +5502,7 @@ static void adx_put_power(const adx_tree_printer *k, const adx_tensor_node *n)
     adx_put_natural(k, (uint64_t)(power < 0 ? -power : power));
 }
 
+// Writes an expression.
 static void adx_put_node(const adx_tree_printer *k, uint32_t node)
 {
     const adx_tensor_node *n = &k->tree->node[node];
@@ -5521,6 +5552,8 @@ static void adx_put_node(const adx_tree_printer *k, uint32_t node)
 
 /* --- the whole tree ------------------------------------------------------ */
 
+// Writes the dimensions of an array in brackets; a relation stands for all of
+// its columns.
 static void adx_put_dims(const adx_tree_printer *k, uint32_t first,
                          uint32_t rank)
 {
@@ -5553,6 +5586,7 @@ static void adx_put_array(const adx_tree_printer *k, const adx_tensor_array *a)
     adx_put_node(k, f->body);
 }
 
+// Writes a declaration.
 static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
 {
     const adx_tree *tree = k->tree;
@@ -5796,6 +5830,8 @@ static void adx_finish_value(ad_tensor *t, uint32_t value)
     p->order[p->steps++] = value;
 }
 
+// Adds a term to a value: k times a product of factors that are added later, at
+// the points of a copy of this set. NULL: no memory.
 static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
                                             const adx_set *set, uint32_t out,
                                             ad_real k)
@@ -6104,6 +6140,7 @@ static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
     return r;
 }
 
+// Copies the conditions of a set to another one. False: no memory.
 static bool adx_join_conditions(const adx_joining *j)
 {
     for (uint32_t r = 0; r < j->from->rows; r++) {
@@ -6121,11 +6158,12 @@ static bool adx_join_conditions(const adx_joining *j)
     return true;
 }
 
-// Adds the conditions of one set to another, for the same indices: rows `mine`
-// are to be rows `yours` of `from`. Rows `kept` of `from` come with them, from
-// row *first on. False: no memory.
+// Adds the conditions of the set `from` to s, with the same indices: rows
+// `yours` of `from` become equal to rows `mine` of s. `count` more rows of
+// `from`, from row `more` on, are copied to s, where they begin at row *first.
+// False: no memory.
 static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
-                          uint32_t yours, uint32_t dims, uint32_t kept,
+                          uint32_t yours, uint32_t dims, uint32_t more,
                           uint32_t count, uint32_t *first)
 {
     const adx_joining j = { s, from, ADX_GET(s->arena, from->vars, uint32_t) };
@@ -6147,7 +6185,7 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
         return false;
     *first = s->rows;
     for (uint32_t i = 0; i < count; i++)
-        if (adx_join_row(&j, ADX_ROW_FORM, kept + i) == UINT32_MAX)
+        if (adx_join_row(&j, ADX_ROW_FORM, more + i) == UINT32_MAX)
             return false;
     for (uint32_t i = 0; i < dims; i++) {
         uint32_t to = adx_join_row(&j, ADX_ROW_ZERO, yours + i);
@@ -6189,8 +6227,8 @@ static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
     return NULL;
 }
 
-// The same where sizes are open and one term writes what any of them does. False:
-// there is none such.
+// Restricts a set to the points where a number is written, when sizes are open.
+// False: no single term writes everything that any term of the value writes.
 static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -6208,7 +6246,8 @@ static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
     return true;
 }
 
-// Adds that this number of a value is written. False: no memory.
+// Restricts a set to the points where this number of a value is written. False:
+// no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -7546,6 +7585,8 @@ static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
     return to;
 }
 
+// Splits a set by a comparison of a form with 0, which may be negated: into one
+// piece or, for a form that is not 0, two.
 static void adx_split_form(adx_lowering *k, const adx_set *s,
                            const adx_tensor_node *n, bool negated,
                            adx_set_pieces *to)
@@ -7563,7 +7604,8 @@ static void adx_split_form(adx_lowering *k, const adx_set *s,
                 k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign, -1));
 }
 
-// Where all of the children from `node` on are true.
+// Splits a set into the points where all of the children from `node` on are
+// true.
 static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {
@@ -7583,7 +7625,8 @@ static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
         adx_add_set_piece(k, to, now->set[i]);
 }
 
-// Where one of the children from `node` on is true, and none before it.
+// Splits a set into the points where one of the children from `node` on is
+// true, and none before it.
 static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {
@@ -7744,6 +7787,8 @@ static bool adx_form_at(const adx_lowering *k, uint32_t form,
     return true;
 }
 
+// Whether a relation has the entry that the forms of a node give at these
+// values of the indices. The entries are found by their first column.
 static bool adx_is_entry_at(adx_lowering *k, const adx_tensor_node *n,
                             const int64_t value[])
 {
@@ -7787,6 +7832,7 @@ static bool adx_is_true_for_some(adx_lowering *k, uint32_t index,
     return false;
 }
 
+// Whether a condition is true at these values of the indices.
 static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
 {
     const adx_tensor_node *n = adx_node_of(k, node);
@@ -8202,6 +8248,8 @@ static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
         || (one->muls == other->muls && one->all < other->all);
 }
 
+// Finds the cheapest way to compute the product of a subset of the factors: the
+// best of all divisions into two smaller subsets, whose ways are known.
 static void adx_find_step(adx_product_path *p, uint32_t subset)
 {
     adx_path_step best = { 1e300, 1e300, 0 };
@@ -8524,14 +8572,15 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
-// The same where it is needed everywhere, 0 or not.
+// Makes a part that is read at all points of s, also where it is 0.
 static adx_access adx_part_of(adx_lowering *k, adx_set *s,
                               const uint32_t node[], uint32_t nodes, bool fixed)
 {
     return adx_make_part(k, s, node, nodes, fixed, NULL);
 }
 
-// The same as a factor.
+// Makes a part that is a factor of a product. *s becomes the set of the points
+// where the part is written.
 static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
                                   const uint32_t node[], uint32_t nodes,
                                   bool fixed)
@@ -8629,8 +8678,9 @@ static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
     return to;
 }
 
-// What a view shows in place of a number of it: a value whose only term is one
-// number of another. False: it is none, or not for all of this set.
+// Finds what a view shows in place of one of its numbers. A view is a value
+// whose only term is one number of another value. False: it is no view, or not
+// one for all of this set.
 static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
                             ad_real *times)
 {
@@ -8717,6 +8767,9 @@ typedef struct adx_product_list {
     bool zero;
 } adx_product_list;
 
+// Lists the factors of a product. Numbers and sizes are multiplied into p->k;
+// other factors go to `above` or, if they are divided by, to `below`. A square
+// is its base twice, unless the list is nearly full.
 static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
                             bool below)
 {
@@ -8751,8 +8804,8 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
-// A number of the array, or a part, for one factor of a product. *sign: what it
-// is to be multiplied by.
+// Makes a factor of a product: a number of an array, or a part. *sign: the
+// number by which the product must be multiplied.
 static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
                                   ad_real *sign)
 {
@@ -8764,7 +8817,8 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
          : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
 }
 
-// The same for each of some. What stands there twice is taken once.
+// Makes several factors of a product. A factor that stands there twice is made
+// once.
 static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
                           uint32_t nodes, ad_real *times, adx_access factor[])
 {
@@ -8834,8 +8888,8 @@ static bool adx_is_open_box(const adx_set *s)
     return box;
 }
 
-// What a product of these factors depends on. False: it is not plain, or has
-// too many factors or variables.
+// Finds what a product of these factors depends on. False: the product is not
+// plain, or has too many factors or variables.
 static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
                            const uint32_t node[], uint32_t nodes,
                            adx_product_path *p)
@@ -9085,6 +9139,8 @@ static bool adx_is_additive(adx_tree_kind kind)
         || kind == ADX_TREE_BRACKET;
 }
 
+// Makes a product one or several terms of a value: as a quotient, as a sum
+// times a number, or as a product of factors.
 static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
                               uint32_t node, ad_real times)
 {
@@ -9162,6 +9218,8 @@ static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
         adx_add_factor(term, x[i]);
 }
 
+// Makes a minimum or maximum a value of its own kind: its terms are the numbers
+// that it compares.
 static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
@@ -9309,6 +9367,7 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
+// Whether n forms of a set, from `one` on and from `other` on, are equal.
 static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
                           uint32_t n)
 {
@@ -9316,6 +9375,7 @@ static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
                   (size_t)n * s->width * sizeof *s->k) == 0;
 }
 
+// Whether a term is the product of a number with itself.
 static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
 {
     return term->factors == 2 && term->factor[0].value == term->factor[1].value
@@ -9323,8 +9383,8 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// A term with all its factors, derived from another one: a product of the chain
-// rule if that is one, or a power.
+// Says whether a derived term, which has all factors of the term `of`, is a
+// product of the chain rule: that is so if `of` is one, or a power.
 static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
                               const adx_tensor_term *of)
 {
@@ -9332,14 +9392,14 @@ static void adx_set_absorbing(const ad_tensor *t, adx_tensor_term *term,
         term->absorbs = of->absorbs || of->in_power || adx_is_square(t, of);
 }
 
-// The partial of a row as a factor, times a number.
+// The partial of a function as a factor of a term, times a number.
 typedef struct adx_tensor_partial {
     adx_access from;            // value 0: there is none but the number
     ad_real k;
 } adx_tensor_partial;
 
-// A partial that is an argument, the result, or a number, by its text in the
-// table. False: it is none of these.
+// Finds, from its text in the table, a partial that is an argument, the result,
+// or a number. False: it is none of these.
 static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
                                  adx_tensor_partial *to)
 {
@@ -9361,17 +9421,17 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     return to->from.value != 0;
 }
 
-// An argument of a row. A power below 0 is a quotient that is derived as a
-// function of its base: a product of the base's derivatives would be 0*infinity
-// at 0.
+// Returns an argument of a function. A power below 0 is stored as a quotient
+// but is derived as a function of its base, because a product of the
+// derivatives of the base would be 0 * infinity at 0.
 static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
 {
     return row->power != 0 && i == 1 ? row->base : row->factor[i];
 }
 
-// A partial as a value, at the points of a set. That of a quotient is a
-// quotient, 1/y or (x/y)/y, of which the second is to be subtracted; of x^n it
-// is x^n/x, times n.
+// Makes a partial a value, at the points of a set. The partials of a quotient
+// are quotients, 1/y and (x/y)/y, of which the second is subtracted; the
+// partial of x^n is x^n/x, times n.
 static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
                                          uint32_t which, const adx_set *s)
 {
@@ -9413,6 +9473,7 @@ static void adx_add_chain(adx_tensor_term *term, adx_access partial,
         term->absorbs = partial.value != 0;
 }
 
+// Whether the table says that this partial of an operation is not zero.
 static bool adx_has_partial_text(uint32_t op, uint32_t which)
 {
     return strcmp(ad_op_table()[op].partial[which], "0") != 0;
@@ -9420,7 +9481,7 @@ static bool adx_has_partial_text(uint32_t op, uint32_t which)
 
 /* --- tangents ------------------------------------------------------------ */
 
-// The value of the tangent, made when it is first needed.
+// Returns the tangent of a value, which is made when it is first asked for.
 static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
 {
     if (adx_tensor_value_at(t, value)->tangent == 0) {
@@ -9432,6 +9493,8 @@ static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
     return adx_tensor_value_at(t, value)->tangent;
 }
 
+// Adds to the tangent of a value a term that has the tangent of factor `which`
+// in place of the factor, times k.
 static void adx_tangent_term(ad_tensor *t, uint32_t value,
                              const adx_tensor_term *of, uint32_t which,
                              ad_real k)
@@ -9455,6 +9518,8 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
     }
 }
 
+// Makes the tangent of a function of its arguments: a term for each argument,
+// the partial times the tangent of the argument.
 static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
@@ -9478,6 +9543,8 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
     }
 }
 
+// Makes the tangent of a minimum or maximum: each term has the tangent of the
+// number that it looked at, and only that of the number picked counts.
 static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
 {
     for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
@@ -9533,6 +9600,8 @@ static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
     return value;
 }
 
+// Makes the tangent of a partial: a term for each argument, the second partial
+// times the tangent of the argument.
 static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
@@ -9552,6 +9621,8 @@ static void adx_tangent_of_partial(ad_tensor *t, uint32_t value)
     }
 }
 
+// Makes the tangent of a value, if it depends on a number that moves. A square
+// is derived once, with the factor 2.
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
@@ -9618,6 +9689,8 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
     }
 }
 
+// Adds, to the adjoint of each argument of a function, the partial times the
+// adjoint of the result (above).
 static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
                                const adx_tensor_term *of, const adx_set *s,
                                adx_access above)
@@ -9637,8 +9710,8 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
     }
 }
 
-// What a value adds to the adjoints of those that it is made of; its own is
-// complete.
+// Adds what a value contributes to the adjoints of the values from which it is
+// made. Its own adjoint is complete.
 static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 {
     uint32_t y = adx_tensor_value_at(t, value)->adjoint;
@@ -9696,7 +9769,7 @@ static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
     return v;
 }
 
-// What is needed for what is needed.
+// Marks every value that a needed value needs.
 static void adx_need_all(const adx_tensor_program *p, bool needed[])
 {
     for (uint32_t i = p->steps; i-- > 0;) {
@@ -10144,7 +10217,7 @@ static bool adx_shares_parts(void)
 
 /* --- lists of points ----------------------------------------------------- */
 
-// Where part i of n begins.
+// Returns where part i of n begins.
 static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
 {
     uint64_t span = (uint64_t)(to - from);
@@ -10168,6 +10241,8 @@ typedef struct adx_listing {
     bool fills;                 // or else counts
 } adx_listing;
 
+// Puts a point into the list of its part. Before the list is filled, points are
+// only counted.
 static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
                            int64_t count)
 {
@@ -10185,6 +10260,7 @@ static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// Whether two sets have equal variables, ranges and rows.
 static bool adx_same_sets(const adx_set *a, const adx_set *b)
 {
     if (a->vars != b->vars || a->rows != b->rows)
@@ -10277,7 +10353,9 @@ static bool adx_picks_any(const adx_tensor_value *v)
     return any;
 }
 
-// False: no memory.
+// Cuts the points of a value's only term into parts, if that makes more parts
+// than the best cut so far. A sum is cut in this way only if each point has a
+// number of its own. False: no memory.
 static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
                            const adx_nest *const nest[], adx_value_cut *best)
 {
@@ -10914,6 +10992,8 @@ typedef struct adx_matrix_forms {
     int64_t *form[3];
 } adx_matrix_forms;
 
+// Finds the places of the three matrices of a product as forms in the variables
+// of its set. False: no memory.
 static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
                                   const adx_tensor_term *term,
                                   adx_matrix_forms *f)
@@ -11004,6 +11084,8 @@ static bool adx_add_matrix_loops(ad_tensor *t, const adx_matrix_forms *f,
     return to->loop != NULL;
 }
 
+// Describes a term as a product of matrices inside loops: the extents of its
+// three variables, and the strides of the three matrices. NULL: no memory.
 static adx_matrices *adx_make_matrices(ad_tensor *t,
                                        const adx_matrix_forms *f,
                                        const adx_nest *nest,
@@ -11145,6 +11227,8 @@ static void adx_scale_matrix(adx_matrix_product *p, ad_real *to)
     p->acs = 1;
 }
 
+// Runs the loops around a product of matrices, from number `loop` on, and
+// inside them the product itself.
 static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                                 ad_real *c, const ad_real *a,
                                 const ad_real *b)
@@ -11322,6 +11406,8 @@ static bool adx_make_gather_form(adx_arena *a, const adx_nest *nest,
     return true;
 }
 
+// Adds the map that gives a variable of the nest to the look-ups of a gather,
+// unless it is there. False: the kernel cannot do that, or no memory.
 static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
                            adx_gathers *g)
 {
@@ -11638,6 +11724,8 @@ typedef struct adx_storing {
     uint32_t *before;           // numbers that are written, before each word
 } adx_storing;
 
+// Notes that a term reads or writes the value, at this row of its set. False:
+// no memory.
 static bool adx_note_access(adx_storing *k, adx_tensor_term *term,
                             uint32_t *row)
 {
@@ -11852,6 +11940,8 @@ static bool adx_set_index(adx_storing *k, const adx_number_access *x,
     return true;
 }
 
+// Gives a value memory for the numbers alone that are written, and replaces the
+// places of all accesses by indices of these.
 static void adx_store_value(adx_storing *k)
 {
     if (!adx_find_accesses(k) || !adx_number_written(k))
@@ -12016,7 +12106,7 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
                || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
 }
 
-// Where the loops of a term read and write. False: no memory.
+// Finds where the loops of a term read and write. False: no memory.
 static bool adx_make_streams(ad_tensor *t, uint32_t value,
                              const adx_tensor_term *term)
 {
@@ -12226,7 +12316,8 @@ typedef struct adx_result_range {
     ad_real with;               // what they become
 } adx_result_range;
 
-// What a value begins with: what is added to, or compared with.
+// Returns the number with which a value begins, to which terms are added, or
+// with which they are compared.
 static ad_real adx_begin_with(const adx_tensor_value *v)
 {
     return v->kind != ADX_VALUE_MOST ? 0
@@ -12418,7 +12509,8 @@ static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 
 static const ad_real adx_one[1] = { 1 };
 
-// What is read along a strip: 1 where there are fewer factors.
+// The numbers that are read along a strip. If there are fewer factors, the rest
+// are 1.
 typedef struct adx_reads {
     const ad_real *from[3];
     int64_t step[3];
@@ -12468,7 +12560,7 @@ static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
     return adx_cell_tangent(&s->cell, s->moving, value, dot);
 }
 
-// What a row, or a partial of it, is of the arguments.
+// Computes a function, or a partial of it, from its arguments.
 static ad_real adx_row_of_values(const adx_tensor_value *row,
                                  const ad_real x[3])
 {
@@ -12669,8 +12761,8 @@ static bool adx_run_gathers(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// The points of a part that are listed; a list has the values of the nest's
-// first variables.
+// Runs a part whose points are listed. The list has the values of the first
+// variables of the nest.
 static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
 {
     adx_gathering s;
@@ -12683,8 +12775,9 @@ static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
                                        - l->start[e->index]));
 }
 
-// Whether a term, or its part, ends in strips with maps: no part cuts what
-// comes behind the strip, and a list has all points of one strip.
+// Whether the innermost loops of a term, or of this part of it, are strips with
+// maps, for which a kernel can be used. That is so if no part cuts the levels
+// behind the strip, and if a list has all points of a strip.
 static bool adx_has_gathers(const adx_evaluating *e,
                             const adx_tensor_term *term)
 {
@@ -12723,7 +12816,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
     adx_walk_nest(&nest, e->x, visit, e);
 }
 
-// What a part of a value clears; the whole, if it has no part.
+// Clears what a part of a value must clear: everything, if the value has no
+// parts.
 static void adx_clear_part(const adx_evaluating *e)
 {
     adx_result_range r = { e->value, UINT32_MAX, 0, 0,
@@ -13044,7 +13138,8 @@ static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
     return adx_is_open_form(t, d->from) || adx_is_open_form(t, d->to);
 }
 
-// What is given as data must not depend on sizes that are not.
+// Checks that no map or relation, which is given as data, depends on sizes that
+// are arguments of the C code.
 static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -13094,6 +13189,8 @@ static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
                       "given for another size: give them again");
 }
 
+// Makes a table of the numbers of a map, or of a column of a relation, and
+// checks that each is in its range. NULL: no memory, or a number is not.
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
                                  adx_spot name, const int32_t value[], size_t n,
                                  int64_t from, const adx_dim *values)
@@ -13123,6 +13220,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
     return to;
 }
 
+// Makes the tables of all maps and relations.
 static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
 {
     adx_tensor_program *p = t->program;
@@ -13194,6 +13292,7 @@ static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
     }
 }
 
+// Checks that a relation has no entry twice.
 static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
                               uint32_t relation)
 {
@@ -13283,6 +13382,7 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
     }
 }
 
+// Makes an empty program. Value 0 stands for none. False: no memory.
 static bool adx_begin_tensor_program(ad_tensor *t)
 {
     adx_arena *a = &t->arena;
@@ -13355,6 +13455,8 @@ static void adx_find_crowded(ad_tensor *t)
     }
 }
 
+// Binds a text to what was given: makes its program, with derivatives, loops
+// and storage. The status is in the arena.
 static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
 {
     adx_arena *a = &t->arena;
@@ -13441,7 +13543,7 @@ static const ad_real *adx_given_array(const adx_tensor_value *v,
     return from == NULL ? NULL : from[v->order];
 }
 
-// What the caller gives, where it is needed. False: an input is missing.
+// Takes the arrays of the caller that are needed. False: an input is missing.
 static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -13543,7 +13645,8 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
     }
 }
 
-// Memory in a piece; `at` NULL: only counts.
+// Returns the next piece of one block of memory, for n elements of this size,
+// and adds its bytes to *bytes. at: the block; NULL: bytes are only counted.
 static void *adx_next_piece(char *at, size_t *bytes, uint64_t n, size_t size)
 {
     void *piece = at == NULL ? NULL : at + *bytes;
@@ -13624,6 +13727,7 @@ static bool adx_wants_crowded(const ad_tensor *t, const adx_tensor_arrays *a)
     return false;
 }
 
+// Evaluates a part of the program. Results that no step makes are cleared.
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
@@ -13719,8 +13823,9 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// Marks which numbers a term writes, by its loops: others could need an inverse
-// of a map, which lives as long as the program. False: no memory.
+// Marks the numbers that a term writes, by running its loops. (The other ways
+// may need the inverse of a map, which would live as long as the program.)
+// False: no memory.
 static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
                               const adx_tensor_term *term, int64_t x[],
                               adx_bitmap *bits)
@@ -14458,6 +14563,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
           ? v->low[dim] + v->extent[dim] - 1 : *high;
 }
 
+// Says how many numbers of a value a step writes, and in which box they lie.
 static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
                              uint64_t written)
 {
@@ -14487,8 +14593,8 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
 
 /* --- loops --------------------------------------------------------------- */
 
-// What a form is at least, or at most, where the ranges of the levels are all
-// that is known.
+// Returns the least or largest value of a form, as far as the ranges of the
+// levels tell.
 static int64_t adx_extreme_spelt(const adx_explainer *e,
                                 const adx_sparse_form *f, bool most)
 {
@@ -14507,7 +14613,7 @@ static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
 }
 
-// The same divided by a number.
+// Writes a form times a number, divided by another.
 static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
                                int64_t times, int64_t by)
 {
@@ -14638,6 +14744,8 @@ static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
     adx_spell(e, " if whole");
 }
 
+// Says what one level of a nest does: a range, a solved variable, a value of a
+// map, or the arguments of a map; and what it checks.
 static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
 {
     const adx_set *s = e->set;
@@ -14737,6 +14845,8 @@ static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
     adx_spell_count(e, cost->fn, "function");
 }
 
+// Says everything about one step: its formula, what it writes, its loops, its
+// parts and its cost.
 static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
 {
     uint32_t value = e->t->program->order[step];
@@ -14793,7 +14903,7 @@ static bool adx_has_part(const adx_explainer *e)
     return false;
 }
 
-// What the names in the steps mean, as far as there are such.
+// Says what the names in the steps mean, if there are any.
 static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
 {
     adx_spell(e, part == ADREV_TENSOR_VALUE ? "\nSteps of the value:\n"
@@ -14855,6 +14965,7 @@ static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
     }
 }
 
+// Says the sizes, the entries of relations, and the strides that were given.
 static void adx_spell_sizes(const adx_explainer *e)
 {
     const adx_tree *tree = &e->t->tree;
@@ -14877,6 +14988,8 @@ static void adx_spell_sizes(const adx_explainer *e)
     adx_spell(e, listed > 0 ? "\n" : "");
 }
 
+// Says what a program does: its sizes and names, its steps, and the cost of all
+// of them together.
 static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 {
     const adx_tensor_program *p = e->t->program;
@@ -15120,7 +15233,8 @@ static uint64_t adx_span_of_side(const adx_tensor_call *c,
     return sum;
 }
 
-// Room for the arrays of a side that are chosen; NULL: not wanted.
+// Takes room for those arrays of a side that are chosen; the others are NULL,
+// which says that they are not wanted.
 static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
 {
     ad_real **to = r->array;
@@ -15134,7 +15248,8 @@ static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
     return to;
 }
 
-// The same with numbers; an array of zeros is NULL.
+// Takes room for the arrays of a side, and fills them in. An array of zeros is
+// NULL.
 static ad_real **adx_filled_arrays(adx_call_arrays *r,
                                    const adx_call_side *side,
                                    const ad_real dense[])
@@ -15225,6 +15340,10 @@ static bool adx_run_at_point(adx_call_arrays *r, const ad_external_point *at,
     return ok;
 }
 
+// Evaluates the text of a call at a point: takes memory for the arrays that the
+// statement does not have, and runs the program. add: adjoints are added to
+// those that are there. False: the text has been bound anew since the call, or
+// no memory.
 static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
                         bool add)
 {
@@ -15371,6 +15490,8 @@ static void adx_give_results(const adx_calling *k, ad_rev *const y[])
         }
 }
 
+// Records the call of a text as one external statement. If no result is wanted,
+// nothing is recorded.
 static ad_status adx_call_tensor(ad_tensor *t, const ad_rev *const x[],
                                  ad_rev *const y[])
 {
@@ -15421,7 +15542,7 @@ ADX_SELDOM_END
  *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_has_sums adx_reduces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -15646,8 +15767,9 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks a variable of each index, that with the most values: the index gives
-// it, once the others are known.
+// Marks one variable in the form of each index of the value: the one with the
+// most values. Once the other variables of the form are known, the index gives
+// this one.
 static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
@@ -15663,8 +15785,8 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
     }
 }
 
-// The variables that no index and no map gives, and how many values they have
-// together; UINT64_MAX: too many.
+// Finds the variables that neither an index nor a map gives. Returns how many
+// combinations of values they have; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
@@ -15744,6 +15866,9 @@ static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
         && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
 }
 
+// Makes the pieces of a term: one for each combination of values of the
+// variables that it is summed over. False: there are too many, or the term has
+// no such pieces.
 static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 {
     adx_set of = *term->set;
@@ -15779,6 +15904,8 @@ static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 
 /* --- all of a value ------------------------------------------------------ */
 
+// Finds the core, where all pieces add, and the domain, the box around all of
+// them.
 static void adx_find_core(adx_finding *k)
 {
     const adx_tensor_value *v = k->value;
@@ -15841,10 +15968,10 @@ ADX_SELDOM_END
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   core/derived core/cells code/text code/repeats tensor/api
- *           tensor/arena tensor/sets tensor/binding tensor/open
- *           tensor/programs tensor/sharing tensor/derive tensor/parts
- *           tensor/storage tensor/prepare tensor/pointwise
+ *   needs   core/derived core/cells code/text tensor/api tensor/arena
+ *           tensor/sets tensor/binding tensor/open tensor/programs
+ *           tensor/sharing tensor/derive tensor/parts tensor/storage
+ *           tensor/prepare tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -16218,6 +16345,7 @@ static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
 
 /* --- of a part ----------------------------------------------------------- */
 
+// Takes the arrays of a fusion, all zero. False: no memory.
 static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
 {
     uint32_t n = t->program->values;
@@ -16462,6 +16590,10 @@ static bool adx_inlined_within(const adx_blocking *k, adx_access x,
     return true;
 }
 
+// Whether every value that a term reads is there when the run of the block
+// needs it. A value that is computed where it is read is examined in turn. A
+// value of the block itself must be read in the row that the same run has made.
+// Any other value must have been computed before the leader of the block.
 static bool adx_reads_within(const adx_blocking *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note)
@@ -16514,7 +16646,9 @@ static bool adx_fits_block(const adx_blocking *k, uint32_t value,
 
 /* --- hosts --------------------------------------------------------------- */
 
-// Whether whoever reads a hosted value needs its host, too.
+// Whether every step that reads a hosted value also needs the host of that
+// value, so that the value is there whenever it is read. A result of the text
+// is read from outside.
 static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
 {
     const adx_fusion *f = k->f;
@@ -16890,6 +17024,8 @@ typedef struct adx_emission {
     adx_local_number *local;    // those in scope
 } adx_emission;
 
+// Returns the number of a table of constants, which is entered into the list if
+// it is new. 0 without memory; the arena then has the status.
 static uint32_t adx_table_number(adx_emission *e, const void *data, uint64_t n,
                                  adx_table_kind kind)
 {
@@ -17234,7 +17370,7 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
     return number;
 }
 
-// What a term of the value `by` reads there.
+// Finds what a term of the value `by` reads there.
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
                                   const adx_spot_of *at, adx_access from)
 {
@@ -17281,7 +17417,8 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
     }
 }
 
-// What is added to: a name, a number of a value, or else v`number`.
+// The text of a sum that is added to: a name, a number of a value, or else
+// v`number`.
 typedef struct adx_sum_text {
     const char *name;
     uint32_t value;
@@ -17346,7 +17483,7 @@ static bool adx_mentions_result(const char *text)
     return false;
 }
 
-// A formula of numbers, as a new number.
+// Writes a formula of numbers as a new number.
 static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
                                    adx_numbers_read *o)
 {
@@ -17359,12 +17496,14 @@ static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
     return e->numbers++;
 }
 
+// Returns how code reads a number that is a local variable.
 static adx_number_read adx_local_read(uint32_t number)
 {
     const adx_number_read x = { number, 0, NULL };
     return x;
 }
 
+// Writes a constant as a new number.
 static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
 {
     adx_say_indent(e);
@@ -17375,7 +17514,7 @@ static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
     return e->numbers++;
 }
 
-// The tangent of a term of a cell, of those of its arguments.
+// Writes the tangent of a term of a cell, from the tangents of its arguments.
 static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
                                      uint64_t moving, adx_numbers_read *o,
                                      const uint32_t tangent[])
@@ -17601,6 +17740,9 @@ static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
     return number;
 }
 
+// Writes the code of one number of a value. region: a box in which the index is
+// known to lie; NULL: none is known. A hosted value is also stored. Returns the
+// number of the variable.
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
                                  const int64_t *index, const adx_box *region)
 {
@@ -17781,7 +17923,7 @@ ADX_SELDOM_BEGIN
 
 /* --- loops of a term ----------------------------------------------------- */
 
-// What is done at the points of a term.
+// What loops do at the points of a term.
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
@@ -18155,6 +18297,9 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say_part_entries(k, l);
 }
 
+// Opens the loop of a level, over its range. A range whose ends are single
+// forms, or are numbers, has a text of its own; else the ends become variables
+// first.
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
@@ -18347,6 +18492,8 @@ static void adx_say_level_unread(const adx_looping *k, const adx_nest_level *l)
         ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
 }
 
+// Writes the code of one level of a nest, and the conditions that are tested
+// there.
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
     if (adx_is_level_idle(k, l))
@@ -18388,6 +18535,8 @@ static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
     return adx_indices_at(e, &at, out);
 }
 
+// Writes what a term of a sum does at one point: it adds its product to a
+// number or, if nothing else adds to that number, stores it.
 static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
@@ -18505,6 +18654,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, ");\n");
 }
 
+// Writes what the loops do at one point.
 static void adx_say_at_point(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
@@ -18654,6 +18804,7 @@ static void adx_say_listed(adx_emission *e, adx_looping *k)
     ADX_SAY_OPEN(e, "else");
 }
 
+// Writes the loops of a term, with what they do at each point.
 static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
@@ -18798,6 +18949,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     }
 }
 
+// Writes the computation of a value: point by point, as sums of parts, or as
+// loops.
 static void adx_say_value(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -18906,7 +19059,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_TENSOR_PARTS (ADREV_TENSOR_HVP + 1)
 
-// What a step is given.
+// The kinds of parameters of the function of a step.
 typedef enum adx_parameter_kind {
     ADX_PARAMETER_WRITTEN,      // the numbers of a value
     ADX_PARAMETER_READ,
@@ -18977,7 +19130,8 @@ static void adx_add_parameter(adx_step_text *s, adx_parameter_kind kind,
     s->parameters++;
 }
 
-// What the step that was written last needs, in the order of its parameters.
+// Lists what the step that was written last needs, in the order of its
+// parameters.
 static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
                                 adx_step_text *s)
 {
@@ -19046,6 +19200,7 @@ static void adx_say_each_parameter(adx_text *t, const adx_step_text *s,
     }
 }
 
+// Writes the declaration of a parameter of a loop function.
 static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
 {
     const adx_tensor_file *k = (const adx_tensor_file *)user;
@@ -19176,7 +19331,8 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     k->rolled = k->rolled || e.rolled;
 }
 
-// The value with which a value is computed; 0: alone.
+// Returns the value whose loops also compute this one; 0: it has loops of its
+// own.
 static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
 {
     if (f->host[value] == 0)
@@ -19264,7 +19420,8 @@ static void adx_put_to_text(const char *text, size_t n, void *user)
     adx_put_text((adx_text *)user, text, n);
 }
 
-// What sizes that are arguments mean, and how arrays lie: by their strides.
+// Writes a comment that says what sizes mean that are arguments, and how arrays
+// lie, by their strides.
 static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
 {
     const adx_tree *tree = &k->t->tree;
@@ -19322,7 +19479,8 @@ static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
     adx_say(t, " */\n\n");
 }
 
-// What stands before the functions of the steps, and these.
+// Writes what stands in front of the functions of the steps, and these
+// functions.
 static void adx_say_steps(adx_tensor_file *k, adx_text *t)
 {
     const ad_c_options *o = k->options;
@@ -19715,6 +19873,8 @@ static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
     }
 }
 
+// Writes the C function of one part, after its body is known: the macro with
+// the size of its work, the prototype, tests of sizes, the body.
 static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
                                 ad_tensor_part part)
 {
@@ -19852,7 +20012,7 @@ static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
 /* --- with sizes as arguments ------------------------------------------------
  * The text is bound a second time, with variables in place of these sizes.   */
 
-// What is wrong with an argument. NULL: nothing.
+// Says what is wrong with an argument. NULL: nothing.
 static const char *adx_wrong_argument(const ad_tensor *t,
                                       const ad_c_argument *a, uint32_t size,
                                       const adx_open_sizes *open)
@@ -19888,6 +20048,8 @@ static bool adx_open_arguments(ad_tensor *t, const ad_c_argument a[],
     return t->arena.status == ADREV_OK;
 }
 
+// Writes C code whose sizes are arguments: a copy of the tensor is bound with
+// open sizes for that.
 static ad_status adx_write_open(ad_tensor *t, const ad_c_options *o,
                                 ad_write_fn *write, void *user, size_t *bytes,
                                 ad_tensor_error *error)
@@ -19963,6 +20125,8 @@ ADX_API ad_status ad_tensor_compile(ad_tensor *t,
 
 ADX_SELDOM_BEGIN
 
+// Writes the argument that an entry point of the library passes for a parameter
+// of a loop function.
 static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
                                    void *user)
 {
@@ -20011,8 +20175,8 @@ static adx_tensor_step_fn *adx_step_in(void *library, int part,
     return f;
 }
 
-// What evaluations need of a part, in the memory of the program. False: a
-// function is missing, or there is no memory, which t->arena says.
+// Collects what evaluations need of a part, in the memory of the program.
+// False: a function is missing, or there is no memory, which t->arena says.
 static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
                           void *library, adx_tensor_code *to)
 {
@@ -20083,6 +20247,8 @@ static ad_status adx_write_entries(adx_tensor_file *k, unsigned asked,
     return code->failed ? ADREV_ENOMEM : ADREV_OK;
 }
 
+// Writes the loops as C code, compiles it, or finds it in the cache, and takes
+// its functions.
 static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
                                     ad_compile_report *report)
 {

@@ -124,9 +124,29 @@ static text plain_of(text t)
     return t;
 }
 
+static void need_data(node *d);
+
+// An enumeration's text from *at on. Data that it names, as in
+// `ROWS = sizeof table / sizeof table[0]`, have the names of their twins.
+static void put_data_names(buffer *b, node *n, int source, size_t *at)
+{
+    node *d = n->kind == DeclRefExpr && is(n->ref_kind, "VarDecl")
+        ? declared(n) : NULL;
+    const spot here = n->begin.argument ? n->begin.spelled : n->begin.expanded;
+    if (d != NULL && d->parent == tree && here.file == source && here.at >= *at) {
+        need_data(d);
+        put_text(b, slice((span){ source, *at, here.at }));
+        twin_name(b, d);
+        *at = here.at + here.n;
+    }
+    for (int i = 0; i < n->kids; i++)
+        put_data_names(b, n->kid[i], source, at);
+}
+
 static void write_plain(item *t)
 {
     span s = span_of(t->first);
+    size_t at;
     node *n;
     for (int i = -1; next_node(t, &i, &n);) {
         const span e = span_of(n);
@@ -135,7 +155,11 @@ static void write_plain(item *t)
         s.begin = e.begin < s.begin ? e.begin : s.begin;
         s.end = e.end > s.end ? e.end : s.end;
     }
-    put_text(&t->plain_text, slice(s));
+    at = s.begin;
+    for (int i = -1; t->in_source && next_node(t, &i, &n);)
+        if (n->kind == EnumDecl)
+            put_data_names(&t->plain_text, n, s.file, &at);
+    put_text(&t->plain_text, slice((span){ s.file, at, s.end }));
     put(&t->plain_text, ";");
 }
 
@@ -593,6 +617,13 @@ static bool in_source(const node *d)
     return source_unit(d->begin.expanded.file) >= 0;
 }
 
+static void rename_data(node *d)
+{
+    d->renamed = ty_changed(d->ty)
+        || (in_source(d) && (is(d->storage, "static")
+                             || (d->init && constant_data(d))));
+}
+
 // What has a twin of another name: functions, and data of the sources.
 static void rename_all(void)
 {
@@ -609,10 +640,7 @@ static void rename_all(void)
                 || (d->function->body == NULL && d->function->stub
                     && d->function->type && ty_changed(d->function->type));
         if (d->kind == VarDecl && d->visited)
-            d->renamed = ty_changed(d->ty)
-                || (in_source(d)
-                    && (is(d->storage, "static")
-                        || (d->init && constant_data(d))));
+            rename_data(d);
     }
 }
 
@@ -1292,6 +1320,24 @@ static void write_data(node *d, int order)
     if (p.text.n && !first && first_declarator(d))
         comment_above(&p.above, d);
     add_piece(p);
+}
+
+// Data that only an enumeration names.
+static void need_data(node *d)
+{
+    int order = 0;
+    if (d->visited)
+        return;
+    see_variable(d);
+    rename_data(d);
+    while (tree->kid[order] != d)
+        order++;
+    const int before = unit_written, count = piece_count;
+    unit_written = d->unit;
+    write_data(d, 2 * order + 1);
+    unit_written = before;
+    if (piece_count > count)
+        need_text(text_in(&pieces[count].text), d->unit);
 }
 
 static void write_pieces(void)

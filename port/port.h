@@ -401,17 +401,20 @@ typedef struct option {
 
 typedef struct setting {
     text name, value;
+    bool used;
 } setting;
 
+enum { MOST_OPTIONS = 64 };     // of one kind
+
 typedef struct options {
-    setting set[64];
+    setting set[MOST_OPTIONS];
     int sets;
     const char *self;
     const char *out, *suffix, *number, *stubs, *commands, *clang, *depend;
     const char **file;
     int files;
-    option with[64], of[64];
-    text entry[64];
+    option with[MOST_OPTIONS], of[MOST_OPTIONS];
+    text entry[MOST_OPTIONS];
     int withs, ofs, entries;
     bool all, check, notes;
     int points;
@@ -433,7 +436,7 @@ bool depend_write(void);
 void flags_put(buffer *b, const translation *u);
 bool units_read(void);                  // those that are needed
 function *entry_named(text name);
-bool flow_run(void);                    // false: wrong use
+bool flow_run(void);                    // false: wrong use, which it says
 node *base_node(node *n);               // without parentheses and casts
 text callee_name(const node *call);
 library call_library(const node *call);
@@ -442,6 +445,7 @@ void twin_name(buffer *b, const node *decl);
 
 extern function *flow_in;               // that is looked at
 void reach(function *f);
+void see_variable(node *d);             // of file scope
 function *origin_of(function *f);
 function *instance_of(function *f);
 void call_instance(node *callee, function *f);

@@ -1,31 +1,33 @@
 #pragma once
 
 /* === bulk/calls =============================================================
- * The calls of users. They become a statement (bulk/statement) on an ordinary
- * tape. Under a hook, in fixed memory and without a tape, the same operations
- * run in the same order on the numbers themselves; each is recorded, if
- * anything is. A row to be combined by op then enters level 0 as soon as it is
- * made. When a part of a level is full, its result enters the level above as a
- * row. So only one part of each level is in memory.
+ * The public functions. On an ordinary tape a call becomes a statement
+ * (bulk/statement). If a hook is set, if the tape is in fixed memory, or if no
+ * tape is current, the call is plain: the same operations run in the same order
+ * on the recorded numbers themselves, and each is recorded if anything is. In a
+ * plain call a row enters level 0 as soon as it is made; when a part of a level
+ * is full, its result enters the next level as a row. So only one part of each
+ * level is in memory.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
  *           bulk/folds bulk/passes bulk/reductions bulk/statement
  * ========================================================================== */
 
+// A plain call while it runs.
 typedef struct adx_plain {
     const adx_bulk *b;
-    ad_rev *arg;                // of f
-    ad_rev *z;                  // its result
-    ad_rev *pair;               // of op
-    ad_rev *level;              // [levels*d] of each, its last part so far
-    ad_rev *upto;               // [levels*d] prefix: of each, its last prefix
+    ad_rev *arg;                // arguments of f
+    ad_rev *z;                  // results of f
+    ad_rev *pair;               // arguments of op
+    ad_rev *level;              // [levels*d] each level's last part so far
+    ad_rev *upto;               // [levels*d] prefix: each level's last prefix
     size_t count[66];           // rows in that part; prefix: in the level
     const adx_levels *levels;
     ad_rev *y;
     bool unset;                 // a result was not set
 } adx_plain;
 
-// A row enters level k.
+// Enters a row into level k of a reduction.
 static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -40,8 +42,8 @@ static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
     adx_plain_fold(p, part, k + 1);
 }
 
-// The end of a reduction. Parts that are not full are complete, too: from level
-// 0 upwards, the result of each is the last row of the next level that has a
+// Ends a reduction. Parts that are not full are complete now. From level 0
+// upwards, the result of each is the last row of the next level that has a
 // part.
 static void adx_plain_end(adx_plain *p)
 {
@@ -57,10 +59,10 @@ static void adx_plain_end(adx_plain *p)
     memcpy(p->y, last, p->b->d * sizeof *last);
 }
 
-// A row enters level k, and its prefix is computed: the first row of a part is
-// combined with the last prefix of the level above, which is that of all parts
-// before; other rows, with the prefix before them. The part itself is combined,
-// too, if another part follows it.
+// Enters a row into level k and computes its prefix. The first row of a part is
+// combined with the last prefix of the level above, which combines all parts
+// before this one; any other row is combined with the prefix before it. The
+// part itself is also combined if another part follows it.
 static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
 {
     size_t d = p->b->d;
@@ -73,7 +75,7 @@ static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
     else
         p->unset |= !adx_apply_op(p->b, first ? to + d : to, row, p->pair, to);
     if (k == p->levels->count || i / p->b->radix >= p->levels->rows[k + 1])
-        return;                 // no part goes on from this one
+        return;                 // no part follows this one
     if (first)
         memcpy(part, row, d * sizeof *part);
     else
@@ -89,8 +91,8 @@ static void adx_plain_sum(const ad_rev a[], const ad_rev b[], size_t d,
         y[j] = adx_fold_plain(ADREV_OP_add, a[j], b[j]);
 }
 
-// What follows f, for row z of element i.
-static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
+// Does what comes behind the map, for row z of element i: op, or a sum.
+static void adx_plain_combine(adx_plain *p, size_t i, const ad_rev z[])
 {
     const adx_bulk *b = p->b;
     bool prefix = b->kind == ADX_BULK_PREFIX;
@@ -107,8 +109,8 @@ static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
     }
 }
 
-// Element i: its arguments are copied together, f runs, and what follows it.
-// What all elements share is copied for the first one only.
+// Does element i: copies its arguments to one place, calls f, and combines the
+// result. Shared arguments are copied for the first element only.
 static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
 {
     const adx_bulk *b = p->b;
@@ -116,7 +118,7 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
     ad_rev *to = p->arg;
     ad_rev *z = map ? p->y + i * b->d : p->z;
     if (b->f == NULL) {
-        adx_plain_behind(p, i, x->x + i * b->d);
+        adx_plain_combine(p, i, x->x + i * b->d);
         return;
     }
     for (size_t k = 0; k < b->sources; k++) {
@@ -130,10 +132,10 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
     b->f(p->arg, z, b->ctx);
     p->unset |= !adx_all_set(b->d, z);
     if (!map)
-        adx_plain_behind(p, i, z);
+        adx_plain_combine(p, i, z);
 }
 
-// Runs all elements. False: a function did not set all of its results.
+// Does all elements. False: a function did not set all of its results.
 static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           const adx_levels *levels, ad_rev y[])
 {
@@ -149,8 +151,9 @@ static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
     return !p.unset;
 }
 
-#define ADX_PLAIN_ROOM 192      // numbers that need no allocation
+#define ADX_PLAIN_ROOM 192      // numbers for which no memory is allocated
 
+// Does a plain call.
 static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
                                 ad_rev y[])
 {
@@ -161,7 +164,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
     ad_rev *room = need <= ADX_PLAIN_ROOM ? few
                  : (ad_rev *)adx_bulk_take(memory, need, sizeof *room);
     if (room == NULL)
-        return adx_bulk_short();
+        return adx_bulk_no_memory();
     bool set = adx_plain_all(b, x, room, &levels, y);
     ad_status status = adx_now_status();
     if (status == ADREV_OK && !set)
@@ -173,6 +176,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
 
 /* --- calls --------------------------------------------------------------- */
 
+// Whether n rows of an argument can lie in memory.
 static bool adx_rows_possible(size_t n, const ad_rows *x)
 {
     size_t step = adx_magnitude(x->step);
@@ -180,8 +184,8 @@ static bool adx_rows_possible(size_t n, const ad_rows *x)
         && (x->size == 0 || n == 0 || x->x != NULL);
 }
 
-// Counts what an operator has of each kind, and chooses the radix. False: the
-// sizes are impossible.
+// Counts the shared numbers and those of each element, and chooses the radix.
+// False: the sizes are impossible, or an array is missing.
 static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
 {
     bool fit = b->d > 0 && !adx_bulk_huge(b->n, b->d)
@@ -194,15 +198,16 @@ static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
         fit = fit && !adx_bulk_huge(b->n, b->width)
            && !adx_bulk_huge(b->shared, 1);
     }
-    // A part of 32 rows, or of 512 numbers, is enough to hide the cost of a
-    // chunk tape. Where prefixes have parts, op runs twice for each row, so
-    // these are eight times as large.
+    // A part of 32 rows, or of 512 numbers, is large enough that the cost of
+    // its chunk tape hardly counts. If prefixes have several parts, op runs
+    // twice for each row, so their parts are eight times as large.
     b->radix = b->d > 128 ? 4 : b->d > 16 ? 512 / b->d : 32;
     b->radix *= b->kind == ADX_BULK_PREFIX ? 8 : 1;
     return fit;
 }
 
-// Without rows, a reduction is `neutral`, or 0 if it is a sum.
+// Computes the results. A reduction of no rows is `neutral` or, if it is a sum,
+// 0.
 static ad_status adx_bulk_results_of(adx_bulk *b, const ad_rows x[],
                                      const ad_real neutral[], ad_rev y[])
 {

@@ -1,10 +1,11 @@
 #pragma once
 
 /* === bulk/captured ==========================================================
- * Parts of a program run on tapes apart: chunks of an operator (bulk/passes),
- * steps of loops and checkpoints (loop/stage). Numbers that such a part takes
- * from outside reach the foreign hook of its tape. They are captured: listed,
- * and further operands of the statement that the part becomes.
+ * Some parts of a program run on tapes of their own: chunks of an operator
+ * (bulk/passes), steps of loops and checkpoints (loop/stage). When such a part
+ * uses a number of the recording outside, the foreign hook of its tape is
+ * called. The number is then captured: it is entered into a list, and becomes a
+ * further operand of the statement that the part becomes.
  *
  *   needs   tape/layout tape/memory tape/hooks
  *   offers  adx_captured adx_find_captured adx_free_captured adx_add_captured
@@ -13,9 +14,8 @@
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// Numbers that a function brings along: their compound ids, in the order in
-// which they were met, and a hash table (open addressing) by which they are
-// found.
+// The captured numbers: their compound ids in the order in which they were met,
+// and a hash table (open addressing) that finds an id in the list.
 typedef struct adx_captured {
     uint64_t *id;
     uint32_t *slot;             // [room] 1 + index; 0: free
@@ -23,7 +23,8 @@ typedef struct adx_captured {
     size_t room;                // a power of two, at least 2 n; or 0
 } adx_captured;
 
-// The slot of an id, or the free one where it belongs.
+// Returns the slot of an id or, if the id is not in the table, the free slot
+// where it would go.
 static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
 {
     size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
@@ -33,7 +34,7 @@ static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
     return &c->slot[i & (c->room - 1)];
 }
 
-// 1 + the index of an id; 0: it is not there.
+// Returns 1 + the index of an id in the list; 0: it has not been captured.
 static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
 {
     return c->room == 0 ? 0 : *adx_captured_slot(c, id);
@@ -45,6 +46,7 @@ static void adx_free_captured(const ad_allocator *a, adx_captured *c)
     adx_drop(a, c->slot);
 }
 
+// Doubles the room, and enters all ids into a new table. False: no memory.
 static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
 {
     adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
@@ -64,6 +66,7 @@ static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
     return true;
 }
 
+// Appends an id that is not in the list yet. False: no memory.
 static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
                              uint64_t id)
 {
@@ -74,7 +77,8 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
-// What was captured, as operands, which are known by their ids alone.
+// Writes the captured numbers as operands. Only their ids are known, so their
+// values are 0.
 static void adx_list_captured(const adx_captured *k, ad_rev to[])
 {
     for (size_t i = 0; i < k->n; i++)
@@ -83,7 +87,7 @@ static void adx_list_captured(const adx_captured *k, ad_rev to[])
 
 /* --- tapes apart --------------------------------------------------------- */
 
-// A tape with this foreign hook. NULL: no memory.
+// Makes a tape with this foreign hook. NULL: no memory.
 static ad_tape *adx_new_tape_apart(const ad_allocator *a,
                                    ad_rev (*hook)(void *user, ad_rev x),
                                    void *user)
@@ -95,15 +99,16 @@ static ad_tape *adx_new_tape_apart(const ad_allocator *a,
     return t;
 }
 
-// Whether what asks the hook of t runs on t. What a branch of a fork records is
-// on another tape, or swept there.
+// Whether the caller of the hook of t records on t itself. A branch of a fork
+// does not: it records on another tape, or on a part of t that is swept apart.
 static bool adx_runs_on(const ad_tape *t)
 {
     return adx_now.tape == t && t->open == 0;
 }
 
-// Makes all results of a run on t values of t, those from outside, too. Returns
-// its status, which is ADREV_EMARK if the run has left the tape for another.
+// Ends a run on t: all results become values of t, also those that come from
+// outside. Returns the status of t, which is ADREV_EMARK if the run left
+// another tape current.
 static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
 {
     if (adx_now.tape != t) {

@@ -1,30 +1,32 @@
 #pragma once
 
 /* === bulk/folds =============================================================
- * There are three kinds of bulk operators. Those given by a row of the operator
- * table are statements of their own, with the partials at hand. Movements are
- * copies (bulk/movements). Operators given by a function are one external
- * statement, which keeps the values of its operands (bulk/passes). A sweep
- * takes their elements chunk by chunk, records each on a chunk tape and
- * sweeps that tape. Where chunks end depends on the program alone, and their
- * contributions are added in their order, so the bits do not depend on threads.
+ * There are three kinds of bulk operators. Operators given by a row of the
+ * operator table are statements of their own, whose partials are known: they
+ * are in this room. Movements are copies (bulk/movements). An operator given by
+ * a function is one external statement, which keeps the values of its operands
+ * (bulk/statement). A sweep takes its elements chunk by chunk, records each
+ * chunk on a chunk tape and sweeps that tape. Where a chunk ends depends on the
+ * program alone, and the contributions of chunks are added in their order, so
+ * the bits do not depend on threads.
  *
  *   needs   number/recording number/operators number/fronts tape/layout
  *           tape/memory array/operands array/linear array/sums
- *   offers  adx_now_status adx_bulk_allocator adx_bulk_take adx_bulk_short
+ *   offers  adx_now_status adx_bulk_allocator adx_bulk_take adx_bulk_no_memory
  *           adx_bulk_huge adx_results_or_nan adx_bulk_refuse adx_fold_plain
  *           adx_prefixed adx_prefixed_rule adx_bins adx_bins_rule adx_inside
  * ========================================================================== */
 
 /* --- memory and failure -------------------------------------------------- */
 
-// The status of the current tape; where there is none, ADREV_OK.
+// The status of the current tape; ADREV_OK if no tape is current.
 static ad_status adx_now_status(void)
 {
     return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
 }
 
-// Where temporary memory comes from; NULL: there is none.
+// Returns the allocator for temporary memory. NULL: there is none, since the
+// tape is in fixed memory.
 static const ad_allocator *adx_bulk_allocator(void)
 {
     const ad_tape *t = adx_now.tape;
@@ -33,32 +35,34 @@ static const ad_allocator *adx_bulk_allocator(void)
     return adx_allocator_or(NULL);
 }
 
-// NULL: no memory, or no allocator.
+// Takes temporary memory. NULL: no memory, or no allocator.
 static void *adx_bulk_take(const ad_allocator *a, size_t n, size_t size)
 {
     return a == NULL ? NULL : adx_take(a, n, size);
 }
 
-// There is no temporary memory: a tape in fixed memory has none to give.
-static ad_status adx_bulk_short(void)
+// Reports that adx_bulk_take has failed: ADREV_EFULL if the tape is in fixed
+// memory, which has none to give.
+static ad_status adx_bulk_no_memory(void)
 {
     return adx_failed(adx_bulk_allocator() == NULL && adx_now.tape != NULL
                       ? ADREV_EFULL : ADREV_ENOMEM);
 }
 
-// Whether there cannot be n rows of this size. Either number alone is limited,
-// too, even if the other is 0.
+// Whether n rows of this size are more than an array can have. Each of the two
+// numbers has a limit of its own, even if the other is 0.
 static bool adx_bulk_huge(size_t n, size_t size)
 {
     return n > ADX_MOST_ELEMENTS || size > ADX_MOST_ELEMENTS
         || adx_size_times(n, size) > ADX_MOST_ELEMENTS;
 }
 
-// No array has more numbers than this: one that is said to have is not written.
+// No array has more numbers than this. An array that claims to have more is not
+// written.
 #define ADX_RESULTS_MOST (SIZE_MAX >> (sizeof(size_t) > 4 ? 24 : 6))
 
-// After a failure, makes the results NaN: n rows of `size`, if there can be so
-// many. Returns status.
+// After a failure, makes the results NaN: n rows of `size`, if an array can
+// have so many. Returns status.
 static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
                                     ad_rev y[])
 {
@@ -70,7 +74,7 @@ static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
     return status;
 }
 
-// Refuses a call that is impossible.
+// Reports that a call has impossible arguments, and makes its results NaN.
 static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 {
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
@@ -78,28 +82,30 @@ static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 
 /* --- rows of the operator table ------------------------------------------ */
 
+// Whether ad_reduce_op and its kin have this operation.
 static bool adx_is_fold(ad_opcode op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADREV_OP_min
         || op == ADREV_OP_max;
 }
 
-// The number that changes no other one.
+// The neutral number e of an operation: e op x is x.
 static ad_real adx_neutral(ad_opcode op)
 {
     return op == ADREV_OP_mul ? 1 : op == ADREV_OP_min ? ADX_K(INFINITY)
          : op == ADREV_OP_max ? -ADX_K(INFINITY) : 0;
 }
 
-// Whether x takes the place of best as the least or largest: not if they are
-// equal, and any number takes the place of a NaN.
+// Whether x replaces `best` as the least or largest number. It does not if they
+// are equal; any number replaces a NaN.
 static bool adx_is_better(ad_opcode op, ad_real x, ad_real best)
 {
     return (op == ADREV_OP_max ? x > best : x < best)
         || (best != best && x == x);
 }
 
-// Computes an operation by the loops of array statements, and tells the hook.
+// Computes an operation by the loops of array statements, so that the bits are
+// the same, and tells the hook of it.
 static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
 {
     const ad_real *const x[3] = { &a.v, &b.v, &c.v };
@@ -110,10 +116,10 @@ static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
     return adx_traced(op, v, a, d[0], b, d[1], c, d[2]);
 }
 
-// best op x as elementary operations, for a hook. The first of equal numbers is
-// to stay, and have all of the derivative, which a max of the operator table
-// does not do. A comparison would be a guard. So x is selected by a number that
-// is 0 unless x wins: how much better it is.
+// Computes best op x as elementary operations, for a hook. Of two equal numbers
+// the first must stay and have all of the derivative; max of the operator table
+// does not do that. A comparison would become a guard. So ad_select chooses x
+// by how much better it is, a number that is 0 unless x is better.
 static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
 {
     ad_rev none = adx_passive(0);
@@ -127,7 +133,7 @@ static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
     return y;
 }
 
-// a op b, recorded as what it is.
+// Computes and records a op b. A least or largest number is a copy.
 static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
 {
     if (adx_now.trace)
@@ -139,11 +145,11 @@ static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
     return adx_is_better(op, b.v, a.v) ? b : a;
 }
 
-// Returns the product of x. d (or NULL) are its partials: each is the product
-// of the numbers before it, times that of the numbers after it. The loop
-// forwards leaves the former in d, and the loop backwards multiplies by the
-// latter. So nothing is divided, and a zero in x does no harm; as in the chain
-// rule, a zero absorbs.
+// Returns the product of x. d, which may be NULL, becomes its partials: each is
+// the product of the numbers before, times the product of the numbers behind.
+// The loop forwards writes the former to d, and the loop backwards multiplies
+// by the latter. So nothing is divided, and a zero in x does no harm; as in the
+// chain rule, a factor of zero absorbs the other.
 static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
 {
     ad_real before = 1;
@@ -160,7 +166,7 @@ static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
     return before;
 }
 
-// A product as one statement with n operands.
+// Records a product as one statement with n operands.
 static ad_rev adx_whole_product(size_t n, const ad_rev x[])
 {
     const adx_part part = { .x = adx_vector(n, x, 1), .scale = 1,
@@ -202,12 +208,13 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- prefixes ------------------------------------------------------------ */
 
-// A prefix sum or product as a statement: y[i] = y[i-1] op x[i] has the
-// partials a[i] by y[i-1] and b[i] by x[i]. A sweep goes through it once.
+// The statement of prefix sums or products: y[i] = y[i-1] op x[i] has the
+// partial a[i] with respect to y[i-1], and b[i] with respect to x[i]. A sweep
+// goes through x once.
 typedef struct adx_prefixed {
     adx_extended e;
     adx_ids ids;
-    const ad_real *a;           // NULL: all partials are 1
+    const ad_real *a;           // NULL (sums): all partials are 1
     const ad_real *b;
 } adx_prefixed;
 
@@ -216,7 +223,8 @@ static ad_real adx_scaled_by(const ad_real d[], size_t i, ad_real x)
     return d == NULL ? x : adx_absorb(d[i], x);
 }
 
-// r is the whole adjoint of y[i]: its own, and a[i+1] times that of y[i+1].
+// r is the complete adjoint of y[i]: what y[i] has from elsewhere, and a[i+1]
+// times the adjoint of y[i+1].
 static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -255,7 +263,8 @@ static const adx_rule adx_prefixed_rule = {
     "prefix", adx_prefixed_reverse, adx_prefixed_forward, NULL
 };
 
-// NULL: x is constant, or the tape has failed.
+// Adds the statement to the tape. NULL: all of x are constants, or the tape has
+// failed.
 static adx_prefixed *adx_add_prefixed(bool product, size_t n, const ad_rev x[])
 {
     const adx_view view = adx_vector(n, x, 1);
@@ -277,7 +286,7 @@ static adx_prefixed *adx_add_prefixed(bool product, size_t n, const ad_rev x[])
     return s;
 }
 
-// Values, and the partials of a product; y may be x.
+// Computes the values and, of products, the partials. y may be x.
 static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
                                  adx_prefixed *s, ad_rev y[])
 {
@@ -296,13 +305,14 @@ static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
     }
 }
 
+// Computes prefixes as elementary operations, for a hook.
 static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
                                    ad_rev y[])
 {
     const ad_allocator *memory = adx_bulk_allocator();
     ad_rev *z = (ad_rev *)adx_bulk_take(memory, n, sizeof *z);
     if (z == NULL)
-        return adx_bulk_short();
+        return adx_bulk_no_memory();
     for (size_t i = 0; i < n; i++)
         z[i] = i == 0 ? x[0] : adx_fold_traced(op, z[i - 1], x[i]);
     memcpy(y, z, n * sizeof *y);
@@ -310,6 +320,7 @@ static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
     return adx_now_status();
 }
 
+// Computes and records the prefixes. A least or largest number is a copy.
 static ad_status adx_prefixes(ad_opcode op, size_t n, const ad_rev x[],
                               ad_rev y[])
 {
@@ -341,16 +352,17 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
 
 /* --- histograms ---------------------------------------------------------- */
 
-// Sums or products of bins as a statement. Result k has the partial own[k] by
-// what was in bin k before, and d[i] by each v[i] with at[i] == k.
+// The statement of a histogram. Result k has the partial own[k] with respect to
+// what was in bin k before, and d[i] with respect to each v[i] that goes to bin
+// k (at[i] == k).
 typedef struct adx_bins {
     adx_extended e;
     size_t terms;
-    ad_real *own;               // [values]; NULL: all partials are 1
+    ad_real *own;               // [values] NULL (sums): all partials are 1
     ad_real *d;                 // [terms] likewise
-    uint32_t *bin;              // ids
-    uint32_t *v;
-    uint32_t *at;
+    uint32_t *bin;              // [values] ids of the bins as they were
+    uint32_t *v;                // [terms] ids of the terms
+    uint32_t *at;               // [terms] the bin of each
 } adx_bins;
 
 static bool adx_bins_reverse(const adx_extended *e, ad_real adj[],
@@ -387,20 +399,22 @@ static const adx_rule adx_bins_rule = {
     "histogram", adx_bins_reverse, adx_bins_forward, NULL
 };
 
+// Whether an index is in 0 ... m - 1.
 static bool adx_inside(ptrdiff_t i, size_t m)
 {
     return i >= 0 && (size_t)i < m;
 }
 
-// Constants have the sink as their id, to which adjoints may be added.
+// Returns the id of x; a constant has that of the sink, to which adjoints may
+// be added.
 static uint32_t adx_id_or_sink(ad_rev x)
 {
     uint32_t id = adx_id_here(x);
     return id == 0 ? (uint32_t)adx_now.sink : id;
 }
 
-// Counts the terms, which are the v whose bin exists. Returns whether a term or
-// a bin is recorded.
+// Counts the terms, which are the v whose index is that of a bin. Returns
+// whether a term or a bin is recorded.
 static bool adx_bins_active(size_t n, const ptrdiff_t ix[], const ad_rev v[],
                             size_t m, const ad_rev bin[], size_t *terms)
 {
@@ -416,7 +430,8 @@ static bool adx_bins_active(size_t n, const ptrdiff_t ix[], const ad_rev v[],
     return active;
 }
 
-// NULL: all is constant, or the tape has failed.
+// Adds the statement to the tape. NULL: all numbers are constants, or the tape
+// has failed.
 static adx_bins *adx_add_bins(bool product, size_t n, const ptrdiff_t ix[],
                               const ad_rev v[], size_t m, const ad_rev bin[])
 {
@@ -447,10 +462,11 @@ static adx_bins *adx_add_bins(bool product, size_t n, const ptrdiff_t ix[],
     return s;
 }
 
-// The partials of products, bin by bin as in adx_product_partials: what is
-// multiplied before a number, times what is multiplied after it. own[k] is the
-// running product of bin k, both ways. At the end it is the product of all v of
-// the bin, which is the partial by what was in the bin before.
+// Computes the partials of products as adx_product_partials does, bin by bin:
+// the product of what comes before a number, times the product of what comes
+// behind it. On both ways own[k] is the running product of bin k. At the end it
+// is the product of all v of the bin, which is the partial with respect to the
+// bin as it was.
 static void adx_bins_products(adx_bins *s, const ad_rev v[],
                               const ptrdiff_t ix[], size_t n,
                               const ad_rev bin[])
@@ -474,6 +490,7 @@ static void adx_bins_products(adx_bins *s, const ad_rev v[],
         }
 }
 
+// Computes a histogram as elementary operations, for a hook.
 static ad_status adx_histogram_traced(ad_opcode op, size_t n,
                                       const ptrdiff_t ix[], const ad_rev v[],
                                       size_t m, ad_rev bin[])
@@ -481,7 +498,7 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     const ad_allocator *memory = adx_bulk_allocator();
     ad_rev *y = (ad_rev *)adx_bulk_take(memory, m, sizeof *y);
     if (y == NULL)
-        return adx_bulk_short();
+        return adx_bulk_no_memory();
     memcpy(y, bin, m * sizeof *y);
     for (size_t i = 0; i < n; i++)
         if (adx_inside(ix[i], m))
@@ -491,8 +508,8 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     return adx_now_status();
 }
 
-// Values of the bins. A least or largest number is a copy, and makes no
-// statement.
+// Computes the values of the bins. A least or largest number is a copy and
+// makes no statement.
 static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                  const ad_rev v[], size_t m, ad_rev bin[],
                                  const adx_bins *s)
@@ -513,6 +530,7 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
             adx_set_result(&bin[k], bin[k].v, ADX_BASE(s), k);
 }
 
+// Computes and records the bins of a histogram.
 static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[])
 {

@@ -1,11 +1,12 @@
 #pragma once
 
 /* === bulk/maps ==============================================================
- * The function of a map, at all elements. With adrev_function.h, f is recorded
- * at element 0 and replayed in lanes. Elements that fail at a guard are done by
- * f itself, after all others. A recording does not see everything, so some
- * elements are computed by f as well when values are computed; if they differ,
- * the recording is given up, and f does all elements.
+ * Calls the function f of a map for all elements. If adrev_function.h is there,
+ * f is recorded at element 0, and the recorded function is replayed in lanes.
+ * Elements that fail at one of its guards are done afterwards by f itself. A
+ * recording does not see everything that f does. So when values are computed, f
+ * itself also computes a sample of the elements. If any of these differ, the
+ * recorded function is given up, and f does all elements.
  *
  *   needs   tape/memory function/api bulk/passes
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
@@ -13,7 +14,7 @@
  *           adx_map_values
  * ========================================================================== */
 
-// A pass of f itself: over the elements `only`, or all if that is NULL.
+// Does a pass by f itself, over the elements `only`; NULL: over all elements.
 static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
                               const uint32_t *only, size_t items)
 {
@@ -27,8 +28,9 @@ static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-// Columns of the arguments of f: their values, or (`of`) adjoints or tangents
-// of the operands. Returns where the next columns go.
+// Writes the columns of the arguments of f: of their values or, if `of` is not
+// NULL, of adjoints or tangents of the operands, which are in `of`. Returns
+// where the next columns go.
 static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
                                       ad_column *to)
 {
@@ -42,7 +44,7 @@ static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
     return to;
 }
 
-// Columns of rows of d results, which are `step` numbers apart.
+// Writes the columns of the results, whose rows are `step` numbers apart.
 static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
                                   size_t step, ad_column *to)
 {
@@ -52,9 +54,9 @@ static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
     return to;
 }
 
-// Does what the pass asks for, by the function. x is room for all columns:
-// first those of the arguments, then those of their adjoints or tangents, then
-// the rows.
+// Does a pass by the recorded function. x is room for all columns: first those
+// of the arguments, then those of their adjoints or tangents, then those of the
+// results.
 static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
                                   ad_column *x, uint32_t left[])
 {
@@ -72,7 +74,8 @@ static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
          : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
 }
 
-// The same, and then the elements that were left, by f itself.
+// Does a pass by the recorded function, and then by f itself for the elements
+// that failed at a guard.
 static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
 {
     size_t columns = 2 * (b->shared + b->width) + b->d;
@@ -92,9 +95,9 @@ static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
     return status;
 }
 
-// Whether a recording is of no use. One without operations and guards may come
-// from an f that was compiled without ADREV_TRACE, whose comparisons went
-// unseen.
+// Whether a recorded function is of no use. If it has no operations and no
+// guards, f may have been compiled without ADREV_TRACE: then its comparisons
+// went unseen.
 static bool adx_is_empty(const ad_fn *fn)
 {
     return fn == NULL
@@ -103,14 +106,15 @@ static bool adx_is_empty(const ad_fn *fn)
 
 #define ADX_SAMPLED 16
 
-// Whether element i is compared with f itself: one in ADX_SAMPLED is, and so
-// are the powers of two, of which there are more at the beginning.
+// Whether element i is in the sample, which f itself computes, too. One element
+// in ADX_SAMPLED is, and so are the powers of two, which lie more densely at
+// the beginning.
 static bool adx_is_sampled(size_t i)
 {
     return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
 }
 
-// The first power of two from i on; 0 from 0.
+// The least power of two that is not below i; 0 for 0.
 static size_t adx_next_power(size_t i)
 {
     size_t power = i > 0;
@@ -119,7 +123,7 @@ static size_t adx_next_power(size_t i)
     return power;
 }
 
-// The first i, from this one on, that is sampled.
+// The first element from i on that is in the sample.
 static size_t adx_next_sample(size_t i)
 {
     size_t even = i + (ADX_SAMPLED - i % ADX_SAMPLED) % ADX_SAMPLED;
@@ -127,7 +131,7 @@ static size_t adx_next_sample(size_t i)
     return power < even ? power : even;
 }
 
-// Whether a and b are the same but for rounding: a compiler may have contracted
+// Whether a and b differ by rounding at most: a compiler may have contracted
 // products and sums in one of them.
 static bool adx_is_near(ad_real a, ad_real b)
 {
@@ -157,9 +161,9 @@ static void adx_record_f(adx_bulk *b)
     }
 }
 
-// Compares what f itself gives for the elements `only` with what the function
-// gave, which is in `lanes`. f writes its results over those, so they are put
-// back.
+// Compares what f itself gives for the elements `only` with what the recorded
+// function gave, which is in `lanes`. The results of f overwrite the others in
+// p->to, so these are put back.
 static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
                                   const uint32_t only[], const ad_real lanes[],
                                   bool *same)
@@ -174,8 +178,9 @@ static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
     return status;
 }
 
-// Whether the function does what f does, as far as samples show. It does not if
-// f reads x.v, which no recording sees, or anything that changes.
+// Sets *same to whether the recorded function agrees with f on the sample. It
+// does not if f reads x.v, which no recording sees, or reads something that
+// changes.
 static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
 {
     size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
@@ -197,7 +202,8 @@ static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
     return status;
 }
 
-// By the function; if the samples differ, by f after all.
+// Does a pass by the recorded function; if the sample of its values differs, by
+// f after all.
 static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 {
     bool same = true;
@@ -213,6 +219,7 @@ static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 }
 #endif
 
+// Does a pass over all elements.
 static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -222,12 +229,13 @@ static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
     return adx_map_pass(p, b, NULL, b->n);
 }
 
-// As many elements are recorded together as have about ADX_CHUNK_VALUES values.
+// A chunk has as many elements as make about ADX_CHUNK_VALUES values, but
+// ADX_CHUNK_MOST at most.
 #define ADX_CHUNK_VALUES 2048
 #define ADX_CHUNK_MOST 256
 
-// Records one element, counts its values, and so chooses how many elements a
-// chunk has. What f captured there is in the table, too.
+// Records element 0, counts its values, and from these chooses how many
+// elements a chunk has. The numbers that f captured there enter the table.
 static ad_status adx_measure_f(adx_bulk *b)
 {
     adx_pass p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
@@ -249,7 +257,7 @@ static ad_status adx_measure_f(adx_bulk *b)
     return status;
 }
 
-// Values of f at all elements.
+// Computes the values of f for all elements.
 static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 {
     const adx_pass p = { .duty = ADX_DUTY_values, .to = to };

@@ -1,16 +1,18 @@
 #pragma once
 
 /* === bulk/movements =========================================================
- * Movements copy numbers with their ids, so they leave nothing on the tape.
- * Rows of y are independent of each other, so large moves run in parallel, in
- * parts of 2^14 numbers. Fewer than 2^17 are moved before another thread is
- * awake. Inside a branch one thread moves all: a thread that waits does other
- * work, and a copy is no place for that. A scatter has an order, so it is not
- * cut into parts.
+ * Movements copy numbers together with their ids, so they leave nothing on the
+ * tape. The rows of y do not depend on each other, so large movements run in
+ * parallel, in parts of 2^14 numbers. Fewer than 2^17 numbers are moved by one
+ * thread: they are done before another thread is awake. Inside a branch one
+ * thread moves all numbers, because a thread that waits for others runs other
+ * branches meanwhile, and a copy is not worth that. A scatter is not cut into
+ * parts, because its order matters.
  *
  *   needs   tape/memory parallel/pool bulk/folds
  * ========================================================================== */
 
+// Whether n numbers from x and m numbers from y overlap in memory.
 static bool adx_overlaps(const ad_rev *x, size_t n, const ad_rev *y, size_t m)
 {
     uintptr_t a = (uintptr_t)x;
@@ -27,6 +29,7 @@ static bool adx_can_move(size_t n, const ad_rev *x, size_t m, const ad_rev *y,
         && !adx_overlaps(x, n * size, y, m * size);
 }
 
+// Copies row k of x to row i of y.
 static void adx_move_row(ad_rev y[], size_t i, const ad_rev x[], size_t k,
                          size_t size)
 {
@@ -42,18 +45,18 @@ typedef struct adx_walk adx_walk;
 typedef struct adx_move adx_move;
 typedef void adx_mover(const adx_move *m, size_t begin, size_t end);
 
-// Rows of y, made from x by `mover`.
+// A movement: n rows of y, which `mover` copies from x.
 struct adx_move {
     adx_mover *mover;
     const ad_rev *x;
     ad_rev *y;
     size_t n;
     size_t size;                // numbers of a row
-    size_t first;               // slice: row first + k*step of x
+    size_t first;               // slice: row k is row first + k*step of x
     size_t step;
-    const ptrdiff_t *ix;        // gather: row ix[k]
+    const ptrdiff_t *ix;        // gather: row k is row ix[k] of x
     const adx_walk *walk;       // rearrange
-    bool tiled;                 // parts are made of whole tiles
+    bool tiled;                 // parts consist of whole tiles
     size_t grain;               // rows of a part
 };
 
@@ -84,7 +87,7 @@ static void adx_move_part(size_t i, void *arg)
 }
 #endif
 
-// Moves all rows, on the pool if they are many.
+// Moves all rows, in parallel if they are many.
 static void adx_move_all(adx_move *m)
 {
     if (m->n == 0 || m->size == 0)
@@ -101,7 +104,7 @@ static void adx_move_all(adx_move *m)
     m->mover(m, 0, m->n);
 }
 
-// Rows first, first + step, ... of x, n of them.
+// Copies n rows of x to y: first, first + step, ...
 static void adx_move_rows(size_t n, size_t size, const ad_rev x[],
                           size_t first, size_t step, ad_rev y[])
 {
@@ -144,8 +147,8 @@ ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
     return ADREV_OK;
 }
 
-// Rows of x become columns of y: m->n rows of m->size numbers. It goes tile by
-// tile, so that the lines of the cache that a tile touches are used as a whole.
+// Transposes: rows of x, m->n of m->size numbers, become columns of y. It goes
+// tile by tile, so that each cache line that a tile touches is used as a whole.
 static void adx_move_tiles(const adx_move *m, size_t begin, size_t end)
 {
     const adx_move c = *m;
@@ -172,17 +175,17 @@ ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
 
 #define ADX_DIMENSIONS 16
 
-// A walk through y in its order: dimension k of y has this extent, and this
-// stride in x.
+// A walk through y in the order of its elements. Dimension k of y has this
+// extent, and this stride in x.
 struct adx_walk {
     size_t dims;
     size_t extent[ADX_DIMENSIONS];
     size_t stride[ADX_DIMENSIONS];
 };
 
-// Describes the walk of a rearrangement: dimension k of y is dimension order[k]
-// of x. *count: the number of elements; 0: it is not known. False: `order` is
-// no permutation, or x is too large.
+// Describes the walk of a rearrangement. Dimension k of y is dimension order[k]
+// of x. *count becomes the number of elements, or stays 0 if that is not known.
+// False: `order` is no permutation, or x is too large.
 static bool adx_plan_walk(size_t dims, const size_t shape[],
                           const size_t order[], adx_walk *walk, size_t *count)
 {
@@ -210,9 +213,10 @@ static bool adx_plan_walk(size_t dims, const size_t shape[],
     return true;
 }
 
-// Elements of y from `begin` on: at[] are the indices of the current one,
-// `from` is its place in x. Like the digits of a counter, the last index moves
-// at each element, and the one before it when that starts again at 0.
+// Copies the elements of y from `begin` on. at[] are the indices of the current
+// one, and `from` is its place in x. The indices move like the digits of a
+// counter: the last one with each element, and any other when the one behind it
+// starts again at 0.
 static void adx_move_walk(const adx_move *m, size_t begin, size_t end)
 {
     const adx_walk *w = m->walk;

@@ -1,10 +1,10 @@
 #pragma once
 
 /* === bulk/passes =============================================================
- * Operators given by a function of rows: their operands, the chunk tapes on
- * which a chunk is recorded, and the passes, each of which does one thing with
- * all chunks: computes values, or pulls adjoints back, or pushes tangents
- * forward.
+ * Operators that are given by a function of rows: their operands; the chunk
+ * tapes, on each of which one chunk is recorded; and the passes. A pass goes
+ * through all chunks and does one thing with each: it computes values, pulls
+ * adjoints back, or pushes tangents forward.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/session array/operands array/linear parallel/api
@@ -19,24 +19,28 @@
 
 /* --- operands of functions ----------------------------------------------- */
 
-// An argument: the numbers of element i are those from i*step on.
+// An argument of the function: where the numbers of each element are. The
+// numbers of element i begin at i*step.
 typedef struct adx_strip {
-    const ad_real *v;           // NULL: kept values, from operand `at` on
-    ptrdiff_t unit;             // from number to number, in ad_real
-    ptrdiff_t step;             // from element to element
-    size_t size;
-    size_t at;                  // operand of the first number of element 0
-    ptrdiff_t next;             // from it to that of element 1
-    bool shared;                // by all elements
+    const ad_real *v;           // in the caller's array; NULL: in the values
+                                // that the statement kept, from `at` on
+    ptrdiff_t unit;             // distance from number to number, in ad_real
+    ptrdiff_t step;             // distance from element to element
+    size_t size;                // numbers of an element
+    size_t at;                  // index of the operand that is the first number
+                                // of element 0
+    ptrdiff_t next;             // from this index to that of element 1
+    bool shared;                // all elements have the same numbers (step 0)
 } adx_strip;
 
 typedef enum adx_outcome_kind {
-    ADX_BULK_MAP,               // what f yields
-    ADX_BULK_REDUCE,            // its reduction
-    ADX_BULK_PREFIX             // its prefixes
+    ADX_BULK_MAP,               // the results of f
+    ADX_BULK_REDUCE,            // the reduction of these by op
+    ADX_BULK_PREFIX             // their prefixes by op
 } adx_outcome_kind;
 
-// An operator. On the tape, what its pointers name comes after it.
+// A bulk operator. In a statement on the tape, the arrays that its pointers
+// name lie behind it (adx_open_bulk).
 typedef struct adx_bulk {
     adx_outcome_kind kind;
     ad_vector_fn *f;            // NULL: elements are taken as they are
@@ -44,44 +48,48 @@ typedef struct adx_bulk {
     void *ctx;
     size_t n;
     size_t d;                   // results of f
-    size_t width;               // numbers that one element has to itself,
-    size_t shared;              // and those that all elements share
-    size_t sources;
-    size_t operands;            // without those captured
-    size_t radix;               // rows of a part for op
-    size_t chunk;               // elements of f recorded together
-    size_t kept;                // numbers of levels (bulk/reductions)
+    size_t width;               // numbers that belong to one element alone
+    size_t shared;              // numbers that all elements share
+    size_t sources;             // arguments
+    size_t operands;            // numbers of the arguments; captured numbers
+                                // follow them
+    size_t radix;               // rows that op combines into one part
+    size_t chunk;               // elements of f that are recorded together
+    size_t kept;                // numbers in the levels (bulk/reductions)
     ad_allocator memory;
     bool sealed;                // on the tape: nothing changes any more
     struct ad_fn *fn;           // f, recorded; or NULL
     adx_strip *source;
     adx_captured captured;
-    ad_real *v;                 // [operands]
-    ad_real *part;              // [kept]
+    ad_real *v;                 // [operands] values
+    ad_real *part;              // [kept] the levels
 } adx_bulk;
 
-// The numbers of element i of an argument.
+// Returns where the numbers of element i of an argument are.
 static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
                                    size_t i)
 {
     return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
 }
 
+// How many parts of `size` elements n elements make, the last part perhaps
+// shorter.
 static size_t adx_part_count(size_t n, size_t size)
 {
     return (n + size - 1) / size;
 }
 
-// How many operands an argument is. A number in several overlapping windows is
-// one.
+// How many operands an argument has. A number that lies in several overlapping
+// windows is one operand.
 static size_t adx_extent_of(size_t n, const ad_rows *x)
 {
     size_t step = adx_magnitude(x->step);
     return step > x->size ? n * x->size : (n - 1) * step + x->size;
 }
 
-// Where an argument is in memory, and which operands it is, from `at` on.
-// Windows that go backwards begin at the last of their operands.
+// Describes an argument: where it is in memory, and which operands it has, from
+// index `at` on. If windows go backwards, element 0 has the last of these
+// operands.
 static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
 {
     adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
@@ -93,7 +101,7 @@ static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
     return s;
 }
 
-// Lists the operands of an argument, in order.
+// Writes the operands of an argument in order. Returns where the next ones go.
 static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
 {
     const ad_rev *from = x->x;
@@ -111,24 +119,25 @@ static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
 }
 
 /* --- chunk tapes ----------------------------------------------------------
- * What is done to all elements, or to all rows that op combines, is a pass. It
- * goes chunk by chunk. While a function runs, a chunk tape is current, whose
- * foreign hook is told of numbers that the function captures. For values all is
- * constant, and nothing is recorded. For derivatives the numbers of a chunk are
- * inputs of that tape: first those that all chunks share, then those captured,
- * the carry of a prefix, and the items.                                      */
+ * A pass takes all elements of a map, or all rows that op combines, chunk by
+ * chunk. While the function runs for a chunk, a chunk tape is current, and its
+ * foreign hook is called for each number that the function captures. When
+ * values are computed, all numbers are constants and nothing is recorded. For
+ * derivatives, the numbers of a chunk are inputs of its tape, in this order:
+ * numbers that all chunks share, captured numbers, the carry of a prefix, the
+ * items.                                                                     */
 
 typedef enum adx_shape {
-    ADX_SHAPE_map,              // f of each item
-    ADX_SHAPE_fold,             // op of all items of a chunk
-    ADX_SHAPE_prefix            // op of each item and the result before
+    ADX_SHAPE_map,              // f is called for each item
+    ADX_SHAPE_fold,             // op combines all items of a chunk into a row
+    ADX_SHAPE_prefix            // op combines each item with the result before
 } adx_shape;
 
 typedef enum adx_duty {
     ADX_DUTY_values, ADX_DUTY_pull, ADX_DUTY_push
 } adx_duty;
 
-#define ADX_CHUNKS_MOST 64         // most chunks that wait for one another
+#define ADX_CHUNKS_MOST 64      // chunks in progress at a time, at most
 
 typedef struct adx_chunk_tape adx_chunk_tape;
 typedef struct adx_pass {
@@ -137,29 +146,31 @@ typedef struct adx_pass {
     adx_duty duty;
     size_t items;
     size_t chunk;
-    const uint32_t *only;       // map: which elements the items are; NULL: all
-    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers,
-    ptrdiff_t unit;             // and the distance from one to the next
-    ad_real *to;                // values of the results, or (push) tangents
-    const ad_real *dy;          // pull: adjoints of the results,
-    size_t dy_step;             // and the distance from row to row
-    ad_real *dx;                // pull: adjoints are added here, of a map those
-                                // of the operands, else those of v
-    const ad_real *tx;          // push: tangents of the same
+    const uint32_t *only;       // map: the elements that the items are; NULL:
+                                // all elements
+    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers
+    ptrdiff_t unit;             // distance from each of these to the next
+    ad_real *to;                // results: their values; push: their tangents
+    const ad_real *dy;          // pull: adjoints of the results
+    size_t dy_step;             // distance from row to row of dy
+    ad_real *dx;                // pull: adjoints are added here; of a map to
+                                // those of the operands, else to those of v
+    const ad_real *tx;          // push: tangents in the same order as dx
     ad_real *captured;          // pull: adjoints of captured numbers are added
-    const ad_real *captured_t;  // push: tangents of these
-    const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
-                                // and those after it go on from,
-    const ad_real *before_t;    // push: its tangents,
-    ad_real *before_adj;        // pull: its adjoints
-    size_t first;               // the first chunk of those in progress
+                                // here
+    const ad_real *captured_t;  // push: tangents of captured numbers
+    const ad_real *before;      // prefix: [chunks - 1][d] carries, with which
+                                // the second chunk and all later ones begin
+    const ad_real *before_t;    // push: tangents of the carries
+    ad_real *before_adj;        // pull: adjoints of the carries
+    size_t first;               // the first of the chunks in progress
     adx_chunk_tape *room[ADX_CHUNKS_MOST];
 } adx_pass;
 
 struct adx_chunk_tape {
     ad_tape *tape;
     const adx_pass *p;
-    bool active;                // numbers are inputs
+    bool active;                // the numbers of the chunk are inputs
     bool collect;               // captured numbers may be added to the table
     bool missing;               // a captured number was not in the table
     bool unset;                 // a result was not set
@@ -170,12 +181,12 @@ struct adx_chunk_tape {
     ad_rev *arg;                // arguments of f, or of op
     ad_rev *y;
     ad_real *din;               // adjoints or tangents of the inputs
-    ad_real *dy;                // and of the results
+    ad_real *dy;                // adjoints or tangents of the results
 };
 
-// The hook: a number of the recording outside. For values it is a constant, and
-// is entered into the table, if that may be; for derivatives it is the input
-// that stands for it.
+// The foreign hook: x is a number of the recording outside. When values are
+// computed, x becomes a constant, and is entered into the table if that is
+// allowed (collect). For derivatives it becomes the input that stands for it.
 static ad_rev adx_on_captured(void *user, ad_rev x)
 {
     adx_chunk_tape *r = (adx_chunk_tape *)user;
@@ -185,7 +196,7 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
         return x;
     uint32_t known = adx_find_captured(&b->captured, id);
     if (known == 0 && b->sealed)
-        return x;               // it was not used at first: refused
+        return x;               // the first run did not use it: refused
     if (known != 0 && r->p->duty != ADX_DUTY_values) {
         size_t before = r->p->shape == ADX_SHAPE_map ? b->shared : 0;
         return adx_known(x, (uint32_t)before + known);
@@ -197,7 +208,7 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
     return adx_passive(0);
 }
 
-// How many inputs come before the items.
+// How many inputs come before those of the items.
 static size_t adx_leading_inputs(const adx_pass *p)
 {
     size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
@@ -205,11 +216,13 @@ static size_t adx_leading_inputs(const adx_pass *p)
          + (p->shape == ADX_SHAPE_prefix ? p->b->d : 0);
 }
 
+// How many numbers an item has.
 static size_t adx_item_width(const adx_pass *p)
 {
     return p->shape == ADX_SHAPE_map ? p->b->width : p->b->d;
 }
 
+// How many rows of results so many items have.
 static size_t adx_rows_of(const adx_pass *p, size_t items)
 {
     return p->shape == ADX_SHAPE_fold ? 1 : items;
@@ -253,12 +266,14 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
     return r;
 }
 
+// The element that an item is.
 static size_t adx_element_of(const adx_pass *p, size_t item)
 {
     return p->only == NULL ? item : p->only[item];
 }
 
-// Values of the inputs of a map: what is shared, and then the elements.
+// Writes the values of the inputs of a map: first the shared numbers, then the
+// elements.
 static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
                          size_t items)
 {
@@ -279,7 +294,8 @@ static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
         }
 }
 
-// The same of a fold or a prefix: its rows, and before them the carry.
+// Writes the values of the inputs of a fold or a prefix: the rows and, of a
+// prefix, the carry in front of them.
 static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
                           size_t items)
 {
@@ -295,7 +311,8 @@ static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
         to[j].v = chunk == 0 ? 0 : p->before[(chunk - 1) * d + j];
 }
 
-// Makes these values inputs of the tape, or constants.
+// Makes the values in r->in inputs of the chunk tape or, if it is not active,
+// constants.
 static void adx_name_inputs(adx_chunk_tape *r)
 {
     size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
@@ -304,8 +321,8 @@ static void adx_name_inputs(adx_chunk_tape *r)
         adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
 }
 
-// Calls f for an element. Its arguments are copied together if some are shared;
-// else they are together already.
+// Calls f for an element. If some arguments are shared, all of them are copied
+// to r->arg, one after the other; else they lie so already.
 static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
 {
     size_t ahead = adx_leading_inputs(r->p);
@@ -323,7 +340,8 @@ static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
     b->f(b->shared > 0 ? r->arg : own, r->y + item * b->d, b->ctx);
 }
 
-// y = a op b, where y may be one of them. False: op did not set all of y.
+// Computes y = left op right; y may be either of them. False: op did not set
+// all of y.
 static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
                          const ad_rev *right, ad_rev *pair, ad_rev *y)
 {
@@ -335,7 +353,8 @@ static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
 }
 
 // Combines the rows of a chunk, one after the other: for a fold into one row,
-// for a prefix into a row for each. carried: the first one continues the carry.
+// for a prefix into as many rows as there are. carried: the first row is
+// combined with the carry.
 static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
                         bool carried)
 {
@@ -389,13 +408,14 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 
 /* --- a chunk's derivatives ----------------------------------------------- */
 
-// Which row of all results is row i of a chunk.
+// The index, among all results, of row i of a chunk.
 static size_t adx_result_row(const adx_pass *p, size_t chunk, size_t i)
 {
     return p->shape == ADX_SHAPE_fold ? chunk
          : adx_element_of(p, chunk * p->chunk + i);
 }
 
+// Writes the results of a chunk, or their tangents, to their rows.
 static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -408,8 +428,8 @@ static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
     }
 }
 
-// Adjoints of the inputs of a chunk, in r->din. If those of the results are all
-// 0, there is nothing to do.
+// Computes the adjoints of the inputs of a chunk, in r->din. If the adjoints of
+// its results are all 0, these stay 0 without a sweep.
 static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -422,18 +442,17 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
         return;
     ad_status status = ad_pullback(r->tape, r->rows * d, r->y, r->dy,
                                    r->inputs, r->in, r->din);
-    if (status != ADREV_EPASSIVE)   // results that depend on nothing
+    if (status != ADREV_EPASSIVE)   // which says that results are constants
         r->status = status;
 }
 
-// The operand that is the first number of an element.
+// The index of the operand that is the first number of an element.
 static size_t adx_operand_of(const adx_strip *s, size_t element)
 {
     return s->at + (size_t)((ptrdiff_t)element * s->next);
 }
 
-
-// Tangents of the inputs of a map, in the order of adx_fill_map.
+// Writes the tangents of the inputs of a map, in the order of adx_fill_map.
 static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -451,7 +470,7 @@ static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
-// Tangents of the results of a chunk, in r->dy.
+// Computes the tangents of the results of a chunk, in r->dy.
 static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -476,8 +495,8 @@ static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
         r->status = status;
 }
 
-// Adds the adjoints of the elements of a chunk, and of what they share, to
-// those of the operands.
+// Adds the adjoints of a chunk of a map to those of the operands: the shared
+// numbers and the elements.
 static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -495,8 +514,8 @@ static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
-// Adds all adjoints that a chunk contributes. Only one thread does this, chunk
-// by chunk in order.
+// Adds all adjoints that a chunk contributes. One thread does this for all
+// chunks, in their order.
 static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -515,12 +534,15 @@ static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
             p->dx[chunk * p->chunk * d + i] += from[i];
 }
 
+// How many items a chunk has: the last one may have fewer.
 static size_t adx_items_of(const adx_pass *p, size_t chunk)
 {
     size_t left = p->items - chunk * p->chunk;
     return left < p->chunk ? left : p->chunk;
 }
 
+// Runs a chunk and computes what the pass is for. Adjoints stay in r->din, for
+// adx_deliver.
 static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -536,13 +558,14 @@ static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 }
 
 /* --- passes ------------------------------------------------------------------
- * A pass does some chunks at a time, each on a tape of its own. In parallel
- * nobody adds to the table of captured numbers. A chunk that would have is run
- * again when its turn comes, so that the table is what one thread would have
- * made.                                                                      */
+ * A pass works on several chunks at a time, each on a tape of its own. While
+ * chunks run in parallel, none of them adds to the table of captured numbers. A
+ * chunk that would have added one is run again when its turn comes. So the
+ * table has the order that one thread would have given it.                   */
 
-// How many chunks at a time. Nothing but time and memory depends on it.
-static size_t adx_privates(void)
+// How many chunks are in progress at a time. The choice affects time and
+// memory, never results.
+static size_t adx_chunks_at_once(void)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
     if (adx_mine_rows.statements > 0)
@@ -567,8 +590,8 @@ static void adx_do_chunks(size_t begin, size_t end, void *user)
 }
 #endif
 
-// The next `count` chunks: in parallel, and then in order what must be in
-// order.
+// Does the next `count` chunks: runs them in parallel, then, in their order,
+// adds captured numbers and adjoints.
 static ad_status adx_do_batch(adx_pass *p, size_t count)
 {
     ad_status status = ADREV_OK;
@@ -593,9 +616,10 @@ static ad_status adx_do_batch(adx_pass *p, size_t count)
     return status;
 }
 
-static ad_status adx_open_pass(adx_pass *p, size_t privates)
+// Makes `count` chunk tapes.
+static ad_status adx_open_pass(adx_pass *p, size_t count)
 {
-    for (size_t k = 0; k < privates; k++) {
+    for (size_t k = 0; k < count; k++) {
         p->room[k] = adx_new_chunk_tape(p);
         if (p->room[k] == NULL)
             return ADREV_ENOMEM;
@@ -609,10 +633,11 @@ static void adx_close_pass(adx_pass *p)
         adx_free_chunk_tape(&p->b->memory, p->room[k]);
 }
 
+// Does all chunks of a pass.
 static ad_status adx_do_pass(adx_pass *p)
 {
     size_t chunks = adx_part_count(p->items, p->chunk);
-    size_t most = adx_privates();
+    size_t most = adx_chunks_at_once();
     most = chunks < most ? chunks : most;
     ad_status status = adx_open_pass(p, most);
     for (p->first = 0; status == ADREV_OK && p->first < chunks;

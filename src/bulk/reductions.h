@@ -1,16 +1,18 @@
 #pragma once
 
 /* === bulk/reductions ========================================================
- * Rows are combined by levels. Level 0 is the rows themselves. A level is cut
- * into parts of `radix` rows, the last of which may be shorter; op combines the
- * rows of each part in order, and the results are the rows of the next level. A
- * reduction goes on until one row is left. Prefixes need the result of a part
- * only if another part follows. So parts may run at the same time, and their
- * bounds, and with them the bits, depend on the number and size of rows alone.
+ * Rows are combined level by level. Level 0 is the rows themselves. A level is
+ * cut into parts of `radix` rows, the last of which may be shorter. op combines
+ * the rows of each part in order, and the results are the rows of the next
+ * level. A reduction ends with a level of one row. Prefixes need the result of
+ * a part only if another part follows it. The parts of a level may run at the
+ * same time. Their bounds depend only on the number and size of rows, and so do
+ * the bits of the results.
  *
- * All levels but the one result are kept, because a sweep records each part
- * again from its rows. A reverse sweep takes the levels from the last to the
- * first, a forward sweep as they were made.
+ * All levels are kept, except the last one of a reduction, which is its result:
+ * a sweep records each part again from its rows. A reverse sweep takes the
+ * levels from the last to the first, a forward sweep in the order in which they
+ * were made.
  *
  *   needs   bulk/passes
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
@@ -20,13 +22,13 @@
 typedef struct adx_levels {
     size_t count;               // levels above 0
     size_t rows[66];            // of each level
-    size_t at[66];              // where a level is among those kept
-    size_t kept;                // numbers
+    size_t at[66];              // where each begins among the kept numbers
+    size_t kept;                // numbers of all kept levels
 } adx_levels;
 
-// The levels of an operator; none if there is no op. Of a reduction the last
-// one has one row, which is the result and is not kept. With each level of
-// prefixes, its prefixes are kept, too.
+// Describes the levels of an operator; without op there is only level 0. The
+// last level of a reduction is its result: one row, which is not kept. Of
+// prefixes, each level is kept together with the prefixes of its rows.
 static adx_levels adx_levels_of(const adx_bulk *b)
 {
     adx_levels l = { .rows = { b->n } };
@@ -43,14 +45,16 @@ static adx_levels adx_levels_of(const adx_bulk *b)
     return l;
 }
 
-// How many rows a part has: the radix, or all rows if they are fewer.
+// How many rows a part has: the radix, or all rows of the level if they are
+// fewer.
 static size_t adx_part_rows(const adx_bulk *b, size_t rows)
 {
     return rows < b->radix ? rows : b->radix;
 }
 
-// A pass that makes level k + 1 from level k. z are the rows of level 0, whose
-// numbers are `unit` apart. Rows from which no row is made are left out.
+// Describes the pass that makes level k + 1 from level k. z are the rows of
+// level 0, whose numbers are `unit` apart. Rows that belong to no row of level
+// k + 1 are left out.
 static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
 {
@@ -62,7 +66,7 @@ static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                            .unit = k == 0 ? unit : 1 };
 }
 
-// Makes all levels from the rows z. The last one goes to `to`.
+// Makes all levels from the rows z. The last level is written to `to`.
 static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
                                  ptrdiff_t unit, ad_real to[])
 {
@@ -78,8 +82,8 @@ static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds the adjoints of the rows z to dz. dy are those of the last level;
-// `above` is room for those of the levels between, all 0.
+// Adds the adjoints of the rows z to dz. dy are the adjoints of the last level;
+// `above` is room, all 0, for those of the levels between.
 static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
                                const ad_real dy[], ad_real dz[],
                                ad_real above[], ad_real captured[])
@@ -100,7 +104,8 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Tangents ty of the last level from tangents tz of the rows.
+// Computes the tangents ty of the last level from the tangents tz of the rows
+// z. `above` is room for those of the levels between.
 static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
                                const ad_real tz[], ad_real ty[],
                                ad_real above[], const ad_real captured[])
@@ -121,20 +126,24 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
 }
 
 /* --- prefixes of functions --------------------------------------------------
- * First up: the results of parts are made, level by level, as for a reduction.
- * Then down: the prefixes of each level are made from those of the level above.
- * The first part of a level begins with its own first row, and part i + 1 goes
- * on from prefix i of the level above, which is that of all parts before it. A
- * reverse sweep does the opposite: adjoints of prefixes go up, then those of
- * the parts' results come down.                                             */
+ * The prefixes take two passes over the levels. The first one goes up: it makes
+ * the results of the parts, level by level, as a reduction does. The second one
+ * goes down: it makes the prefixes of each level from those of the level above.
+ * The first part of a level begins with the first row of the level. Part i + 1
+ * continues prefix i of the level above, which combines all parts before it. A
+ * reverse sweep goes the opposite way: the adjoints of prefixes go up, then the
+ * adjoints of the results of parts come down.                                */
 
-// Where the prefixes of level k are among the numbers kept: behind its rows.
+// Where the prefixes of level k are in an array of all kept numbers: behind the
+// rows of the level.
 static ad_real *adx_level_prefixes(const adx_bulk *b, const adx_levels *l,
                                    size_t k, ad_real kept[])
 {
     return kept + l->at[k] + l->rows[k] * b->d;
 }
 
+// Describes the pass that makes the prefixes of level k from its rows and from
+// the prefixes of level k + 1.
 static adx_pass adx_prefix_pass(adx_bulk *b, const adx_levels *l, size_t k,
                                 const ad_real z[], ptrdiff_t unit)
 {
@@ -147,6 +156,8 @@ static adx_pass adx_prefix_pass(adx_bulk *b, const adx_levels *l, size_t k,
                                : adx_level_prefixes(b, l, k + 1, b->part) };
 }
 
+// Makes the levels, and then the prefixes of all of them. Those of level 0, the
+// results, are written to `to`.
 static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
                                    ptrdiff_t unit, ad_real to[])
 {
@@ -161,8 +172,8 @@ static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-// Adds the adjoints of the rows z to dz; `above` is room for the adjoints of
-// all numbers kept, which are 0.
+// Adds the adjoints of the rows z to dz. `above` is room, all 0, for the
+// adjoints of all kept numbers.
 static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
                                  const ad_real dy[], ad_real dz[],
                                  ad_real above[], ad_real captured[])
@@ -184,6 +195,8 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
          : adx_fold_pull(b, z, above + l.at[l.count], dz, above, captured);
 }
 
+// Computes the tangents ty of the prefixes from the tangents tz of the rows z.
+// `above` is room for the tangents of all kept numbers.
 static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
                                  const ad_real tz[], ad_real ty[],
                                  ad_real above[], const ad_real captured[])

@@ -1,12 +1,13 @@
 #pragma once
 
 /* === bulk/statement =========================================================
- * The one statement that a bulk operator puts on the tape: what it keeps, and
- * its rule. The operator is a map (f) that gives rows z, and what follows it: a
- * reduction or prefixes of z, by op or as sums; either part may be missing. The
- * statement keeps the values of the operands and the levels of op
- * (bulk/reductions), but not z: a sweep computes z again if op needs it. Sums
- * do not, since their adjoints depend on no values.
+ * The one statement that a bulk operator puts on the tape: the numbers that it
+ * keeps, and its rule. An operator has two parts, either of which may be
+ * missing: a map, which makes rows z by f, and a combination of these rows,
+ * which is a reduction or their prefixes, by op or as sums. The statement keeps
+ * the values of the operands and the levels of op (bulk/reductions), but not z.
+ * If op needs z in a sweep, the sweep runs the map again. Sums do not need it,
+ * since their adjoints depend on no values.
  *
  *   needs   tape/layout tape/memory array/operands array/external function/api
  *           bulk/api bulk/folds bulk/captured bulk/passes bulk/maps
@@ -14,7 +15,8 @@
  *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
  * ========================================================================== */
 
-// Sums of rows z, or of their tangents: of all rows, or (prefix) up to each.
+// Sums the rows z, which may be tangents: of a reduction all rows, of prefixes
+// the rows up to each.
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
 {
     size_t d = b->d;
@@ -25,10 +27,10 @@ static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
             to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
 }
 
-// Values of what follows the map, from rows z. Levels of op are kept in
-// b->part.
-static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
-                                   ptrdiff_t unit, ad_real to[])
+// Computes the values of the combination from rows z, whose numbers are `unit`
+// apart. The levels of op are stored in b->part.
+static ad_status adx_combine_values(adx_bulk *b, const ad_real z[],
+                                    ptrdiff_t unit, ad_real to[])
 {
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_values(b, z, unit, to);
@@ -38,26 +40,28 @@ static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// Values of the whole operator.
+// Computes the values of the whole operator.
 static ad_status adx_bulk_values(adx_bulk *b, ad_real to[])
 {
     if (b->kind == ADX_BULK_MAP)
         return adx_map_values(b, to);
     if (b->f == NULL)
-        return adx_values_behind(b, b->source->v, b->source->unit, to);
+        return adx_combine_values(b, b->source->v, b->source->unit, to);
     ad_real *z = (ad_real *)adx_take(&b->memory, b->n * b->d, sizeof *z);
     ad_status status = z == NULL ? ADREV_ENOMEM : adx_map_values(b, z);
     if (status == ADREV_OK)
-        status = adx_values_behind(b, z, 1, to);
+        status = adx_combine_values(b, z, 1, to);
     adx_drop(&b->memory, z);
     return status;
 }
 
-// Adjoints dz of rows z, which are 0 so far. Of prefix sums, each is the
-// adjoint of its own result and of all later ones.
-static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
-                                 const ad_real dy[], ad_real dz[],
-                                 ad_real above[], ad_real captured[])
+// Computes the adjoints dz of rows z, which are 0 before, from the adjoints dy
+// of the results. `above` is room for the adjoints of the levels. Among prefix
+// sums, a row has the sum of the adjoints of its own result and of all later
+// ones.
+static ad_status adx_combine_pull(adx_bulk *b, const ad_real z[],
+                                  const ad_real dy[], ad_real dz[],
+                                  ad_real above[], ad_real captured[])
 {
     size_t d = b->d;
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
@@ -71,10 +75,11 @@ static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// Tangents ty of the results from tangents tz of rows z.
-static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
-                                 const ad_real tz[], ad_real ty[],
-                                 ad_real above[], const ad_real captured[])
+// Computes the tangents ty of the results from the tangents tz of rows z.
+// `above` is room for the tangents of the levels.
+static ad_status adx_combine_push(adx_bulk *b, const ad_real z[],
+                                  const ad_real tz[], ad_real ty[],
+                                  ad_real above[], const ad_real captured[])
 {
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_push(b, z, tz, ty, above, captured);
@@ -84,8 +89,8 @@ static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
     return ADREV_OK;
 }
 
-// The operator as it was saved on the tape: its arrays follow it there, in the
-// order of adx_bulk_bytes.
+// Returns the operator that was saved on the tape. Its arrays lie behind it, in
+// the order of adx_bulk_bytes.
 static adx_bulk adx_open_bulk(const void *saved)
 {
     adx_bulk b = *(const adx_bulk *)saved;
@@ -103,6 +108,7 @@ static adx_bulk adx_open_bulk(const void *saved)
     return b;
 }
 
+// How many bytes the statement saves.
 static size_t adx_bulk_bytes(const adx_bulk *b)
 {
     return sizeof *b + b->sources * sizeof *b->source
@@ -111,8 +117,8 @@ static size_t adx_bulk_bytes(const adx_bulk *b)
          + b->captured.room * sizeof *b->captured.slot;
 }
 
-// Room for a sweep, all 0: rows z, their adjoints or tangents, and the adjoints
-// or tangents of what is kept.
+// Takes room for a sweep, all 0: rows z, then their adjoints or tangents, then
+// the adjoints or tangents of the levels. NULL: no memory.
 static ad_real *adx_take_rows(const adx_bulk *b)
 {
     size_t rows = b->n * b->d;
@@ -123,10 +129,11 @@ static ad_real *adx_take_rows(const adx_bulk *b)
     return z;
 }
 
-// The pullback where op or prefix sums follow the map: z again, if op needs it;
-// the adjoints of z; and from these, by the map, those of the operands.
-static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
-                               ad_real *captured)
+// The pullback of an operator with a combination, unless that is the sum of all
+// rows. It computes z again if op needs it, then the adjoints of z, and from
+// these, by the map, the adjoints of the operands.
+static ad_status adx_pull_by_rows(adx_bulk *b, const ad_real dy[], ad_real dx[],
+                                  ad_real *captured)
 {
     ad_real *z = adx_take_rows(b);
     ad_status status = z == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -134,8 +141,8 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
     if (status == ADREV_OK && b->f != NULL && b->op != NULL)
         status = adx_map_values(b, z);
     if (status == ADREV_OK)
-        status = adx_pull_behind(b, b->f == NULL ? b->v : z, dy, z + rows,
-                                 z + 2 * rows, captured);
+        status = adx_combine_pull(b, b->f == NULL ? b->v : z, dy, z + rows,
+                                  z + 2 * rows, captured);
     if (status == ADREV_OK && b->f != NULL) {
         const adx_pass p = { .duty = ADX_DUTY_pull, .dy = z + rows,
                                  .dy_step = b->d, .dx = dx,
@@ -148,8 +155,9 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
     return status;
 }
 
-// Of a map alone, and of its sum, in which each row has the adjoint of the
-// result, the adjoints of z are dy.
+// Where there is only a map, the adjoints of z are dy. Where the sum of all
+// rows follows it, each row of z has the adjoint dy. No other array is needed
+// then.
 static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
@@ -158,15 +166,15 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     (void)m;
     (void)n;
     if (b.kind != ADX_BULK_MAP && (b.kind != ADX_BULK_REDUCE || b.op != NULL))
-        return adx_pull_both(&b, dy, dx, captured) == ADREV_OK;
+        return adx_pull_by_rows(&b, dy, dx, captured) == ADREV_OK;
     const adx_pass p = { .duty = ADX_DUTY_pull, .dy = dy,
                              .dy_step = b.kind == ADX_BULK_MAP ? b.d : 0,
                              .dx = dx, .captured = captured };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }
 
-// The pushforward where something follows the map, or where there is no map.
-static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
+// The pushforward of an operator with a combination.
+static ad_status adx_push_by_rows(adx_bulk *b, const ad_real dx[], ad_real dy[])
 {
     const ad_real *captured = dx + b->operands;
     ad_real *z = adx_take_rows(b);
@@ -180,9 +188,9 @@ static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
         status = adx_map_all_elements(&p, b);
     }
     if (status == ADREV_OK)
-        status = adx_push_behind(b, b->f == NULL ? b->v : z,
-                                 b->f == NULL ? dx : z + rows, dy,
-                                 z + 2 * rows, captured);
+        status = adx_combine_push(b, b->f == NULL ? b->v : z,
+                                  b->f == NULL ? dx : z + rows, dy,
+                                  z + 2 * rows, captured);
     adx_drop(&b->memory, z);
     return status;
 }
@@ -194,7 +202,7 @@ static bool adx_bulk_pushforward(const void *saved, size_t n,
     (void)n;
     (void)m;
     if (b.kind != ADX_BULK_MAP)
-        return adx_push_both(&b, dx, dy) == ADREV_OK;
+        return adx_push_by_rows(&b, dx, dy) == ADREV_OK;
     const adx_pass p = { .duty = ADX_DUTY_push, .tx = dx, .to = dy,
                              .captured_t = dx + b.operands };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
@@ -214,13 +222,15 @@ static const ad_external_rule adx_bulk_rule = {
     .pushforward = adx_bulk_pushforward, .destroy = adx_bulk_destroy
 };
 
+// How many results the operator has.
 static size_t adx_bulk_results(const adx_bulk *b)
 {
     return b->kind == ADX_BULK_REDUCE ? b->d : b->n * b->d;
 }
 
-// Writes what is saved. Operands are kept one after another, so that an
-// argument is found by operand, and no longer where the user had it.
+// Writes the operator as the statement saves it. The values of the operands are
+// stored one after another, so the arguments no longer say where the user had
+// them, but which operands they are.
 static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
                           void *saved)
 {
@@ -244,8 +254,9 @@ static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
     }
 }
 
-// Adds the statement, as ad_external does, but writes what is saved where it
-// stays. NULL: all is constant, or the tape has failed.
+// Adds the statement as ad_external does, but writes the saved operator
+// straight to its place on the tape. NULL: all operands are constants, or the
+// tape has failed.
 static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
 {
     ad_tape *t = adx_now.tape;
@@ -264,8 +275,8 @@ static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
     return s;
 }
 
-// All operands of the statement: numbers of the arguments, and what was
-// captured.
+// Lists all operands of the statement: the numbers of the arguments, then the
+// captured numbers. NULL: no memory.
 static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
 {
     size_t count = b->operands + b->captured.n;
@@ -289,7 +300,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     adx_external *s = adx_add_bulk(b, &view);
     adx_drop(&b->memory, operand);
     if (s != NULL)
-        b->fn = NULL;           // it is the statement's now
+        b->fn = NULL;           // the statement frees it
     if (adx_now_status() != ADREV_OK)
         return adx_now_status();
     for (size_t i = 0; i < adx_bulk_results(b); i++)
@@ -297,6 +308,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     return ADREV_OK;
 }
 
+// Whether any number of the arguments is recorded.
 static bool adx_any_recorded(size_t n, size_t args, const ad_rows x[])
 {
     for (size_t k = 0; k < args; k++) {
@@ -310,11 +322,11 @@ static bool adx_any_recorded(size_t n, size_t args, const ad_rows x[])
     return false;
 }
 
-// Computes the values, and chooses how a sweep will go: with f recorded as a
-// function if it captures nothing and there are enough elements, and with
-// chunks of so many elements. After each chunk, adjoints of all that is shared
-// or captured are added; so there is an element at least for 16 of these
-// numbers.
+// Computes the values, and chooses how a sweep will run: with f as a recorded
+// function, if it captures nothing and there are enough elements, and how many
+// elements a chunk has. After each chunk the adjoints of all shared and
+// captured numbers are added; so a chunk has at least one element for every 16
+// of these.
 static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
 {
     b->chunk = 64;
@@ -333,8 +345,8 @@ static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
     return status;
 }
 
-// Computes and records the operator. The tape is not current meanwhile, so that
-// nothing else is recorded.
+// Computes and records the operator. The tape is not current while the values
+// are computed, so that nothing else is recorded on it.
 static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
                                     ad_rev y[])
 {

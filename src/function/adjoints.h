@@ -2,15 +2,17 @@
 
 /* === function/adjoints ======================================================
  * The adjoint of a program (vjp) is a reverse sweep that is written down
- * instead of done. First the nodes of the program are copied. Then each node,
- * from the last to the first, adds its partial times its adjoint to the adjoint
- * of each argument. derived[x] is the number that is this sum so far; a sum
- * that grows is a new number each time. Where nothing has arrived (ADX_NOWHERE)
- * the adjoint is zero, and the node adds nothing; neither is anything added for
- * numbers that no input moves. Array nodes do the same range by range: their
- * adjoints are array nodes, too.
+ * instead of done. First the nodes of the program are copied. Then the nodes
+ * are visited from the last to the first, and each adds its partial times its
+ * adjoint to the adjoint of each of its arguments. derived[x] is the number of
+ * the new program that is the adjoint of x so far; each addition makes a new
+ * number. Where nothing has been added yet (ADX_NOWHERE) the adjoint is zero,
+ * and the node adds nothing. Nothing is added to the adjoints of numbers that
+ * do not depend on any input either. Array nodes do the same range by range:
+ * their adjoints are array nodes, too.
  *
- * Here is also what takes array nodes apart, for sparsity and Taylor series.
+ * The last part of this room splits array nodes into nodes of one result each,
+ * for sparsity and Taylor series.
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy
@@ -20,6 +22,8 @@
 
 ADX_SELDOM_BEGIN
 
+// Whether any number that a node reads has moved, found out by
+// adx_see_movement.
 typedef struct adx_movement {
     bool *moved;
     bool any;
@@ -31,8 +35,8 @@ static void adx_see_movement(void *user, uint32_t number)
     m->any = m->any || m->moved[number];
 }
 
-// The numbers that depend on any of `moving` inputs, counted from `first`: only
-// their adjoints are needed. NULL: no memory.
+// Returns for each number whether it depends on any of the `moving` inputs from
+// `first` on: only such numbers need an adjoint. NULL: no memory.
 static bool *adx_find_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
@@ -50,6 +54,7 @@ static bool *adx_find_moved(const adx_program *p, size_t first, size_t moving)
     return moved;
 }
 
+// Whether any number of a range is in moved[].
 static bool adx_any_moved(const adx_numbers *x, size_t rows, size_t cols,
                           const bool moved[])
 {
@@ -60,7 +65,7 @@ static bool adx_any_moved(const adx_numbers *x, size_t rows, size_t cols,
     return false;
 }
 
-// adjoint of number x += y
+// Adds y to the adjoint of number x.
 static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
                         const bool moved[])
 {
@@ -70,9 +75,10 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
              ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
 }
 
-// The same for a vector. If x is one number n times, it gets the sum of y. If
-// all numbers of x have an adjoint already, one node adds all of y. Else they
-// are added one by one, so that first terms need no addition.
+// Adds the vector y to the adjoints of the vector x. If x is one number n
+// times, its adjoint gets the sum of y. If all numbers of x have an adjoint
+// already, one array node does the addition. Else the numbers are added one by
+// one, so that an adjoint that gets its first term needs no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
                         adx_numbers y, const bool moved[])
 {
@@ -98,7 +104,8 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for a matrix, row by row; a matrix of one column is a vector.
+// Adds the matrix y to the adjoints of the matrix x, row by row. A matrix of
+// one column is treated as a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -117,8 +124,8 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
-// The adjoints of the results of a node, as one range. False: none has one, and
-// there is nothing to do.
+// Finds the adjoints of the results of an array node, as one range. False: no
+// result has an adjoint, so the node adds nothing.
 static bool adx_result_adjoints(adx_making *k, const adx_node *s,
                                 const adx_many *e, adx_numbers *y)
 {
@@ -127,8 +134,8 @@ static bool adx_result_adjoints(adx_making *k, const adx_node *s,
     return adx_take_range(k, NULL, rows, adx_many_results(e) / rows, &own, y);
 }
 
-// The adjoint of each argument is that argument's partials times y. `any` stays
-// false where they are 0.
+// Adds y times the partials to the adjoint of each argument. `any` stays false
+// if the partials are 0.
 static void adx_adjoint_each(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -154,7 +161,8 @@ static void adx_adjoint_sum(adx_making *k, const adx_node *s,
         adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
 }
 
-// A largest number has no derivative: what is made of it only scales by it.
+// A largest number is treated as a constant: the result of a logsumexp or
+// softmax that is scaled by it does not depend on it.
 static void adx_adjoint_most(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -181,7 +189,7 @@ static void adx_adjoint_gather(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
 }
 
-// C = A B: Ab += Cb B', Bb += A' Cb.
+// C = A B. The adjoints, with a prime for transposes: Ab += Cb B', Bb += A' Cb.
 static void adx_adjoint_product(adx_making *k, const adx_node *s,
                                 const adx_many *e, const bool moved[])
 {
@@ -200,8 +208,8 @@ static void adx_adjoint_product(adx_making *k, const adx_node *s,
                                         adx_transposed(a), y), moved);
 }
 
-// The adjoints of all operands are one node, a call of the rule. Rules have no
-// adjoints of adjoints or of tangents.
+// One node computes the adjoints of all operands, by a call of the rule. A rule
+// has no adjoint of its adjoint or of its tangent.
 static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
@@ -222,6 +230,7 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
+// Writes the adjoint of an array node, by the rule of its kind.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -237,6 +246,7 @@ static void adx_adjoint_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
+// Writes the adjoint of a node. A guard has none.
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
                              const bool moved[])
 {
@@ -257,7 +267,8 @@ static void adx_adjoint_node(adx_making *k, const adx_node *s,
     }
 }
 
-// Nodes i < end, from the last of them to `begin`.
+// Writes the adjoints of the nodes from `begin` up to `end`, the last one
+// first.
 static void adx_adjoint_part(adx_making *k, size_t begin, size_t end,
                              const bool moved[])
 {
@@ -272,14 +283,14 @@ static void adx_adjoint_nodes(adx_making *k, const bool moved[])
     adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// A bottleneck: the last node such that no node after it, and no output, reads
-// a result of the nodes before it. All that they compute goes through its
-// result. p->nodes: there is none, or it is not looked for (arrays), or no
-// memory.
+// Finds a bottleneck: the last node such that no node after it, and no output,
+// reads a result of the nodes before it. So all that these compute goes through
+// the one result of the bottleneck. Returns p->nodes if there is no bottleneck,
+// if it is not looked for (array nodes), or if there is no memory.
 //
-// `last` has for each number the last node that reads it, and `most` is the
-// latest of these among the results so far: node i is a bottleneck if that is
-// not after i. Guards do not count, since they have no adjoints.
+// last[x] is the last node that reads number x, and `most` is the largest of
+// these so far. Node i is a bottleneck if `most` is not after i. Guards do not
+// count as readers, since they have no adjoints.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
     size_t neck = p->nodes;
@@ -307,10 +318,11 @@ static size_t adx_bottleneck_of(const adx_program *p)
     return neck;
 }
 
-// Continues the way back at a bottleneck. The adjoints that inputs have by now
-// came past it, and are put aside. From there on the bottleneck has the adjoint
-// 1; what then arrives at the inputs is multiplied by its true adjoint,
-// `weight`, at the end, and added to what came past it.
+// Writes the adjoints of the nodes before a bottleneck. The adjoints that
+// inputs have by now came past the bottleneck, and are put aside. Then the
+// adjoint of the bottleneck is replaced by 1. What arrives at the inputs is
+// multiplied at the end by its true adjoint, `weight`, and added to what was
+// put aside.
 static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
@@ -332,8 +344,9 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. The adjoints of outputs begin with their weights, which
-// are inputs behind those of p. neck: a bottleneck; p->nodes: there is none.
+// Writes the adjoint program (adx_make_adjoint). The adjoints of outputs begin
+// with their weights, which are inputs behind those of p. neck is a bottleneck;
+// p->nodes: none is used.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -361,12 +374,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
-// first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the step after it. So if a step has a bottleneck, its adjoint is
-// also written by way of it: then what comes before the bottleneck need not
-// wait, but for one product for each input. This version is taken if it has no
-// more nodes.
+// Makes the adjoint program. Its inputs are those of p and weights of the
+// outputs of p. Its outputs are the adjoints of the first `moving` inputs, and
+// then the outputs of p.
+//
+// In a loop, the adjoint of a step waits for the adjoint of the step after it.
+// If a step has a bottleneck, its adjoint is also written by way of the
+// bottleneck: then what comes before that waits only for one product for each
+// input. This version is taken if it has no more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving, bool is_step)
 {
@@ -383,7 +398,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     return ADREV_OK;
 }
 
-// The program itself, without what no result and no guard depends on.
+// Copies the program without the nodes on which no result and no guard depends.
 static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -397,11 +412,11 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 }
 
 /* --- array nodes taken apart ------------------------------------------------
- * A node with many results becomes nodes with one: element by element, each sum
- * one addition after another. pattern: values do not matter, only what depends
- * on what.                                                                   */
+ * A node with many results is split into nodes with one result each, element by
+ * element; a sum becomes one addition after another. `pattern` means that
+ * values do not matter, only which numbers depend on which.                  */
 
-// Operand l of a vector, among the numbers of the new program.
+// Returns operand l of a vector as a number of the new program.
 static uint32_t adx_same_in(const adx_making *k, const adx_many *e, int arg,
                             size_t row, size_t col)
 {
@@ -418,7 +433,7 @@ static void adx_apart_each(adx_making *k, const adx_node *s,
                                      adx_same_in(k, e, 2, 0, i));
 }
 
-// All of the k operands by one operation.
+// Combines all of the k operands by one operation.
 static void adx_apart_fold(adx_making *k, const adx_node *s,
                            const adx_many *e, uint32_t op)
 {
@@ -444,6 +459,7 @@ static void adx_apart_most(adx_making *k, const adx_node *s,
                               k->same[s->r]);
 }
 
+// Splits a product of matrices: each result is a sum of products.
 static void adx_apart_product(adx_making *k, const adx_node *s,
                               const adx_many *e, bool pattern)
 {
@@ -469,9 +485,10 @@ static void adx_apart_gather(adx_making *k, const adx_node *s,
         k->same[s->r + i] = k->same[e->list[i]];
 }
 
-// What the operands of a length are divided by, so that squares do not
-// overflow: the largest magnitude, or 1 if that is 0, infinite or a NaN. The
-// length does not depend on it, so that it needs no derivative (detach).
+// Returns the number by which the operands of a Euclidean length are divided,
+// so that their squares do not overflow: the largest magnitude, or 1 if that is
+// 0, infinite or a NaN. The length does not depend on this number, so it is
+// detached and has no derivative.
 static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 {
     adx_program *p = k->to;
@@ -490,7 +507,7 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
-// A length is scaled against overflow as adx_length is.
+// Splits a Euclidean length, scaled against overflow as in adx_length.
 static void adx_apart_length(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -507,7 +524,8 @@ static void adx_apart_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// For a pattern, the root of the sum of squares is enough.
+// Splits a Euclidean length. For a pattern, the root of the sum of squares is
+// enough.
 static void adx_apart_norm(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {
@@ -524,9 +542,9 @@ static void adx_apart_norm(adx_making *k, const adx_node *s,
         adx_apart_length(k, s, e);
 }
 
-// What an external node computes cannot be written as nodes. In a pattern, each
-// of its results is replaced by the square of the sum of all operands: that
-// depends on every operand, and has second derivatives for every pair.
+// An external node cannot be split into nodes. In a pattern, each of its
+// results is replaced by the square of the sum of all operands, which depends
+// on every operand and has second derivatives for every pair.
 static void adx_apart_external(adx_making *k, const adx_node *s,
                                const adx_many *e, bool pattern)
 {
@@ -542,6 +560,7 @@ static void adx_apart_external(adx_making *k, const adx_node *s,
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
+// Splits an array node, by the rule of its kind.
 static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {
@@ -557,7 +576,7 @@ static void adx_take_apart(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// The same program without array nodes and external nodes.
+// Makes the same program without array nodes and external nodes.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {

@@ -10,8 +10,8 @@
 
 /* --- loops --------------------------------------------------------------- */
 
-// An argument of an operation on n numbers: where the first one is, and how far
-// it is to the next.
+// An argument of an operation on n numbers: where the first number is, and how
+// far each is from the one before.
 typedef struct adx_stream {
     const ad_real *v;
     ptrdiff_t step;
@@ -20,7 +20,8 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: adx_place_node sees to that.
+// The loop of one operation. Results overlap no argument: adx_place_node sees
+// to that.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -60,9 +61,9 @@ ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
 #undef ADX_MAP
 #undef ADX_LOOP
 
-// The loop for an operation. careful: a factor of zero absorbs in the chain
-// rule; else it is multiplied, which gives the same as long as all numbers are
-// finite.
+// The loop for an operation. careful: in the chain rule, a factor of zero
+// absorbs the other. Otherwise factors are simply multiplied, which gives the
+// same as long as all numbers are finite.
 static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 {
 #define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
@@ -85,9 +86,9 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 }
 
 /* --- nodes with many results ------------------------------------------------
- * There are L lanes: number i of lane l is at w[i*L + l], and L = 1 is a single
- * point. Sums are made in the order in which the array statements of a tape
- * make them, so that the bits are the same.                                  */
+ * There are L lanes, and number i of lane l is at w[i*L + l]. A single point
+ * has L = 1. Sums are made in the order in which the array statements of a tape
+ * make them, so the bits are the same.                                       */
 
 static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
                              size_t i, size_t j)
@@ -95,8 +96,8 @@ static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
     return w + adx_in_range(r, i, j) * L;
 }
 
-// At a single point, one loop over the n elements; else for each element a loop
-// over the lanes.
+// Replays an operation on arrays. A single point takes one loop over the n
+// elements; else each element takes a loop over the lanes.
 static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
                          size_t L, bool careful)
 {
@@ -111,7 +112,7 @@ static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
     }
 }
 
-// A sum, a largest number or a length, of lane l.
+// Computes a sum, a largest number or a Euclidean length, in lane l.
 static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
                             size_t l)
 {
@@ -128,22 +129,23 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
-// Whether the product of a matrix and a vector in the chain rule is a sum of
-// columns, which must be contiguous: the loops are then over vectors.
+// Whether the product of a matrix and a vector is summed column by column, in
+// the chain rule. The columns must be contiguous; then the loops run along
+// vectors.
 static bool adx_adds_columns(const adx_many *k)
 {
     return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
 }
 
 // Whether a sum of products is made of eight sums side by side, as a tape makes
-// that of two vectors; others are one sum.
+// the product of two vectors. Other sums of products are one sum.
 static bool adx_has_eight_sums(const adx_many *k, bool careful)
 {
     return k->n == 1 && !adx_adds_columns(k)
         && !(careful && k->op == ADX_OP_chain);
 }
 
-// One element of a product, at a single point.
+// Computes one element of a product at a single point.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
                              size_t j, bool careful)
 {
@@ -160,7 +162,7 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
     return sum;
 }
 
-// sum[l] += a[l] b[l] for all lanes, which do not overlap.
+// Adds a[l] b[l] to sum[l] for all lanes. The arrays do not overlap.
 static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
                           const ad_real *b, bool careful)
 {
@@ -172,8 +174,9 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
             sum[l] += a[l] * b[l];
 }
 
-// The same at L points side by side, with the same bits: product n goes to sum
-// n mod 8, and the eight sums are added in the order of adx_inner_product.
+// Computes one element of a product in L lanes, with the bits of adx_run_inner:
+// product n goes to sum n mod 8, and the eight sums are added in the order of
+// adx_inner_product.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -197,8 +200,8 @@ static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
         adx_add_lanes(L, r, a, b, careful);
 }
 
-// y = 0 + a x: the sum of one term, in which -0 becomes 0. The arrays do not
-// overlap.
+// Computes y = 0 + a x, a sum of one term, in which -0 becomes 0. The arrays do
+// not overlap.
 static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
                           ad_real *restrict y)
 {
@@ -206,10 +209,11 @@ static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
         y[i] = a * x[i] + 0;
 }
 
-// A product at a single point, by loops over contiguous rows of b, each of
-// which is added to a row of the result; or over columns of a, see
-// adx_adds_columns. Each element is summed in the order of l, as adx_run_inner
-// does where it makes one sum. False: neither rows nor columns are contiguous.
+// Computes a product at a single point by loops along contiguous memory: rows
+// of b, each of which is added to a row of the result, or columns of a
+// (adx_adds_columns). Each element is summed in the order of l, as in
+// adx_run_inner where that makes one sum. False: neither rows nor columns are
+// contiguous.
 static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
 {
     const adx_numbers *a = &k->arg[0];
@@ -234,9 +238,10 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-// Lets the rule compute out[results] from in[operands]. Where all adjoints are
-// 0, and their tangents are, the results are 0 without a call. Tangents that
-// are all 0 are not asked for.
+// Lets the rule of an external statement compute out[results] from
+// in[operands]. If all adjoints among the operands are 0, and so are their
+// tangents, the results are 0 without a call. If only the tangents are all 0,
+// the rule is not asked for tangents.
 static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 {
     bool adjoint = k->op & ADX_EXTERNAL_adjoint;
@@ -263,9 +268,9 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 
 #define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
 
-// Calls the rule for each lane whose operands are not those of the call before.
-// Lanes that have failed at a guard are left out, since a single point would
-// not have come here.
+// Calls the rule for each lane whose operands differ from those of the call
+// before. Lanes that have failed at a guard are left out: a replay of that
+// point alone would have stopped there.
 static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
                              ad_real room[], size_t L, uint32_t flipped[])
 {

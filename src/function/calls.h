@@ -7,7 +7,8 @@
  *           function/record
  * ========================================================================== */
 
-// Values in, values out; y stays as it is on failure.
+// Evaluates fn at the values of x. y becomes constants; on failure it stays as
+// it is.
 static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
                                  adx_saved_call *call, ad_real v[])
 {
@@ -16,9 +17,10 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
-// A call that fails has no results: they are NaN. In a function that is being
-// recorded these would be constants, at every point. So that recording fails,
-// unless the arguments are constants, with which the call fails at every point.
+// A call that fails has no results, so y becomes NaN. While a function is being
+// recorded, these NaNs would be constants of the program at every point. So
+// that recording fails, too, unless all arguments are constants, for then the
+// call fails at every point.
 static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
                                const ad_rev x[], ad_rev y[])
 {

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === function/compare =======================================================
- * A recording does not see what f does with plain numbers. So f is run again,
- * at a point nearby where all guards pass, and what was recorded is replayed
+ * A recording does not see what f does with plain numbers. So f is run again at
+ * a nearby point where all guards pass, and the recorded program is replayed
  * there. If the results differ by more than rounding, they depend on something
  * that the recording froze.
  *
@@ -32,7 +32,7 @@ static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
     if (status == ADREV_OK && !(adx_is_closed_off(fn->m, lent->y)
                                 && adx_all_set(fn->m, lent->y)))
-        status = ADREV_EFROZEN;         // it was otherwise when recorded
+        status = ADREV_EFROZEN;         // the recorded run did not fail so
     return status;
 }
 
@@ -41,7 +41,7 @@ static ad_real adx_larger_of(ad_real a, ad_real b)
     return adx_most(adm_fabs(a), adm_fabs(b));
 }
 
-// Whether two values are the same, but for a part of the larger one.
+// Whether two values differ by at most this part of the larger one.
 static bool adx_alike(ad_real a, ad_real b, ad_real part)
 {
     return a == b || (a != a && b != b)
@@ -71,22 +71,22 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return status;
 }
 
-// A comparison close to x. The program is run as it is, each number in a place
-// of its own: to make it a machine (function/places) would take longer than to
-// record it.
+// A comparison near x. The program is replayed as it is, with a place of its
+// own for each number: to make a machine of it (function/places) would take
+// longer than recording it did.
 typedef struct adx_nearby {
-    adx_machine machine;        // which borrows the program's nodes
+    adx_machine machine;        // its nodes are those of the program
     const adx_program *p;
     const ad_real *x;
-    ad_real *near;              // [n] where
-    ad_real *y;                 // [m] f at x, as it was recorded
-    ad_real *r;                 // [m] what was recorded, replayed nearby
-    ad_real *again;             // [m] and at x: it may be rounded differently
-    ad_real *w;                 // numbers of the program
+    ad_real *near;              // [n] the nearby point
+    ad_real *y;                 // [m] f at x, when it was recorded
+    ad_real *r;                 // [m] the program replayed nearby
+    ad_real *again;             // [m] and at x, perhaps with other rounding
+    ad_real *w;                 // numbers of the replay
 } adx_nearby;
 
-// A machine that has the nodes of the program itself, behind which an end is
-// written. False: no memory.
+// Makes a machine of the nodes of the program itself, and writes an end behind
+// them. False: no memory.
 static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
@@ -109,8 +109,7 @@ static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
     return true;
 }
 
-// Replays at x what was recorded. False: a guard is not passed, or a node
-// fails.
+// Replays the program at x. False: a guard fails, or a node does.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -126,8 +125,8 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     return true;
 }
 
-// Moves each input up or down, at random, by this part of it; an input of 0
-// moves up by the part itself.
+// Moves each input up or down at random, by this part of its size. An input of
+// 0 moves up by `part` itself.
 static void adx_move_nearby(const adx_nearby *c, ad_real part)
 {
     uint32_t random = 1;
@@ -138,8 +137,8 @@ static void adx_move_nearby(const adx_nearby *c, ad_real part)
     }
 }
 
-// The first point, from large steps to small, where all guards are passed and
-// results are finite. False: there is none.
+// Finds a nearby point where all guards pass and all results are finite; large
+// steps are tried first. False: none of the points tried is one.
 static bool adx_find_nearby(const adx_nearby *c)
 {
     static const double part[] = { 0x1p-3, 0x1p-7, 0x1p-13 };
@@ -152,10 +151,11 @@ static bool adx_find_nearby(const adx_nearby *c)
     return false;
 }
 
-// Whether f and the recording differ by more than rounding, in any result.
-// Three things count as rounding: an error of a few operations; a small part of
-// the change from x to here; and 64 times what they differ by at x itself,
-// where both are the same but for rounding.
+// Whether any result of f at the nearby point differs from that of the program
+// by more than rounding. Three things count as rounding: the error of a few
+// operations; a small part of the change of the result from x to there; and 64
+// times the difference at x itself, where f and the program agree except for
+// rounding.
 static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
 {
     const ad_real few = 1024 * ADX_EPSILON;
@@ -175,8 +175,9 @@ static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
     return false;
 }
 
-// lent->y: the results of f at x, as they were recorded. If guards fail at all
-// points that are tried, nothing is compared.
+// Compares f with the program at a nearby point. lent->y has the results of f
+// at x, from the recording. If guards fail at all points that are tried,
+// nothing is compared.
 static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {

@@ -1,9 +1,9 @@
 #pragma once
 
 /* === function/copy ==========================================================
- * From a program its tangent and its adjoint are made: programs again, into
- * which the nodes that they need of the first one are copied. (Griewank &
- * Walther, chapter 3.)
+ * The tangent and the adjoint of a program are programs again. This room has
+ * what both need: it copies nodes of the old program into the new one, and
+ * finds partials there. (Griewank & Walther, chapter 3.)
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/formulas
@@ -17,16 +17,18 @@
 
 ADX_SELDOM_BEGIN
 
-// A program that is made from another one. For each number of the old program:
-// whether it is needed, and which numbers of the new one are the same number
-// and its derivative.
+// A program that is being made from another one. For each number of the old
+// program it says whether the number is needed, and which numbers of the new
+// program stand for it and for its derivative.
 typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
-    bool *used;                 // numbers that a result depends on
-    uint32_t *same;             // what it is in the new program
-    uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
-    uint32_t guards;            // of the new program, counted before the old's
+    bool *used;                 // [old number] a result or a guard needs it
+    uint32_t *same;             // [old number] the same number in the new one
+    uint32_t *derived;          // [old number] its tangent or adjoint;
+                                // ADX_NOWHERE: zero
+    uint32_t guards;            // guards of the new program, which are counted
+                                // before those of the old one
 } adx_making;
 
 static void adx_mark_number(void *user, uint32_t number)
@@ -34,8 +36,8 @@ static void adx_mark_number(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
-// Whether a node is needed: any guard is, and a node with many results is if
-// one of these is.
+// Whether a node is needed. Every guard is needed, and a node with many results
+// if one of them is.
 static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
@@ -48,8 +50,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// Marks what a guard or a node with many results reads, and all that it
-// computes. False: it is not needed.
+// Marks the numbers that a guard, or a node with many results, reads, and all
+// results of that node. False: the node is not needed.
 ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
@@ -61,10 +63,10 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
     return true;
 }
 
-// Marks the numbers on which results or guards depend; in a plain program, all.
-// It is enough to go through the nodes once, from the last to the first: when a
-// node is met, all nodes that read its result have been. Returns how many nodes
-// are needed.
+// Marks the numbers on which results or guards depend; in a plain program, all
+// numbers. One walk over the nodes, from the last to the first, is enough: when
+// it comes to a node, it has passed all nodes that read the result of that
+// node. Returns the number of nodes that are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -91,9 +93,10 @@ static void adx_end_making(adx_making *k)
     adx_drop(a, k->derived);
 }
 
-// Begins to add to a program that has its inputs, and perhaps nodes. Constants
-// that are needed are copied; the caller says what the old inputs become.
-// False: no memory; then there is nothing to end.
+// Begins to add the needed nodes of `from` to a program that has inputs, and
+// perhaps nodes, already. Needed constants are copied here; the caller says
+// which numbers the old inputs become. False: no memory, and there is nothing
+// to end.
 static bool adx_start_making(adx_making *k, const adx_program *from,
                              adx_program *to)
 {
@@ -119,8 +122,8 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-// The same with an empty new program, whose inputs are those of the old one and
-// then some more.
+// Begins a new program, whose inputs are those of the old one and then some
+// more.
 static bool adx_begin_making(adx_making *k, const adx_program *from,
                              adx_program *to, size_t more_inputs)
 {
@@ -135,9 +138,9 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
 
 /* --- copies -------------------------------------------------------------- */
 
-// What the numbers of an old range became, as a range of the new program. `to`
-// says what they became; NULL: their derivatives, with a zero for each number
-// that has none. False: none of them has one, or the program has failed.
+// Finds an old range in the new program. to[] has the new number of each old
+// one; NULL: their derivatives are meant, and a number without one has the
+// derivative zero. False: none has a derivative, or the program has failed.
 static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
                            size_t cols, const adx_numbers *old,
                            adx_numbers *out)
@@ -165,13 +168,14 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// The results of a node with many, as a range of the old program.
+// Returns the results of an array node as a range of the old program.
 static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
 
-// The opposite of adx_take_range: the old range `at` became the new one `from`.
+// Says that the numbers of the old range `at` became those of the new range
+// `from`: the opposite of adx_take_range.
 static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
                           size_t cols, adx_numbers from)
 {
@@ -180,7 +184,8 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a node in numbers of the new program, with room for some more.
+// Copies the list of a node, in numbers of the new program, with room for some
+// more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -231,8 +236,8 @@ static void adx_copy_many(adx_making *k, const adx_node *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
-// Adds to the new program what a node does. It becomes no node of its own if
-// the new program has such a node, or if an identity gives the result.
+// Adds to the new program a node that computes what an old one does. No node is
+// added if the new program has one like it, or if an identity gives the result.
 static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
@@ -247,7 +252,7 @@ static void adx_copy_node(adx_making *k, const adx_node *s)
                                  same[s->c]);
 }
 
-// Partial i of a node, among the numbers of the new program.
+// Returns partial i of a node as a number of the new program.
 static uint32_t adx_partial_in(adx_making *k, const adx_node *s, int i)
 {
     const adx_numbers arg[3] = { adx_single(k->same[s->a]),
@@ -262,9 +267,10 @@ static uint32_t adx_argument(const adx_node *s, int i)
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
 
-// sum + d x, for n numbers each: one term of the chain rule. *any says whether
-// there is a sum so far, and then whether there is one now. A partial of 0 adds
-// nothing; one of -1, or one that is a negation itself, subtracts.
+// Returns sum + d x, one term of the chain rule, for n numbers each. *any says
+// whether there is a sum before, and then whether there is one now. A partial d
+// of 0 adds nothing; a partial of -1, or one that is itself a negation,
+// subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
                                      adx_numbers sum, adx_numbers d,
                                      adx_numbers x)
@@ -288,7 +294,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
-// The same for single numbers; a sum of no terms is ADX_NOWHERE.
+// Returns sum + d x for single numbers. A sum without terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
@@ -303,7 +309,7 @@ static uint32_t adx_or_zero(adx_program *p, uint32_t x)
     return x == ADX_NOWHERE ? adx_fixed(p, 0) : x;
 }
 
-// Argument i of a node with many results, in the new program.
+// Returns argument i of an array node as a range of the new program.
 static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 {
     size_t rows;
@@ -315,7 +321,8 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
     return r;
 }
 
-// Partial i of the operations of such a node: a range of e->n numbers.
+// Returns partial i of the operations of an array node, a range of e->n
+// numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
@@ -328,7 +335,8 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
     return adx_partial_of(k->to, e->n, e->op, i, arg, v);
 }
 
-// The partials of the length v of x: x/v.
+// Returns the partials of a Euclidean length v with respect to its operands x:
+// x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {

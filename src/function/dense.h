@@ -1,8 +1,8 @@
 #pragma once
 
 /* === function/dense =========================================================
- * Dense Jacobians and Hessians, each by the way that is cheapest. Small ones
- * are computed by one program (function/matrices). Larger ones take a direction
+ * Dense Jacobians and Hessians, each in the cheapest way. A small one is
+ * computed by one program (function/matrices). A larger one takes a direction
  * for each row or column; but if most entries are zero, columns (or rows) that
  * have no row in common share a direction, as in sparse matrices
  * (function/plans).
@@ -12,9 +12,9 @@
  *           function/directions function/pattern function/plans
  * ========================================================================== */
 
-// A plan without full rows: each entry is found in a direction of its column
-// (by_rows: row), as without a plan, so that it has the same bits. Then a
-// direction is of columns, and the rows are major; by_rows, it is the opposite.
+// Makes a plan without full rows. Each entry is found in a direction of its
+// column (if by_rows, of its row), as it is without a plan, so it has the same
+// bits. The rows are the major index then (if by_rows, the columns).
 static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
@@ -27,9 +27,9 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     return ok;
 }
 
-// Whether a colouring may help: a sixteenth of the entries at most are other
-// than zero, and no row has more than half of the columns, each of which would
-// need a colour of its own.
+// Whether a colouring may help: at most a sixteenth of the entries can be other
+// than zero, and no row has entries in more than half of the columns, each of
+// which would need its own colour.
 static bool adx_is_thin(const adx_entries *major)
 {
     size_t most = major->rows / 16 * major->cols;
@@ -41,7 +41,7 @@ static bool adx_is_thin(const adx_entries *major)
     return true;
 }
 
-// The pattern of all entries; of a Hessian both triangles.
+// Finds the pattern of all entries; of a Hessian, both triangles.
 static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
                            adx_entries *g)
 {
@@ -53,7 +53,8 @@ static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
     return ok;
 }
 
-// Makes a plan if it halves the number of directions; else *out is NULL.
+// Makes a plan if that at least halves the number of directions; else *out is
+// NULL.
 static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -85,9 +86,9 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
-// The plan, which is made once, as patterns are. *out NULL: none helps, which
-// is found out once, too (crowded), and is so where all directions fit in one
-// block of lanes.
+// Finds the plan, which is made once, as patterns are. *out is NULL if no plan
+// helps. That is found out once, too (crowded). No plan helps if all directions
+// fit into one block of lanes.
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
@@ -111,7 +112,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     return ADREV_OK;
 }
 
-// Writes entries into a matrix of n columns, and zeros between them.
+// Writes the entries into a matrix of n columns, and zeros between them.
 static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
                                size_t n, ad_real to[])
 {
@@ -121,7 +122,7 @@ static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
             to[i * n + s->g.col[k]] = value[k];
 }
 
-// By a plan. w NULL: the Jacobian; else the Hessian of w f.
+// Computes a matrix by a plan. w NULL: the Jacobian; else the Hessian of w f.
 static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                                   const ad_real x[], const ad_real w[],
                                   ad_real to[])
@@ -137,7 +138,8 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// A direction for each row or for each column, whichever are fewer.
+// Computes the Jacobian with a direction for each row or for each column,
+// whichever are fewer.
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
@@ -172,8 +174,8 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
                                  : adx_jacobian_in_turn(fn, x, J);
 }
 
-// Where no program computes both: first the value, then the matrix. y is
-// written only when both are known.
+// Computes value and Jacobian where no program computes both: first the value,
+// then the matrix. y is written only when both are known.
 ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
                                                     const ad_real x[],
                                                     ad_real y[], ad_real J[])

@@ -1,9 +1,9 @@
 #pragma once
 
 /* === function/directions ====================================================
- * Several rows or columns of a matrix at once: each lane has a direction of its
- * own. All lanes are at the same point, so a guard fails either in every lane
- * or in none.
+ * Computes several rows or columns of a matrix at once: each lane has a
+ * direction of its own. All lanes have the same point, so a guard fails in
+ * every lane or in none.
  *
  *   needs   tape/memory tape/workspace function/api function/places
  *           function/arrays function/run function/functions
@@ -11,11 +11,12 @@
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// Lanes for n directions: n, rounded up to a multiple of 4. But if a full block
-// is faster, even with lanes to spare, then all lanes: its loops have a
-// constant length and take half of the time (function/run). That is not so for
-// calls of the math library, which cost the same for each lane, and for arrays.
-// (skin, bench/, 26 directions: 32 lanes are two to four times as fast as 28.)
+// How many lanes n directions take: n, rounded up to a multiple of 4; or a full
+// block of lanes if that is faster, even with lanes to spare. The loops of a
+// full block have a constant length and take half of the time (function/run).
+// Calls of the math library gain nothing, since they cost the same for each
+// lane, and arrays gain nothing either. (skin, bench/, 26 directions: 32 lanes
+// are two to four times as fast as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
@@ -27,7 +28,7 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
 }
 
 // Directions at one point. One of the given arrays is the direction: a unit
-// vector, or the sum of the unit vectors of a group of entries.
+// vector, or the sum of several, whose entries form a group.
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
@@ -38,7 +39,7 @@ typedef struct adx_directions {
     const uint32_t *group;      // of each entry of a direction; NULL: its index
 } adx_directions;
 
-// Writes the inputs of all lanes: lane l has direction first + l.
+// Writes the inputs of all lanes. Lane l has direction first + l.
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
@@ -59,8 +60,8 @@ static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
     return fault != 0;
 }
 
-// Told of the results of directions first ... first + lanes - 1: result i of
-// lane l is r[output[i]*lanes + l].
+// A function that takes the results of directions first ... first + lanes - 1.
+// Result i of lane l is r[output[i]*lanes + l].
 typedef void adx_take_fn(void *user, const adx_machine *m, const ad_real r[],
                          size_t lanes, size_t first);
 
@@ -72,8 +73,9 @@ static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
     return false;
 }
 
-// Runs all directions, as many at a time as there are lanes; again with care if
-// a result is a NaN or an external node fails (see adx_run_point).
+// Runs all directions, as many at a time as there are lanes. If a result is a
+// NaN or an external node fails, these directions are run again with care (see
+// adx_run_point).
 static ad_status adx_sweep_directions(const adx_directions *d,
                                       const adx_machine *m,
                                       adx_workspace *work, adx_take_fn *take,
@@ -100,9 +102,9 @@ static ad_status adx_sweep_directions(const adx_directions *d,
     return ADREV_OK;
 }
 
-// Runs all directions. Guards are passed in the first lanes or not at all, so
-// that nothing has been written if they fail. But an external node may fail
-// later: see adx_fails_late.
+// Runs all directions. A guard that fails does so in the first lanes already,
+// when nothing has been written. But an external node may fail later: see
+// adx_fails_late.
 static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
@@ -139,13 +141,13 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
-// Whether some directions may fail when others have written their results.
+// Whether a direction may fail after others have written their results.
 static bool adx_fails_late(const adx_directions *d)
 {
     return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
 }
 
-// A dense matrix from all directions; nothing is written on failure.
+// Computes a dense matrix from all directions. On failure nothing is written.
 static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
                                 size_t across, size_t down)
 {

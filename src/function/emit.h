@@ -14,14 +14,15 @@
  *           adx_emit_external
  * ========================================================================== */
 
-// Whether an operation has an identity without a constant: -(-x), c ? y : y.
+// Whether an operation has an identity that needs no constant: -(-x) is x, and
+// c ? y : y is y.
 static bool adx_has_identity(uint32_t op)
 {
     return op == ADREV_OP_neg || op == ADREV_OP_select;
 }
 
-// The number that an operation gives by an identity, without a node;
-// ADX_NOWHERE: by none.
+// Returns the number that an identity says is the result of an operation, so
+// that no node is needed. ADX_NOWHERE: no identity applies.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
@@ -56,7 +57,8 @@ static bool adx_commutes(uint32_t op)
     return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADX_OP_chain;
 }
 
-// Room for one more node and its number; or p is spoilt.
+// Makes room for one more node and its number. False: there is none, and p is
+// spoilt.
 ADX_NOINLINE static bool adx_grow_program(adx_program *p)
 {
     if (!adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
@@ -71,13 +73,13 @@ ADX_INLINE bool adx_has_room_for_node(adx_program *p)
         || adx_grow_program(p);
 }
 
-// Appends a node as it is, for which there is room.
+// Appends a node as it is. There is room for it.
 ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
-    // Memory further on is asked for before it is needed: 18.1 instead of 18.6
-    // ns for each of 10^7 operations.
+    // Memory further on is fetched before it is needed: 18.1 instead of 18.6 ns
+    // for each of 10^7 operations.
     ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
     p->from[r] = (uint32_t)p->nodes;
     p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
@@ -101,13 +103,14 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
     return r;
 }
 
-// The number that an operation makes of others; arguments beyond the arity are
-// x. An operation on constants is computed now. An identity gives a number that
-// there is. A product of a number with itself becomes a square. Arguments of an
-// operation that commutes are put in order, so that x y and y x have one key.
-// What is left becomes a node, unless it is known. Every operation of a
-// recording comes this way, and each test counts: of 10^3 operations each takes
-// 14 ns; with more tests here and in adx_trace it took 18.
+// Returns the result of an operation on numbers of the program; arguments
+// beyond its arity are x. An operation on constants is computed now. An
+// identity gives a number that exists already. The product of a number with
+// itself becomes a square. The arguments of an operation that commutes are put
+// in order, so that x y and y x have the same key. Anything else becomes a
+// node, unless a node with its key is known. Every operation of a recording
+// comes here, so each test costs: of 10^3 operations each takes 14 ns; with
+// more tests here and in adx_trace it took 18.
 ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
@@ -138,7 +141,8 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, where arguments beyond the arity may be anything.
+// Returns the result of an operation, as adx_emit_of does; arguments beyond its
+// arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
@@ -151,8 +155,8 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
     return adx_emit(p, op, x, y, x);
 }
 
-// A guard: replays go on only where x has the value that `was` has. A constant
-// needs none.
+// Adds a guard: a replay goes on only if x has the value of the constant `was`.
+// A constant x needs no guard.
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
@@ -212,10 +216,10 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
     return true;
 }
 
-// A matrix of any numbers as a range, which is all that an array node can read.
-// Numbers at even distances are a range already. Constants get new numbers,
-// which follow one another, so that evaluations have nothing to do. All else is
-// gathered by a node of its own.
+// Returns a range with the numbers of a list, which are those of a matrix:
+// array nodes can read only ranges. Numbers at even distances are a range
+// already. Constants get new numbers that follow one another, which costs
+// evaluations nothing. Any other list is gathered by an additional node.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)
 {
@@ -259,11 +263,12 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
     return adx_is_single(r) && adx_is(p, r->base, 1);
 }
 
-// An operation on n numbers of each argument. The result is a single number if
-// all arguments are, or if n is 1.
+// Adds an operation on n numbers of each argument. The result is a single
+// number if all arguments are, or if n is 1.
+//
 // Of the identities (adx_identity) only a factor of 1 and the square are looked
-// for. The others ask what an argument is, or what made it; of a range that
-// could differ from number to number.
+// for. The others ask what an argument is, or which node made it, and in a
+// range that could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -290,7 +295,8 @@ static adx_numbers adx_emit_each2(adx_program *p, size_t n, uint32_t op,
     return adx_emit_each(p, n, op, x, y, x);
 }
 
-// A sum, a largest number, a length: one result of k.
+// Adds a sum, a largest number or a Euclidean length: a node with k operands
+// and one result.
 static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
                               adx_numbers x)
 {
@@ -300,8 +306,8 @@ static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
     return adx_append_many(p, &fold);
 }
 
-// The product of matrices [m x k] and [k x n]. If k is 1 and one of them is a
-// single number, it is a vector times that number, element by element.
+// Adds the product of matrices [m x k] and [k x n]. If k is 1 and one of them
+// is a single number, this is a vector times that number, element by element.
 static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
                                     size_t k, size_t n, adx_numbers a,
                                     adx_numbers b)
@@ -322,8 +328,9 @@ static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
     return (adx_numbers){ adx_append_many(p, &product), (int32_t)n, 1 };
 }
 
-// A part of an external statement, whose list becomes the program's. It is
-// never looked up: only the rule knows whether it does the same twice.
+// Adds a part of an external statement. The list becomes the program's. The
+// table of known numbers is not asked: only the rule knows whether two calls do
+// the same.
 static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {

@@ -1,9 +1,9 @@
 #pragma once
 
 /* === function/evaluate ======================================================
- * Value, jvp, vjp, gradient and hvp at one point: each is one evaluation of a
- * program of its own (function/evaluation), which is made when it is first
- * asked for. Here it is also decided whether a whole Jacobian is one program.
+ * Value, jvp, vjp, gradient and hvp at one point. Each is one evaluation
+ * (function/evaluation) of a program of its own, which is made when it is first
+ * asked for. This room also decides whether a whole Jacobian is one program.
  *
  *   needs   function/api function/program function/places function/functions
  *           function/evaluation
@@ -63,10 +63,10 @@ static bool adx_has_external(const adx_program *p)
 }
 
 // Whether one program for all entries of a matrix is worth its length. It takes
-// between an eighth of the time of lanes (function/directions) and as long as
-// they do: that is with 16 directions of which every number depends on all. But
-// it has to be made. External statements would be called again for each
-// direction.
+// an eighth of the time of lanes (function/directions) at best, and as long as
+// they do at worst, with 16 directions and numbers that depend on all of them.
+// But it has to be made first. External statements are a reason against it,
+// since they would be called again for each direction.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
@@ -74,14 +74,14 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
         && !adx_has_external(&fn->program);
 }
 
-// Whether value and Jacobian are one program.
+// Whether one program computes value and Jacobian.
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
         || adx_is_short(fn, fn->m < fn->variables ? fn->m : fn->variables);
 }
 
-// Value and Jacobian; both may be NULL.
+// Computes value and Jacobian; either may be NULL.
 static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                ad_real J[])
 {

@@ -1,12 +1,12 @@
 #pragma once
 
 /* === function/evaluation ====================================================
- * An evaluation is a program of a function at one point, or at one point after
- * another: by machine code where there is some, else by a replay. Products of
- * the chain rule are plain ones in both; where a result is not finite, the
- * replay is done again with care. A guard that comes out differently becomes a
- * status. Nothing is written before all is known to be well, unless the caller
- * says that it may be.
+ * An evaluation runs one program of a function at one point, or at one point
+ * after another: by machine code if there is any, else by a replay. Both
+ * compute products of the chain rule as plain products. If a result is not
+ * finite, the replay is done again with care. A guard that comes out
+ * differently becomes a status. Results are written only when the whole
+ * evaluation has succeeded, unless the caller allows otherwise.
  *
  *   needs   tape/workspace array/linear function/api function/operations
  *           function/program function/places function/run function/functions
@@ -15,15 +15,15 @@
  *           adx_begin_evaluation adx_evaluate_next
  * ========================================================================== */
 
-// An array of inputs. A machine has up to three of them, one after the other.
+// An array of inputs. A machine reads up to three of them, one after the other.
 typedef struct adx_given {
     const ad_real *x;
     size_t n;
 } adx_given;
 
-// Whether a result is not finite: x * 0 is a NaN then, and spoils the sum.
-// There are four sums, since in one every addition would wait for the one
-// before (dot, bench/: 2 of 4 us).
+// Whether some result is not finite: for such an x, x * 0 is a NaN and spoils
+// the sum. There are four sums, because in a single one every addition would
+// wait for the one before (dot, bench/: 2 of 4 us).
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -36,10 +36,11 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
     return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
 }
 
-// Fills the inputs and replays. Products of the chain rule are plain at first.
-// If a zero had to absorb an infinity there, a result is a NaN, and all is done
-// again with care. So it is where an external node failed: it may have been
-// given such a NaN. Returns where the replay stopped, or NULL.
+// Fills in the inputs and replays. Products of the chain rule are plain at
+// first. If a zero should have absorbed an infinity, a result is a NaN, and the
+// replay is done again with care. The same happens if an external node failed,
+// since it may have been given such a NaN. Returns the node at which the replay
+// stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
@@ -57,7 +58,7 @@ static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
     return stopped;
 }
 
-// An array of results: n outputs of the machine, from number `from` on.
+// An array of results: n outputs of the machine, from output `from` on.
 typedef struct adx_wanted {
     size_t from;
     size_t n;
@@ -74,8 +75,8 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// call_matrix is looked at first: ad_fn_linearize asks for no other. (rotquat,
-// bench/: 11.5 instead of 12.2 ns.)
+// Whether a kind has machine code. call_matrix is tested first, since
+// ad_fn_linearize needs no other. (rotquat, bench/: 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -97,8 +98,8 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
     return p < q + m * sizeof *y && q < p + n * sizeof *x;
 }
 
-// Whether there is a place for all results that overlaps no argument and no
-// other result.
+// Whether every result has an array, which overlaps no argument and no other
+// result.
 ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
@@ -114,13 +115,13 @@ ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
     return true;
 }
 
-// What an evaluation has taken so far.
+// What an evaluation has taken so far, and must give back.
 typedef struct adx_evaluation {
-    ad_fn *fn;                  // NULL: not begun
+    ad_fn *fn;                  // NULL: the evaluation has not begun
     adx_kind kind;
-    adx_workspace *room;        // of machine code; NULL: not taken
-    adx_machine *machine;       // of replays,
-    adx_workspace *work;        // with its memory; NULL: not taken
+    adx_workspace *room;        // memory of machine code; NULL: not taken
+    adx_machine *machine;       // for replays
+    adx_workspace *work;        // memory of the machine; NULL: not taken
 } adx_evaluation;
 
 // Takes what a replay needs, if it has not been taken.
@@ -135,8 +136,8 @@ static ad_status adx_take_machine(adx_evaluation *e)
     return e->work == NULL ? ADREV_ENOMEM : ADREV_OK;
 }
 
-// Takes memory for machine code, and for some numbers besides. False: there is
-// none.
+// Takes memory for machine code, and for `besides` more numbers. False: there
+// is none.
 static bool adx_take_room(adx_evaluation *e, size_t besides)
 {
     adx_compiled *c = &e->fn->compiled[e->kind];
@@ -155,6 +156,8 @@ static void adx_end_evaluation(adx_evaluation *e)
     *e = (adx_evaluation){ .fn = NULL };
 }
 
+// Evaluates at one point by a replay, and writes the results if no guard and no
+// node failed.
 static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
@@ -183,10 +186,10 @@ static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
     return true;
 }
 
-// By machine code that may write results where they belong. Code that does not
-// look at its results itself may write some that are not finite, over which a
-// replay must then write: so the replay has its memory before. *again: it is to
-// be replayed.
+// Runs machine code that may write results where they belong. If the code does
+// not check its results itself, it may write some that are not finite, and a
+// replay must then overwrite them. So the memory of the replay is taken first.
+// *again: a replay must follow.
 static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -207,7 +210,8 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
-// By machine code whose results are copied to their places when all is well.
+// Runs machine code whose results are copied to their places when all of them
+// are good.
 static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -229,12 +233,12 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip_guard(e->fn, (uint32_t)left - 1);
 }
 
-// As many results as this, or more, are written in place, since to copy them
-// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+// So many results, or more, are written in place, since copying them takes
+// long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
 #define ADX_COPIES_MOST 1000
 
-// By machine code, if there is any. *again: a replay is to do it instead.
-// replays: whether this kind of function has a replay.
+// Runs machine code, if there is any. *again: a replay must do the evaluation
+// instead. replays: this kind of program can be replayed.
 static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
                               const adx_given given[], size_t wants,
                               const adx_wanted wanted[], bool *again)
@@ -266,9 +270,9 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 
 #define ADX_WORK_AT_ONCE 16
 
-// One evaluation. Machine code that looks at its results itself and needs
-// hardly any memory is called from here: all else would take as long as a small
-// function does. (rotquat, bench/: 11 instead of 17 ns.)
+// Does one evaluation. Machine code that checks its results itself and needs
+// hardly any memory is called right here, since anything more would take as
+// long as a small function does. (rotquat, bench/: 11 instead of 17 ns.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -293,10 +297,10 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 
 /* --- one point after another --------------------------------------------- */
 
-// Takes all memory, so that neither memory nor arguments are looked at for each
-// point. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
-// program.) False: no memory. Pairs with adx_end_evaluation, whatever it
-// returns.
+// Begins evaluations at one point after another: takes all memory now, so that
+// no call has to look at memory or arguments again. (sir as a scan, compiled,
+// bench/: 2.1 instead of 3.6 times the plain program.) False: no memory.
+// adx_end_evaluation must follow, whatever is returned.
 ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
                                      adx_kind kind)
 {
@@ -305,9 +309,9 @@ ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
          : adx_take_machine(e) == ADREV_OK;
 }
 
-// Evaluates at the next point. The wanted results are the first ones of the
-// function, and must not overlap arguments. False: it failed, and some results
-// may have been written.
+// Evaluates at the next point. The wanted results must be the first outputs,
+// and must not overlap arguments. False: the evaluation failed, and some
+// results may have been written.
 ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])

@@ -18,7 +18,7 @@ struct ad_export {
     ad_layout layout;
     size_t rows, columns;
     bool symmetric;             // of a Hessian
-    size_t of_rows, of_columns, of_entries;     // of the matrix
+    size_t of_rows, of_columns, of_entries;     // counts of the matrix
     size_t entries;
     uint32_t *start;            // [lines + 1] of rows; ADREV_CSC: of columns
     uint32_t *across;           // [entries] the other index
@@ -83,9 +83,10 @@ static void adx_put_entry(const ad_export *e, adx_unsorted *u, uint32_t row,
     u->from[u->n++] = from;
 }
 
-// The entries of the matrix, of a Hessian its lower triangle, as the layout has
-// them. The triangle is that of the result: the upper one is the lower one
-// transposed, and that of a transposed result the one of the matrix itself.
+// Lists the entries of the matrix (of a Hessian, its lower triangle) as the
+// layout has them. The triangle is that of the exported matrix. Its upper
+// triangle is the lower one transposed; if the whole export is transposed, the
+// two transpositions cancel.
 static void adx_put_entries(const ad_export *e, const adx_entries *g,
                             adx_unsorted *u)
 {
@@ -107,7 +108,7 @@ static size_t adx_diagonal_of(const adx_entries *g)
     return g->rows < g->cols ? g->rows : g->cols;
 }
 
-// Entries of the diagonal that the matrix lacks. Rows are sorted.
+// Adds the entries of the diagonal that the matrix lacks. Its rows are sorted.
 static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
                              adx_unsorted *u)
 {
@@ -120,8 +121,9 @@ static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
     }
 }
 
-// A counting sort of order[from] by one index, into the other order. It keeps
-// the order of equal ones. count[i] becomes where those of index i end.
+// Sorts order[from] by one index, into the other order, by a counting sort.
+// Entries with equal indices stay in their order. count[i] becomes the end of
+// the entries with index i.
 static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int from)
 {
     const uint32_t *index = u->index[by];
@@ -136,8 +138,8 @@ static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int fro
     }
 }
 
-// Sorts by line, and within a line by the index across: order[0]. count[i]
-// becomes where line i ends.
+// Sorts the entries by line, and within a line by the other index: the result
+// is in order[0]. count[i] becomes the end of line i.
 static void adx_sort_lines(adx_unsorted *u, size_t lines, size_t across)
 {
     for (uint32_t k = 0; k < u->n; k++)
@@ -170,7 +172,7 @@ static void adx_end_unsorted(const ad_allocator *a, adx_unsorted *u)
     adx_drop(a, u->count);
 }
 
-// Room for `most` entries with indices below `indices`.
+// Takes room for `most` entries with indices below `indices`. False: no memory.
 static bool adx_begin_unsorted(const ad_allocator *a, size_t indices,
                                size_t most, adx_unsorted *u)
 {
@@ -193,7 +195,8 @@ static bool adx_is_layout(const ad_layout *l)
         && (l->width == 0 || l->width == 32 || l->width == 64);
 }
 
-// Whether some index, or the number of entries, exceeds what indices can be.
+// Whether an index, or the number of entries, is too large for the layout's
+// width.
 static bool adx_exceeds_width(const ad_export *e, size_t most)
 {
     size_t largest = most > e->rows ? most : e->rows;
@@ -202,6 +205,7 @@ static bool adx_exceeds_width(const ad_export *e, size_t most)
         || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
 }
 
+// Makes the pattern of an export from that of the matrix.
 static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
 {
     const ad_allocator *a = &e->memory;
@@ -227,8 +231,8 @@ static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-// The export of a matrix with this pattern; `symmetric`: which is the lower
-// triangle of a symmetric one.
+// Makes the export of a matrix with this pattern. symmetric: the pattern is the
+// lower triangle of a symmetric matrix.
 static ad_status adx_new_export(ad_export **out, const ad_allocator *a,
                                 const ad_layout *layout, const adx_entries *g,
                                 bool symmetric)
@@ -291,7 +295,7 @@ ADX_API size_t ad_export_entries(const ad_export *e, size_t *rows,
     return e == NULL ? 0 : e->entries;
 }
 
-// Writes index k of an array of the user's, if there is one.
+// Writes index k of an array of the user's, unless that is NULL.
 static void adx_put_index(const ad_export *e, void *array, size_t k, size_t v)
 {
     if (array != NULL && e->layout.width == 64)
@@ -320,7 +324,8 @@ ADX_API ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
 
 /* --- a matrix that the solver has ----------------------------------------- */
 
-// Reads index k of an array of the user's. Below the base it is SIZE_MAX.
+// Reads index k of an array of the user's. Returns SIZE_MAX for an index below
+// the base.
 static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
 {
     int64_t v = e->layout.width == 64 ? ((const int64_t *)array)[k]
@@ -329,8 +334,8 @@ static size_t adx_index_at(const ad_export *e, const void *array, size_t k)
          : (size_t)(v - (int64_t)e->layout.base);
 }
 
-// For each line of the export the entries that the solver's matrix has there,
-// as a list: `first` of a line, `next` of an entry.
+// The entries of the solver's matrix, as a list for each line of the export:
+// `first` of the line, then `next` of each entry.
 typedef struct adx_lists {
     const ad_export *e;
     const ad_matrix *to;
@@ -370,8 +375,8 @@ static void adx_end_lists(adx_lists *l)
     adx_drop(a, l->mark);
 }
 
-// Enters an entry of the solver's in front of the list of its line. False: it
-// is out of range.
+// Puts entry k of the solver's matrix in front of the list of its line. False:
+// an index is out of range.
 static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
 {
     if (line >= l->lines || adx_index_at(l->e, l->across, k) >= l->acrosses)
@@ -383,7 +388,7 @@ static bool adx_list_entry(adx_lists *l, size_t line, size_t k)
     return true;
 }
 
-// All entries, the last ones first, so that lists have them in order.
+// Lists all entries, the last one first, so that each list is in their order.
 static bool adx_list_entries(adx_lists *l)
 {
     const void *start = l->to->start;
@@ -410,8 +415,8 @@ static bool adx_list_entries(adx_lists *l)
     return true;
 }
 
-// Finds the places of the entries of a line. Returns the first entry that has
-// none, or SIZE_MAX.
+// Finds the places of the entries of a line in the solver's matrix. Returns the
+// first entry that has no place, or SIZE_MAX.
 static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
 {
     const ad_export *e = l->e;
@@ -432,6 +437,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
     return missing;
 }
 
+// Finds the places of all entries in the solver's matrix. If an entry has no
+// place there, missing[] says which.
 static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
                                      size_t missing[])
 {
@@ -452,8 +459,8 @@ static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
     return ADREV_OK;
 }
 
-// Whether an array of the matrix is not there that its form has, or is longer
-// than can be.
+// Whether an array that this form of matrix needs is missing, or is longer than
+// an array can be.
 static bool adx_lacks_indices(const ad_export *e, const ad_matrix *to)
 {
     ad_form form = e->layout.form;
@@ -496,7 +503,8 @@ static bool adx_is_plain_export(const ad_export *e)
     return e->plain && e->place == NULL && !e->layout.adds;
 }
 
-// Writes values that are in the order of the matrix to where they belong.
+// Writes the values of the matrix, which are in its own order, to where the
+// solver has them.
 static void adx_write_export(const ad_export *e, const ad_real from[],
                              ad_real value[])
 {
@@ -507,7 +515,8 @@ static void adx_write_export(const ad_export *e, const ad_real from[],
     }
 }
 
-// w NULL: the Jacobian.
+// Computes values and writes them to the solver's array. w NULL: those of the
+// Jacobian; else of the Hessian.
 static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
                                ad_real value[])
 {

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/formulas ======================================================
- * The cells of the operator tables become nodes of a program. In this way
+ * Makes nodes of a program from the cells of the operator table. In this way
  * partials enter a program, and partials of partials.
  *
  *   needs   tape/memory core/cells function/program function/unique
@@ -11,8 +11,8 @@
 
 ADX_SELDOM_BEGIN
 
-// Keeps the terms of a cell for the next time. Without memory nothing is lost:
-// the cell is then read again.
+// Keeps the terms of a cell for the next time. If there is no memory, nothing
+// is lost: the cell is then read again.
 static void adx_keep_cell(adx_program *p, uint32_t op, int i,
                           const adx_formula *f)
 {
@@ -31,8 +31,8 @@ static void adx_keep_cell(adx_program *p, uint32_t op, int i,
         k->term[k->terms++] = f->term[j];
 }
 
-// The terms of a cell: in f, or where they are kept. f says how many there are
-// and which one is the result.
+// Returns the terms of a cell, which are in f or in the cells that the program
+// keeps. f says how many there are, and which of them is the result.
 static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
                                      adx_formula *f)
 {
@@ -50,9 +50,9 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
     return f->term;
 }
 
-// Partial i of an operation on n numbers of each argument, with result v: the
-// terms of the cell become nodes, in order. made[] has what each index stands
-// for.
+// Makes partial i of an operation on n numbers of each argument, whose result
+// is v: the terms of the cell become nodes, in their order. made[] has the
+// range that each index of a term stands for.
 static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
                                   const adx_numbers arg[3], adx_numbers v)
 {

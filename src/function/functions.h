@@ -2,9 +2,9 @@
 
 /* === function/functions =====================================================
  * A recorded function: its program, and a machine for each kind of evaluation.
- * A machine is made when its kind is first asked for: the program is derived,
- * and made ready for replay (function/places); the derived program itself is
- * not kept.
+ * A machine is made when its kind is first asked for. Its program is derived
+ * from that of the function, made ready for replay (function/places), and then
+ * freed.
  *
  *   needs   number/recording tape/memory tape/workspace sweep/session
  *           function/api function/operations function/program function/copy
@@ -39,14 +39,14 @@ typedef struct adx_pattern adx_pattern;
 
 enum { ADX_CHECKED_MOST = 256 };
 
-// The machine code of one kind of function, as functions of a library that
+// The machine code of one kind of evaluation: functions of a library, which
 // differ in how many arrays they take. They return 0, or 1 + the number of the
 // guard that came out differently.
 //
-// Code of up to ADX_CHECKED_MOST results looks at these itself (checks): it
-// returns -1 if one of them, or their sum, is not finite, and then has written
-// none. Code of functions with arrays (tells) returns -1, too, if a result is
-// not finite, but has written it.
+// Code with up to ADX_CHECKED_MOST results checks them itself (checks): if one
+// of them, or their sum, is not finite, it returns -1 and has written none.
+// Code of functions with arrays (tells) returns -1, too, if a result is not
+// finite, but then it has written its results.
 typedef struct adx_compiled {
     int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
     int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
@@ -54,32 +54,34 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // The function at n points side by side, at most adx_lanes_of; NULL: there
-    // is none. Result j of point l is y[j * adx_lanes_of + l]. Returns other
-    // than 0 if a result, or the sum of a point's results, is not finite.
+    // The function at n points side by side, at most adx_lanes_of of them;
+    // NULL: there is no such code. Result j of point l is y[j * adx_lanes_of +
+    // l]. It does not return 0 if a result, or the sum of a point's results, is
+    // not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
-    // Many steps of a loop, from step `first` on, or back from it. state: the
-    // numbers that are carried on, or their adjoints. kept: for each step, at
-    // distances of `stride`, the numbers carried on, which are written forwards
-    // and read backwards; behind them *mark and what is handed on, unless mark
-    // is NULL. data, sums: other inputs and their adjoints, which for the s-th
-    // step are s * move further on. fixed: parameters. Returns how many steps
-    // were done: it ends before a step that would not return 0, that has
-    // another mark, or whose adjoints are all 0.
+    // Does many steps of a loop, from step `first` on; a pullback goes back
+    // from it. state: the numbers that are carried on, or their adjoints. kept:
+    // the numbers carried on, for each step at distances of `stride`; they are
+    // written forwards and read backwards. Behind them, unless mark is NULL,
+    // are *mark and the numbers that are handed on. data, sums: other inputs
+    // and their adjoints, which for step s lie s * move further on. fixed:
+    // parameters. The code ends before a step that would not return 0, that has
+    // another mark, or whose adjoints are all 0. Returns how many steps were
+    // done.
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
     bool checks, tells;
     size_t work;
-    adx_spare spare;            // memory of a call, kept for the next one
+    adx_spare spare;            // memory that is kept for the next call
     adx_spare spare_block;
 } adx_compiled;
 
-// Points of a block of machine code: up to four times as many as the lanes of a
-// replay, as long as the numbers of the block stay in the nearest cache; so the
-// cost of each block counts less. (burgers compiled, bench/: 3.9 ms with 128
-// points, 5.5 with 32.)
+// How many points a block of machine code has: up to four times as many as a
+// replay has lanes, as long as the numbers of the block fit into the nearest
+// cache, because each block has a cost of its own. (burgers compiled, bench/:
+// 3.9 ms with 128 points, 5.5 with 32.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
@@ -89,19 +91,22 @@ static size_t adx_lanes_of(size_t inputs, size_t outputs)
 
 struct ad_fn {
     ad_allocator memory;
-    atomic_size_t holders;      // who must free it: the caller, and recordings
+    atomic_size_t holders;      // the caller, and recordings; the last of them
+                                // to let go frees it
     size_t n, m;
-    size_t variables;           // the first of the n inputs: derivatives by these
+    size_t variables;           // derivatives are by so many, the first inputs
     adx_program program;
-    ad_fn *whole;               // which this was chosen from; NULL: none
-    adx_repeated repeated;      // of a step of a loop
-    adx_code_place *guard;      // of `whole`, if there is one
-    char *names;                // of files, if it was loaded
-    adx_file_name *files;       // and those of functions that it calls
+    ad_fn *whole;               // the function from which ad_fn_select made
+                                // this one; NULL: none
+    adx_repeated repeated;      // for a step of a loop
+    adx_code_place *guard;      // places of guards; those of `whole`, if that
+                                // is not NULL
+    char *names;                // names of source files, of a loaded function
+    adx_file_name *files;       // the same of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
-    atomic_bool crowded[2];                         // none of those would help
+    atomic_bool crowded[2];                         // no thrifty one helps
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -123,9 +128,9 @@ ADX_API size_t ad_fn_variables(const ad_fn *fn)
     return fn == NULL ? 0 : fn->variables;
 }
 
-// The report, with those figures that are counted only when they are asked for
-// (or have been read from a file): to count them while recording would slow
-// that down. False: no memory, and the report is without them.
+// Completes the report by the figures that are counted only when they are asked
+// for, or that a file had: counting them would slow down recording. False: no
+// memory, and these figures stay 0.
 static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
@@ -160,15 +165,15 @@ ADX_API const char *ad_fn_reason(void)
     return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
 }
 
-// Notes why a recording has this status, and returns it. why NULL: what the
-// status itself says.
+// Notes why a recording has this status, and returns the status. why NULL: the
+// message of the status says it.
 static ad_status adx_because(ad_status status, const char *why)
 {
     adx_last_reason = why == NULL ? ad_message(status) : why;
     return status;
 }
 
-// Runs f with the hooks set, on a tape that is then freed.
+// Runs f on a tape with the hooks set, and frees the tape.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
 {
@@ -188,7 +193,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     t->observer = n > 0 ? adx_record_node : NULL;
     adx_unset(m, y);
     f(x, y, ctx);
-    if (adx_now.tape != t)              // f has left it: what else is missing?
+    if (adx_now.tape != t)
         adx_refuse_recording(r, ADREV_EMARK, "the function has made another "
                              "tape current, or none");
     adx_record_outputs(r, t, m, y);
@@ -196,7 +201,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
 }
 
-// Arrays for f, behind each of which are numbers that f must not use.
+// The arrays that f is lent. Behind each are a few numbers that f must not use.
 typedef struct adx_lent {
     ad_rev *x;
     ad_rev *y;
@@ -216,7 +221,7 @@ static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
     return true;
 }
 
-// Records f at x. lent->y is then what f computed.
+// Records f at x. lent->y becomes what f computed.
 static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
                             const ad_real x[], adx_lent *lent)
 {
@@ -232,6 +237,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return adx_because(p->status, r.why);
 }
 
+// Makes a function without a program. NULL: no memory.
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 {
     const ad_allocator *memory = adx_allocator_or(o->allocator);
@@ -251,7 +257,7 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 
 /* --- machines ------------------------------------------------------------ */
 
-// H v: the tangent of the adjoint.
+// Makes the program of H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
                               const adx_repeated *step)
 {
@@ -268,6 +274,7 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
     return status;
 }
 
+// Derives the program of a kind of evaluation.
 static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
@@ -287,6 +294,7 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     }
 }
 
+// Makes the machine of a kind of evaluation.
 static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
@@ -306,8 +314,8 @@ static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
     return status;
 }
 
-// Publishes a machine. If another thread was first, its machine stays, and is
-// returned.
+// Publishes a machine. If another thread has published one first, that one
+// stays and is returned.
 static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
                                         adx_machine *m)
 {
@@ -320,8 +328,8 @@ static adx_machine *adx_publish_machine(ad_fn *fn, adx_kind kind,
     return other;
 }
 
-// The machine of a kind, which is made once. If two threads make it at the same
-// time, the one that is done later frees its own.
+// Finds the machine of a kind, which is made once. If two threads make it at
+// the same time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
@@ -337,7 +345,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     return ADREV_OK;
 }
 
-// A guard came out differently: notes it for ad_fn_guard.
+// Notes for ad_fn_guard that a guard came out differently.
 static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];

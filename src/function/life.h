@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/life ==========================================================
- * Recorded functions are made and freed.
+ * Makes and frees recorded functions.
  *
  *   needs   tape/memory tape/workspace function/api function/program
  *           function/record function/places function/functions

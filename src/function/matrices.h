@@ -1,10 +1,10 @@
 #pragma once
 
 /* === function/matrices ======================================================
- * A Jacobian or a Hessian as one program. After one copy of the values it has
- * the tangents (or adjoints) of all unit vectors, direction by direction. What
- * is zero in a direction gets no nodes, and what several directions have in
- * common is computed once, since every node is looked up (function/unique).
+ * A Jacobian or a Hessian as one program. Behind one copy of the values it has
+ * the tangents (or adjoints) of all unit vectors, direction by direction.
+ * Whatever is zero in a direction gets no nodes. What several directions have
+ * in common is computed once, since every node is looked up (function/unique).
  *
  * The second half of this room divides an adjoint into a primal and a pullback,
  * and joins pullbacks of several steps of a loop.
@@ -25,7 +25,7 @@ static void adx_clear_derived(adx_making *k)
         k->derived[i] = ADX_NOWHERE;
 }
 
-// Tangents of all nodes, which have been copied.
+// Writes the tangents of all nodes. The nodes themselves have been copied.
 static void adx_tangent_nodes(adx_making *k)
 {
     const adx_program *p = k->from;
@@ -36,9 +36,9 @@ static void adx_tangent_nodes(adx_making *k)
 
 // The derivatives that a matrix consists of, as numbers of the new program.
 typedef struct adx_derivatives {
-    size_t results, moving;     // the first outputs by the first inputs
+    size_t results, moving;     // of the first outputs, by the first inputs
     uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
-    bool values;                // the results become the first outputs
+    bool values;                // the first outputs are the values
 } adx_derivatives;
 
 // Copies the program that is to be derived.
@@ -50,7 +50,8 @@ static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
             adx_new_output(k->to, k->same[k->from->output[i]]);
 }
 
-// Column after column: a forward sweep for each input, from the tangent 1.
+// Makes a matrix column by column: a forward sweep for each input, whose
+// tangent is 1.
 static ad_status adx_make_columns(adx_program *q, const adx_program *p,
                                   const adx_derivatives *d)
 {
@@ -70,7 +71,8 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// The same, row after row: a reverse sweep for each result, from the adjoint 1.
+// Makes a matrix row by row: a reverse sweep for each result, whose adjoint is
+// 1.
 static ad_status adx_make_rows(adx_program *q, const adx_program *p,
                                const adx_derivatives *d)
 {
@@ -94,15 +96,17 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Outputs of q from a matrix of numbers, zero where there is none.
+// Makes n numbers of a matrix outputs of q. Where there is no number, the
+// output is zero.
 static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
 {
     for (size_t i = 0; i < n && q->status == ADREV_OK; i++)
         adx_new_output(q, adx_or_zero(q, entry[i]));
 }
 
-// Outputs: those of p, if the values are asked for; then its Jacobian, by rows
-// or by columns, whichever are fewer.
+// Makes the program of a Jacobian. Its outputs are those of p, if values are
+// asked for, and then the Jacobian. It is made by rows or by columns, whichever
+// are fewer.
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
@@ -121,8 +125,9 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the Hessian, which
-// is the Jacobian of the adjoint by columns. Both triangles are the lower one.
+// Makes the program of a Hessian. Its inputs are those of p, and weights of the
+// outputs of p. Its outputs are the Hessian: the Jacobian of the adjoint, by
+// columns. Only the lower triangle is made; the upper one has the same numbers.
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -148,16 +153,19 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 }
 
 /* --- in two parts -----------------------------------------------------------
- * A loop runs all its steps forwards and then all of them backwards. So the
- * adjoint of a step is divided: the primal computes the values, and hands on
- * numbers that took long to compute; the pullback computes the adjoints from
- * these, and the rest of the values again. Both are parts of the same adjoint,
- * `whole`, with its nodes in their order, so that the bits are the same.     */
+ * A loop runs all of its steps forwards and then all of them backwards. So the
+ * adjoint of a step is divided into two programs. The primal computes the
+ * values, and hands on numbers that took long to compute. The pullback computes
+ * the adjoints from these, and computes other values again where it needs them.
+ * Both have nodes of the same adjoint, `whole`, in the same order, so the bits
+ * are the same.                                                              */
 
 // What it takes to compute a number again: no call of the math library, a short
-// one, or a long one, which counts twice.
+// call, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
+// The cost of an operation. An operation of the table that is not listed here
+// is short if its value calls no function.
 static adx_cost adx_cost_of(uint32_t op)
 {
     switch (op) {
@@ -186,13 +194,13 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
-// How an adjoint is divided.
+// The division of an adjoint into primal and pullback.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
     bool *needed;               // numbers that the pullback needs
-    bool *handed;               // numbers that the primal hands on,
-    size_t n;                   // and how many they are
+    bool *handed;               // numbers that the primal hands on
+    size_t n;                   // how many it hands on
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
@@ -203,11 +211,12 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
     adx_free_program(&k->whole);
 }
 
-// Finds what is handed on, and what the pullback needs. It goes back from the
-// adjoints of the inputs. A number that is needed is handed on if it costs at
-// least `least`, does not depend on weights (for then only the pullback can
-// know it), and fewer than `most` are so far; else the pullback computes it,
-// and needs its arguments. Returns how many are handed on.
+// Finds which numbers are handed on, and which the pullback needs, going back
+// from the adjoints of the inputs. A needed number is handed on if it costs at
+// least `least`, does not depend on weights (only the pullback can know such
+// numbers), and fewer than `most` numbers are handed on so far. Otherwise the
+// pullback computes it, and so needs its arguments. Returns how many numbers
+// are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
                               adx_cost least, size_t most)
 {
@@ -230,8 +239,9 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
     return n;
 }
 
-// Hands on all calls of the math library, if there is room; else the long ones;
-// if there are none of these, as many short ones as there is room for.
+// Chooses what is handed on: the results of all calls of the math library, if
+// there is room; else those of the long calls; if there are no long calls,
+// those of as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
     size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
@@ -240,6 +250,8 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
     return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
 }
 
+// Makes the adjoint that is to be divided, and finds the numbers that depend on
+// weights.
 static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         const adx_program *p,
                                         const adx_repeated *step)
@@ -259,9 +271,9 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     return ADREV_OK;
 }
 
-// The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
-// Its nodes are those of the adjoint that do not depend on weights, guards with
-// them.
+// Makes the primal. Its inputs are those of p; its outputs are those of p, and
+// then what is handed on. Its nodes are those of the adjoint that do not depend
+// on weights, and all guards.
 static ad_status adx_make_primal(adx_program *q, const adx_program *p,
                                  const adx_repeated *step)
 {
@@ -289,8 +301,8 @@ static ad_status adx_make_primal(adx_program *q, const adx_program *p,
     return status == ADREV_OK ? q->status : status;
 }
 
-// The pullback. Inputs: those of p, weights, what is handed on. Outputs:
-// adjoints of p's inputs.
+// Makes the pullback. Its inputs are those of p, the weights, and what is
+// handed on. Its outputs are the adjoints of the inputs of p.
 static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
                                    const adx_repeated *step)
 {
@@ -319,16 +331,16 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p,
 }
 
 /* --- several steps of a loop ------------------------------------------------
- * A replay of a small step costs more than the step does. So the pullbacks of
- * some steps in a row are also made as one program. The steps are those of a
- * loop (adx_repeated) that reads its state, the parameters and the
- * number of the step, and nothing else. Forwards nothing would be gained: there
- * the calls of the math library wait for one another.                        */
+ * A replay of a small step costs more than the step itself. So the pullbacks of
+ * several steps in a row are also made as one program. This is done for loops
+ * (adx_repeated) that read their state, the parameters and the number of the
+ * step, and nothing else. Forwards nothing would be gained, because there the
+ * calls of the math library wait for one another.                            */
 
 enum { ADX_UNROLLED = 4 };         // steps
 
-// Appends the nodes of p to q. in[]: the numbers of q that are its inputs;
-// out[] becomes those that are its outputs.
+// Appends the nodes of p to q. in[] has the numbers of q that are the inputs of
+// p; out[] is filled with those that are its outputs.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
                       uint32_t out[])
 {
@@ -344,18 +356,18 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
     adx_end_making(&k);
 }
 
-// Numbers that follow one another.
+// Fills to[] with numbers that follow one another.
 static void adx_count_up(uint32_t to[], size_t n, size_t from)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (uint32_t)(from + i);
 }
 
-// `one` is the pullback of one step of p. It is pasted once for each step, from
-// the last one back. The adjoints of the state that come out of a step are the
-// weights of the step before; the adjoints of the parameters are added up.
-// at[]: numbers of q that are the inputs of `one`, then its outputs, then those
-// sums.
+// Writes the pullback of several steps. `one` is the pullback of one step of p.
+// It is pasted once for each step, from the last one back. The adjoints of the
+// state that a step computes are the weights of the step before it; the
+// adjoints of the parameters are added up. at[] has the numbers of q that are
+// the inputs of `one`, then its outputs, then these sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
                                const adx_repeated *step, const adx_program *one,
                                uint32_t at[])
@@ -386,12 +398,13 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// The pullback of ADX_UNROLLED steps. Inputs: for each step the state before it
-// and what it handed on; then the parameters, the numbers of the steps, the
-// adjoints of the state after the steps, and those of the parameters so far.
-// Outputs: the adjoints of the state before the steps, and of the parameters.
-// These are summed in the order of single steps, so that the bits are the same
-// unless the compiler contracts.
+// Makes the pullback of ADX_UNROLLED steps. Its inputs are, for each step, the
+// state before it and what it handed on; then the parameters, the numbers of
+// the steps, the adjoints of the state behind the last step, and the adjoints
+// of the parameters so far. Its outputs are the adjoints of the state before
+// the first step, and those of the parameters. These are summed in the order in
+// which single steps sum them, so the bits are the same unless the compiler
+// contracts.
 static ad_status adx_make_unrolled(adx_program *q, const adx_program *p,
                                    const adx_repeated *step)
 {

@@ -16,8 +16,8 @@
 /* --- operations ----------------------------------------------------------- */
 
 enum {
-    ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
-    ADX_OP_many,                    // a: which of the nodes with many results
+    ADX_OP_guard = ADX_OP_COUNT,    // stops unless a is b; c: its number
+    ADX_OP_many,                    // a: index in the list `many`
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
     ADX_OP_mul_add,                 // c + a * b, rounded twice,
@@ -25,8 +25,8 @@ enum {
     ADX_OP_end
 };
 
-// A product and its sum stand in two functions: a compiler that contracts only
-// within an expression leaves them apart.
+// The product and the sum are in two functions, because a compiler that
+// contracts only within an expression then leaves them apart.
 ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
 ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
@@ -55,8 +55,9 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 }
 
 // A product and a sum as one node: DO(code, value), of x, y and z. ADX_FUSED is
-// for one point. In a loop over lanes, adx_rounded would prevent vectors, so
-// function/run does the products of mul_add and mul_sub in a loop before.
+// for a single point. In a loop over lanes, adx_rounded would prevent vectors,
+// so function/run computes the products of mul_add and mul_sub in a loop of
+// their own first.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
     DO(ADX_OP_chain_sub, adx_less(z, x * y))

@@ -1,30 +1,32 @@
 #pragma once
 
 /* === function/paths =========================================================
- * Collections of functions that were recorded on different paths of one f.
+ * Collections of functions that were recorded on different paths of one
+ * function f.
  *
- * Each path has a list of its guards. With a guard goes a hash of all nodes
- * before it: two paths with the same hash at a guard, but another outcome of
- * it, have done the same until then, and part there. So when a point leaves a
- * path at a guard, only a path that parts from it there can be the right one.
- * Each of them that is tried is left at a later guard, or at the same one if
- * that has more than two outcomes.
+ * Each path has a list of its guards. Each guard has a hash of all nodes before
+ * it. If two paths have the same hash at a guard, but another outcome of it,
+ * they do the same up to there, and part there. So if a point leaves a path at
+ * a guard, only a path that parts from it at this guard can be right. If such a
+ * path is tried and the point leaves it, too, that happens at a later guard; or
+ * at the same one, if that has more than two outcomes.
  *
  *   needs   tape/memory core/hash function/api function/operations
  *           function/program function/run function/functions
  * ========================================================================== */
 
-// A guard of a path: paths with the same `before` and another outcome part
+// A guard of a path. Paths with the same `before` and another outcome part
 // here.
 typedef struct adx_branch_point {
-    size_t guard;               // which
-    uint64_t before;            // fingerprint of the nodes up to it
+    size_t guard;               // its number in the program
+    uint64_t before;            // fingerprint of the nodes before it
     ad_real was;                // its outcome
 } adx_branch_point;
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all nodes: the same if a path comes again
+    uint64_t fingerprint;       // of all nodes: equal for two recordings of
+                                // one path
     adx_branch_point *branch_point;
     size_t branch_points;
 } adx_path;
@@ -41,8 +43,8 @@ struct ad_traced {
     ad_real *y;                 // [m]
     adx_path *path;             // the one used last comes first
     size_t room;
-    ad_real *lost;              // [n] a point at which the recording made there
-    bool is_lost;               // does not pass its own guards
+    ad_real *lost;              // [n] if is_lost: a point whose recording does
+    bool is_lost;               // not pass its own guards there
 };
 
 static void adx_free_path(adx_path *path)
@@ -127,8 +129,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// The hash h continued by a node and the values of the constants that it reads.
-// Of a guard, only what is compared counts, not its outcome.
+// Continues the hash h by a node and by the values of the constants that it
+// reads. Of a guard only what it compares is hashed, not its outcome.
 static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
@@ -150,7 +152,7 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
     return k.h;
 }
 
-// Lists the guards of a path, and makes its fingerprint. False: no memory.
+// Lists the guards of a path, and computes its fingerprint. False: no memory.
 static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
@@ -185,9 +187,9 @@ static void adx_to_front(ad_traced *t, size_t i, adx_path path)
     t->path[0] = path;
 }
 
-// Puts a path that was recorded to the front. It takes the place of a recording
-// of the same path; else, if there are too many, of the one unused for longest.
-// False: no memory, and it is not kept.
+// Puts a newly recorded path to the front. It replaces an older recording of
+// the same path; else, if there are too many paths, the one that has been
+// unused for longest. False: no memory, and the path is not kept.
 static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
@@ -208,8 +210,8 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     return true;
 }
 
-// Records f at x. The recording may fail at its own guards right there: then it
-// is not kept, and f is not recorded at this point again.
+// Records f at x. The recorded function may fail at its own guards at this very
+// point. Then it is not kept, and f is not recorded at this point again.
 static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 {
     size_t bytes = t->n * sizeof *x;
@@ -233,8 +235,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     return status;
 }
 
-// The guard of a path with this number, by bisection; NULL: the path does not
-// have it.
+// Finds the guard of a path by its number, by bisection. NULL: the path has no
+// such guard.
 static const adx_branch_point *adx_branch_point_of(const adx_path *path,
                                                    size_t guard)
 {
@@ -251,8 +253,8 @@ static const adx_branch_point *adx_branch_point_of(const adx_path *path,
          ? &path->branch_point[low] : NULL;
 }
 
-// The first path, from number i on, that parts at this guard from the path that
-// was left there. A point that left it there can take no other one.
+// Finds the first path, from number i on, that parts from another path at the
+// guard where a point left that one. No other path can be that of the point.
 static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {
@@ -285,7 +287,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         const adx_branch_point *left =
             adx_branch_point_of(&path, adx_last_guard.index);
         bool same = left == NULL || left->guard == last.guard;
-        // At the same guard as before: those before i have been looked at.
+        // At the same guard as before, the paths before i have been tried.
         i = left == NULL ? i + 1
                          : adx_next_path(traced, left, same ? i + 1 : 0);
         last = left == NULL ? last : *left;

@@ -1,18 +1,19 @@
 #pragma once
 
 /* === function/pattern =======================================================
- * Which entries of a Jacobian or a Hessian may be other than zero. Colourings
- * are in function/colour, values in function/plans. (Gebremedhin, Manne &
- * Pothen, What color is your Jacobian?)
+ * The sparsity patterns of Jacobians and Hessians: which entries can be other
+ * than zero. Colourings are in function/colour, values in function/plans.
+ * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
  *
- * Of a Jacobian, row i has the inputs that output i is reached from. Sets of
- * outputs are propagated back through the program, as the bits of a word, 64
- * outputs at a time.
+ * Row i of the pattern of a Jacobian has the inputs on which output i depends.
+ * Sets of outputs are propagated back through the program, 64 outputs at a
+ * time, as the bits of a word.
  *
- * Of a Hessian, an entry comes from a node that is curved in two of its
- * arguments: then each input of the one is paired with each of the other. So
- * the sets of inputs of such arguments are propagated forwards, and the pairs
- * are collected.
+ * An entry of a Hessian comes from a node that is curved in two of its
+ * arguments (a second partial is not zero): each input on which the first
+ * argument depends is paired with each input of the second. So the sets of
+ * inputs of such arguments are propagated forwards, and the pairs are
+ * collected.
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/emit function/formulas function/copy
@@ -27,13 +28,14 @@
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
 
+// A list that grows.
 typedef struct adx_index_list {
     const ad_allocator *memory;
     uint32_t *v;
     size_t n;
     size_t room;
-    bool failed;                // no memory, or full
-    bool full;
+    bool failed;                // an entry was lost: no memory, or full
+    bool full;                  // the limit is reached
 } adx_index_list;
 
 static void adx_list_add(adx_index_list *l, uint32_t v)
@@ -74,8 +76,8 @@ static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
     return g->start != NULL && g->col != NULL;
 }
 
-// The transposed pattern, by a counting sort: its rows come out sorted. So to
-// transpose twice sorts a pattern.
+// Transposes a pattern, by a counting sort. The rows of the result are sorted,
+// so transposing twice sorts a pattern.
 static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
                           adx_entries *t)
 {
@@ -114,8 +116,8 @@ static bool adx_has_partial(uint32_t op, int i)
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Adds to a list the inputs that number x depends on, by a depth-first search
-// that marks what it has seen with `now`.
+// Adds to a list the inputs on which number x depends, by a depth-first search
+// that marks the numbers it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -136,13 +138,13 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
-// An input is the number of its place.
+// Whether x is an input. The inputs are the first numbers.
 static bool adx_is_variable(const adx_program *p, uint32_t x)
 {
     return p->from[x] == ADX_FROM_INPUT && x < adx_variables_of(p);
 }
 
-// Outputs of a block: each is a bit of a word.
+// Outputs that are propagated together: each is a bit of a word.
 #define ADX_REACH 64
 
 typedef struct adx_reaching {
@@ -154,11 +156,11 @@ typedef struct adx_reaching {
     adx_index_list to;          // columns of the graph
 } adx_reaching;
 
-// Appends to the order x and all that it is made from, as far as they are not
-// there yet, by a depth-first search with a stack of its own. A number is
-// entered when it is met for the second time, after its arguments. Its mark is
-// below `now` before it is met, `now` while it waits for them, and then now +
-// 1.
+// Appends to `order` the number x and all numbers from which it is made, as far
+// as they are not there yet, by a depth-first search with a stack of its own. A
+// number is appended when it is met for the second time, behind its arguments.
+// Its mark is below `now` before it is met, `now` while it waits for its
+// arguments, and now + 1 afterwards.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -182,10 +184,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph. Output first + i begins with bit
-// i. The nodes that any of these outputs needs are gone through once, from the
-// last to the first, and each gives its bits to its arguments. Bit r of an
-// input then says whether it has an entry in row first + r.
+// Writes the rows first ... first + n - 1 of the pattern. Output first + i
+// begins with bit i. The nodes that any of these outputs needs are visited
+// once, from the last to the first, and each gives its bits to its arguments.
+// Then bit r of an input says whether row first + r has an entry for it.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -227,7 +229,7 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// The pattern of the Jacobian of a program without nodes of many results.
+// Finds the pattern of the Jacobian of a program without array nodes.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -258,10 +260,10 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 
 /* --- the pattern of a Hessian -------------------------------------------- */
 
-// In which pairs of arguments an operation is curved. Bit 3i + j: the partial
-// by argument i depends on argument j. The partials are emitted into a program
-// of their own, with the arguments as inputs, where it is seen what they depend
-// on.
+// Returns in which pairs of arguments an operation is curved. Bit 3i + j says
+// that the partial with respect to argument i depends on argument j. To find
+// out, the partials are made in a program of their own, whose inputs are the
+// arguments.
 static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
                                  ad_status *status)
 {
@@ -293,9 +295,8 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     return bits;
 }
 
-// For each number the set of inputs that it depends on: n[x] of the items from
-// at[x] on, sorted. Numbers with equal sets share the items, where that is
-// seen.
+// For each number the sorted set of inputs on which it depends: n[x] items from
+// at[x] on. Equal sets share their items where that is noticed.
 typedef struct adx_sets {
     const adx_program *p;
     adx_index_list item;
@@ -305,8 +306,9 @@ typedef struct adx_sets {
     unsigned *curved;           // [op]
 } adx_sets;
 
-// Number x gets the union of the sets of a and b, merged behind all items. If
-// one of them turns out to have all of the other, x shares that one.
+// Makes the set of number x the union of the sets of a and b. They are merged
+// behind all items. If one of them turns out to contain the other, x shares
+// that one instead.
 static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
 {
     if (k->n[a] == 0 || a == b || k->n[b] == 0) {
@@ -346,9 +348,9 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Sets that matter: of arguments in which an operation is curved, and of all
-// that these are made from. A sum of n terms that nothing curved uses needs no
-// set.
+// Marks the numbers whose set matters: the arguments in which an operation is
+// curved, and all numbers from which these are made. A sum of n terms that no
+// curved operation uses needs no set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
@@ -366,7 +368,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
     }
 }
 
-// A list of pairs as a graph of n rows: sorted, each pair once.
+// Makes a pattern of n rows from a list of pairs: sorted, each pair once.
 static bool adx_graph_of_pairs(const ad_allocator *a,
                                const adx_index_list *pairs, size_t n,
                                adx_entries *g)
@@ -395,7 +397,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a,
     return true;
 }
 
-// Every input of a with every input of b, in the lower triangle.
+// Pairs every input of a with every input of b, in the lower triangle.
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
                           adx_index_list *pairs)
 {
@@ -408,7 +410,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
         }
 }
 
-// Makes each pair of a list be there once.
+// Removes the repetitions from a list of pairs.
 static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
@@ -423,10 +425,10 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
-// Goes through the nodes from the first to the last: the set of a result is the
-// union of those of its arguments, and where the operation is curved, pairs are
-// added. Many nodes add the same pairs, so the list is thinned whenever it has
-// doubled.
+// Visits the nodes from the first to the last. The set of a result is the union
+// of the sets of the arguments; where the operation is curved, pairs are added.
+// Many nodes add the same pairs, so the list is cleared of repetitions whenever
+// it has doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {
@@ -459,8 +461,8 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
     }
 }
 
-// The pattern of the Hessian's lower triangle, for any weights, of a program
-// without nodes of many results.
+// Finds the pattern of the lower triangle of the Hessian, for any weights, of a
+// program without array nodes.
 static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;

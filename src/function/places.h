@@ -5,8 +5,9 @@
  *
  *   1  Nodes on which neither a result nor a guard depends are left out.
  *   2  A product that only one sum uses becomes one node with that sum.
- *   3  Nodes change places, as far as none of them waits for a later one: those
- *      of one operation come together, or else each follows what it waits for.
+ *   3  Nodes are reordered, but none comes before a node whose result it reads.
+ *      Either nodes of one operation come together, or each node follows the
+ *      one for which it waits.
  *   4  Each number gets a place in memory. After its last use that place is
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
@@ -46,16 +47,17 @@ typedef struct adx_machine {
 /* --- places -------------------------------------------------------------- */
 
 #define ADX_WINDOW 512          // nodes that may change places
-#define ADX_SLENDER 4           // nodes of a level; see adx_batch
+#define ADX_SLENDER 4           // mean nodes of a level: adx_batch_window
 
-// Nodes that are put into another order. A node waits for another one of the
-// window if it reads its result; chains are of nodes that wait so.
+// A window of nodes that are being put into another order. A node waits for
+// another node of the window if it reads the result of that node. A chain is a
+// sequence of nodes each of which waits for the one before.
 typedef struct adx_window {
     adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it,
-    uint16_t height[ADX_WINDOW];    // and after it
-    uint16_t heir[ADX_WINDOW];      // the first node of the latter
+    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it
+    uint16_t height[ADX_WINDOW];    // nodes of the longest chain behind it
+    uint16_t heir[ADX_WINDOW];      // the first node of the chain behind it
     uint16_t order[2][ADX_WINDOW];
     uint16_t count[ADX_WINDOW + 1];
 } adx_window;
@@ -64,12 +66,12 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_node *node;             // those of p, fused; then only those that are
-    size_t nodes;               // used, in the order of the machine
-    uint32_t *uses;             // of each number: how often it is read
-    uint32_t *place;            // of each number
-    uint32_t *last;             // of each number: the node that reads it last
-    uint32_t *idle;             // places that are free: a stack
+    adx_node *node;             // the nodes of p, fused; in the end only the
+    size_t nodes;               // used ones, in the order of the machine
+    uint32_t *uses;             // [number] how often it is read
+    uint32_t *place;            // [number] its place
+    uint32_t *last;             // [number] the node that reads it last
+    uint32_t *idle;             // a stack of free places
     size_t idle_n;
     adx_window *window;
 } adx_placing;
@@ -100,7 +102,8 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->window);
 }
 
-// Copies what array nodes need. Lists are the machine's own; rules are shared.
+// Copies what array nodes need. The machine has its own lists; rules are
+// shared.
 static bool adx_copy_manys(adx_machine *m, const adx_program *p)
 {
     m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
@@ -128,8 +131,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
     return true;
 }
 
-// Memory for all of it. False: there is none, and what was taken is still to be
-// freed.
+// Takes all memory. False: there is not enough, and what was taken is still to
+// be freed.
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
 {
     const ad_allocator *a = p->memory;
@@ -182,7 +185,8 @@ static void adx_count_uses(adx_placing *k)
     }
 }
 
-// The node of x, if it is a product and its result is read once; else NULL.
+// Returns the node of x if it is a product whose result is read once; else
+// NULL.
 static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
@@ -195,8 +199,8 @@ static adx_node *adx_single_product(adx_placing *k, uint32_t x)
     return product ? s : NULL;
 }
 
-// A product and the sum or difference that alone reads it become one node. Of a
-// difference only the second argument can be such a product.
+// Makes one node of a product and of the sum or difference that alone reads it.
+// In a difference only the second argument can be such a product.
 static void adx_fuse(adx_placing *k)
 {
     for (size_t i = 0; i < k->p->nodes; i++) {
@@ -224,8 +228,8 @@ static void adx_drop_unused(adx_placing *k)
             k->node[k->nodes++] = k->node[i];
 }
 
-// A stable counting sort of the indices in `from` by their keys, which are
-// below `keys`.
+// Sorts the indices in `from` by their keys, which are below `keys`: a stable
+// counting sort.
 static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
                         size_t keys, const uint16_t from[], uint16_t to[])
 {
@@ -238,15 +242,16 @@ static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
         to[w->count[key[from[i]]]++] = from[i];
 }
 
-// Level by level, and within a level operation by operation. A node waits only
-// for nodes of lower levels.
+// Orders the nodes level by level, and within a level operation by operation. A
+// node waits only for nodes of lower levels.
 static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 {
     adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
     adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
 }
 
-// Node i waits for `maker` (1 + its index; 0: it is not in the window).
+// Notes that node i waits for `maker` (1 + its index; 0: the maker is not in
+// the window).
 static void adx_raise_window(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
@@ -255,11 +260,11 @@ static void adx_raise_window(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// The nodes with the longest chains after them come first. Each is followed by
-// its heir, as long as that waits for nothing else, so that a result is used at
-// once. A node has a lower height than all that it waits for: when its turn
-// comes by height, at the latest, it need not wait any more. made[] of each
-// number: 1 + the node that will make it; 0: it is there.
+// Orders the nodes with the longest chains behind them first. Each node is
+// followed by its heir, if that waits for nothing else, so that a result is
+// used at once. A node has a lower height than all nodes for which it waits. So
+// when its turn comes by height, at the latest, it no longer waits. made[x]: 1
+// + the node that will make number x; 0: x is there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
@@ -287,9 +292,9 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
 }
 
 // Puts n nodes into another order; none of them is a guard or has many results.
-// Where a level has ADX_SLENDER nodes or more on average, they go by level,
-// else by height. of[] is room for something of each number, and is 0 before
-// and after.
+// If a level has ADX_SLENDER nodes or more on average, they go by level, else
+// by height. of[] has room for an index of each number, and is 0 before and
+// after.
 static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
@@ -315,14 +320,14 @@ static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
         node[i] = w->node[w->order[0][i]];
 }
 
-// Orders the nodes, window by window; guards and nodes with many results stay
-// where they are, and end a window. Nodes of one operation next to one another
-// save jumps, and the processor finds more to do at a time. Where a program has
-// few such nodes, each follows the one that it waits for, which hands its
-// result on in a register. (BENCHMARKS.md says what both are worth.)
+// Orders the nodes, window by window. Guards and array nodes stay where they
+// are, and end a window. Nodes of the same operation next to one another save
+// jumps, and the processor can do more at a time. If a program has few of
+// these, each node follows the one for which it waits, which hands its result
+// on in a register. (BENCHMARKS.md says what each is worth.)
 static void adx_batch(adx_placing *k)
 {
-    size_t n = 0;               // nodes of the window
+    size_t n = 0;               // nodes in the window so far
     memset(k->last, 0, k->p->numbers * sizeof *k->last);
     for (size_t i = 0; i <= k->nodes; i++) {
         const adx_node *s = i < k->nodes ? &k->node[i] : NULL;
@@ -336,8 +341,8 @@ static void adx_batch(adx_placing *k)
     }
 }
 
-// The last node that reads each number. Outputs are read when all nodes are
-// done.
+// Finds the last node that reads each number. Outputs are read behind all
+// nodes.
 static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -359,7 +364,7 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// The spans of numbers that array nodes read and make.
+// Finds the spans of numbers that array nodes read and make.
 static void adx_find_spans(const adx_placing *k, uint32_t begin[])
 {
     const adx_program *p = k->p;
@@ -377,8 +382,8 @@ static void adx_find_spans(const adx_placing *k, uint32_t begin[])
     }
 }
 
-// Inputs, constants and the spans of array nodes have places of their own, in
-// the order of their numbers: so ranges remain ranges.
+// Gives places of their own to inputs, to constants, and to the spans of array
+// nodes, in the order of their numbers: so ranges remain ranges.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -409,7 +414,7 @@ static void adx_release(adx_placing *k, uint32_t x, size_t node)
     }
 }
 
-// The same for an array node, whose operands are ranges and a list.
+// Gives an array node its places: its operands are ranges and a list.
 static void adx_place_many(adx_placing *k, size_t i)
 {
     const adx_node *s = &k->node[i];
@@ -420,7 +425,7 @@ static void adx_place_many(adx_placing *k, size_t i)
         adx_extent(many, a, &rows, &cols);
         if (rows > 0)
             many->arg[a].base = k->place[many->arg[a].base];
-        else                    // loops may read those that there are not
+        else                    // loops may read arguments that do not exist
             many->arg[a] = many->arg[0];
     }
     for (size_t j = 0; j < adx_listed(many); j++) {
@@ -447,7 +452,8 @@ static void adx_place_node(adx_placing *k, size_t i)
                                        : (uint32_t)k->machine->places++;
     if (!guard)
         to.r = k->place[s->r];
-    // Only now: a result may not overlap an argument (function/arrays).
+    // The arguments are released only now, because a result must not overlap
+    // them (function/arrays).
     adx_release(k, s->a, i);
     adx_release(k, s->b, i);
     if (!guard)
@@ -455,10 +461,10 @@ static void adx_place_node(adx_placing *k, size_t i)
     *k->machine->node++ = to;
 }
 
-// A node that uses the result of the node before it has a code of its own: its
-// operation and which argument that is. It finds the argument in a register; by
-// way of memory it would wait longer than most operations take. (Twenty times x
-// = x a + b: 69 instead of 128 ns.)
+// A node that uses the result of the node before it has a code of its own,
+// which says its operation and which argument that result is. It finds the
+// argument in a register; through memory it would wait longer than most
+// operations take. (Twenty times x = x a + b: 69 instead of 128 ns.)
 enum {
     ADX_CODE = 0xff,            // of the operation
     ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
@@ -466,7 +472,7 @@ enum {
 };
 ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
 
-// Frequent operations only.
+// Only frequent operations have such codes.
 #define ADX_AFTER_ROW(X, name) X(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_AFTER(X, Y, Z)                                                  \
     ADX_AFTER_ROW(X, neg) ADX_AFTER_ROW(X, sqr) ADX_AFTER_ROW(X, exp)       \
@@ -478,7 +484,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
-// Gives such codes to the nodes that have one.
+// Gives these codes to the nodes that can have one.
 static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
@@ -499,8 +505,8 @@ static void adx_mark_after(adx_node *s)
     }
 }
 
-// Makes the machine of a program, in the steps that the opening names. NULL: no
-// memory.
+// Makes the machine of a program, in the steps that the opening of this room
+// lists. NULL: no memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
     adx_placing k;

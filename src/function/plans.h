@@ -1,12 +1,12 @@
 #pragma once
 
 /* === function/plans =========================================================
- * A plan says of each entry of a sparse matrix in which direction it is found,
- * and which result of that direction it is. First come the directions of the
- * colours; each is the sum of the unit vectors of the columns (or rows) that
- * have that colour. Behind them are the directions of full rows (or columns),
- * which are computed by themselves, the other way round. To fill a matrix, all
- * directions are run in lanes, and the entries of each are picked up in turn.
+ * A plan says for each entry of a sparse matrix in which direction it is found,
+ * and which result of that direction it is. The first directions belong to the
+ * colours: each is the sum of the unit vectors of the columns (or rows) that
+ * have this colour. Behind them are the directions of full rows (or columns),
+ * which are computed apart, by the other kind of sweep. To fill a matrix, all
+ * directions run in lanes, and the entries of each are collected.
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluation
@@ -21,15 +21,18 @@
 struct adx_pattern {
     const ad_allocator *memory;
     adx_entries g;              // the entries that are asked for
-    bool by_rows;               // the colours are those of rows: reverse sweeps
-    uint32_t *group;            // colour of each column (row, if by_rows)
-    uint32_t groups;
-    uint32_t *apart;            // of each row (column): which of the full ones
-    uint32_t aparts;            // it is; ADX_UNCOLOURED: it is not full
-    uint32_t *direction;        // of each entry; full ones behind the colours
-    uint32_t *at;               // of each entry: which result of its direction
+    bool by_rows;               // rows are coloured, for reverse sweeps; else
+                                // columns, for forward sweeps
+    uint32_t *group;            // [column; by_rows: row] its colour
+    uint32_t groups;            // colours
+    uint32_t *apart;            // [row; by_rows: column] its index among the
+    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not full
+    uint32_t *direction;        // [entry] its direction; those of full rows are
+                                // behind those of colours
+    uint32_t *at;               // [entry] which result of the direction it is
     uint32_t *entry;            // entries in the order of their directions
-    uint32_t *first;            // [groups + aparts + 1]: where they begin
+    uint32_t *first;            // [groups + aparts + 1] where those of each
+                                // direction begin there
 };
 
 static void adx_free_pattern(adx_pattern *s)
@@ -56,7 +59,7 @@ static adx_pattern *adx_new_pattern(const ad_allocator *a)
     return s;
 }
 
-// Makes room for what belongs to entries, rows and columns.
+// Takes the memory of a plan. False: no memory.
 static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
 {
     const ad_allocator *a = s->memory;
@@ -89,8 +92,8 @@ static bool adx_sort_entries(adx_pattern *s)
     return true;
 }
 
-// One way to compute a Jacobian. What is coloured are the columns of a pattern,
-// whose rows are `major`; for reverse sweeps that is the transposed pattern.
+// One way to compute a Jacobian. The columns of a pattern are coloured, and its
+// rows are `major`; for reverse sweeps it is the transposed pattern.
 typedef struct adx_plan {
     uint32_t *colour;
     uint32_t colours;
@@ -98,8 +101,8 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
-// Colours the columns of g, whose transpose is t. Rows with more than `full`
-// entries are left out.
+// Makes a plan: colours the columns of g, whose transpose is t. Rows with more
+// than `full` entries are left out of the colouring.
 static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
                           const adx_entries *t, uint32_t full, adx_plan *plan)
 {
@@ -114,9 +117,9 @@ static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
     return plan->colours != UINT32_MAX;
 }
 
-// The direction of each entry: that of its row (column), if that is full, else
-// that of the colour of its column (row). In a forward sweep the results are
-// those of the rows, in a reverse sweep those of the columns.
+// Writes the direction of each entry: that of its row (if by_rows, column) if
+// this is full, else that of the colour of its column (row). The results of a
+// forward sweep are rows, and those of a reverse sweep columns.
 static void adx_place_entries(adx_pattern *s)
 {
     for (uint32_t i = 0; i < s->g.rows; i++)
@@ -130,7 +133,8 @@ static void adx_place_entries(adx_pattern *s)
         }
 }
 
-// Follows the plan that was chosen; major: the rows of what was coloured.
+// Makes the directions of the plan that was chosen. major: the rows of the
+// pattern whose columns were coloured.
 static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
                             const adx_entries *major)
 {
@@ -146,8 +150,9 @@ static bool adx_follow_plan(adx_pattern *s, const adx_plan *plan,
     return adx_sort_entries(s);
 }
 
-// Columns by forward sweeps or rows by reverse sweeps, whichever is less work.
-// A reverse sweep counts twice, and full rows or columns take the other kind.
+// Plans a Jacobian by columns with forward sweeps, or by rows with reverse
+// sweeps, whichever is less work. A reverse sweep counts twice. Full rows or
+// columns take the other kind of sweep.
 static bool adx_plan_jacobian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -169,7 +174,7 @@ static bool adx_plan_jacobian(adx_pattern *s)
     return ok;
 }
 
-// Both triangles, from the lower one.
+// Makes the pattern of both triangles from that of the lower one.
 static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
                           adx_entries *both)
 {
@@ -200,10 +205,11 @@ static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
     return true;
 }
 
-// Entry (i, j) is read in row i of the direction of column j, if no other
-// column of that row is in it; else in row j of the direction of column i. One
-// of the two works in a star colouring. A full vertex has a colour of its own,
-// and its entries are read in that direction.
+// Plans a Hessian. Entry (i, j) is read in row i of the direction of column j,
+// if no other column with an entry in that row has the same colour; else in row
+// j of the direction of column i. In a star colouring one of the two works. A
+// full vertex has a colour of its own, and its entries are read in that
+// direction.
 static bool adx_plan_hessian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -230,6 +236,7 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
+// Makes a pattern and its plan.
 static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -252,15 +259,16 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
-// Patterns are made once, as machines are: NULL until a thread has published
-// one. The acquire here pairs with the release in adx_publish_pattern.
+// Returns a pattern if a thread has published it; else NULL. Patterns are made
+// once, as machines are. The acquire here pairs with the release in
+// adx_publish_pattern.
 static adx_pattern *adx_published(_Atomic(adx_pattern *) *at)
 {
     return atomic_load_explicit(at, memory_order_acquire);
 }
 
-// Publishes a pattern. If another thread was first, its pattern stays, and is
-// returned.
+// Publishes a pattern. If another thread has published one first, that one
+// stays and is returned.
 static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
                                         adx_pattern *s)
 {
@@ -300,7 +308,7 @@ static void adx_tell_entries(const adx_entries *g, size_t start[],
         }
 }
 
-// Tells a pattern: those parts of it that are asked for.
+// Writes those parts of a pattern that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
                                   size_t column[])
@@ -333,8 +341,7 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where entries go: those of the directions from `base` on, which end before
-// `end`.
+// Where the entries of the directions `base` to `end` - 1 are written.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
@@ -342,7 +349,7 @@ typedef struct adx_sparse {
     uint32_t end;
 } adx_sparse;
 
-// Picks up the entries of the directions that have been run: lane l has
+// Collects the entries of the directions that have been run. Lane l has
 // direction base + first + l.
 static void adx_take_sparse(void *user, const adx_machine *m,
                             const ad_real r[], size_t lanes, size_t first)
@@ -357,7 +364,7 @@ static void adx_take_sparse(void *user, const adx_machine *m,
     }
 }
 
-// Runs all directions of colours, or (apart) those of full rows or columns.
+// Runs all directions of colours or, if `apart`, those of full rows or columns.
 static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                                  const ad_real x[], bool apart,
                                  ad_real value[])
@@ -374,12 +381,12 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
     return adx_all_directions(&d, adx_take_sparse, &k);
 }
 
-// All entries of the Jacobian; none is written if that fails.
+// Computes all entries of the Jacobian; on failure it writes none.
 static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
                                       const ad_real x[], ad_real value[])
 {
     size_t entries = s->g.start[s->g.rows];
-    // The second call may fail when the first has written its entries.
+    // The second call may fail after the first has written its entries.
     bool twice = (s->groups > 0 && s->aparts > 0)
               || (entries > 0 && adx_has_external(&fn->program));
     ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
@@ -396,7 +403,8 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// All entries of the Hessian's lower triangle; none is written if that fails.
+// Computes all entries of the lower triangle of the Hessian; on failure it
+// writes none.
 static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
                                      const ad_real x[], const ad_real w[],
                                      ad_real value[])
@@ -420,8 +428,8 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// Computes the entries by machine code. *again: there is none, or the point is
-// left to the replay; see adx_run_code.
+// Computes the entries by machine code. *again: there is none, or a replay must
+// do it instead; see adx_run_code.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)

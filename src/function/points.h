@@ -1,22 +1,23 @@
 #pragma once
 
 /* === function/points ========================================================
- * Points are done block by block, by machine code or by a replay in lanes. If a
- * block of machine code has a result that is not finite, it is done again in
- * pieces of as many points as a replay has lanes; a piece that still has one is
- * replayed, and those of its lanes that have one are replayed with care.
+ * Evaluates a function at many points, block by block, by machine code or by a
+ * replay in lanes. If a block of machine code has a result that is not finite,
+ * the block is done again in pieces of as many points as a replay has lanes. A
+ * piece that still has such a result is replayed, and the lanes that have one
+ * are replayed with care.
  *
- * Where adjoints are added, so that the order of additions does not depend on
- * threads, they wait until their block is done; where blocks run in parallel,
- * until all blocks of a batch are done. Then one thread adds them, block by
- * block.
+ * Adjoints are added in an order that does not depend on threads. So they wait
+ * until their block is done or, if blocks run in parallel, until all blocks of
+ * a batch are done. Then one thread adds them, block by block.
  *
  *   needs   tape/memory tape/workspace parallel/api function/api
  *           function/places function/arrays function/run function/functions
  *   offers  adx_mapping adx_map_all
  * ========================================================================== */
 
-#define ADX_BATCH 64            // times ADREV_LANES_MOST points
+#define ADX_BATCH 64            // a batch has so many times ADREV_LANES_MOST
+                                // points
 
 typedef struct adx_mapping {
     ad_fn *fn;
@@ -26,26 +27,27 @@ typedef struct adx_mapping {
     size_t lanes;               // points of a block
     const ad_column *given[3];
     size_t given_n[3];
-    const ad_column *wanted[2]; // of the first and of the next results
+    const ad_column *wanted[2]; // for the first results, and for the next ones
     size_t wanted_n[2];
-    bool adds;                  // to the first: they are adjoints
+    bool adds;                  // the first results are adjoints, to be added
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
-    size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of each block of the batch, in parallel
+    size_t first;               // first block of the batch
+    bool done[ADX_BATCH];       // in parallel: blocks of the batch that are
+                                // done
     atomic_int status;
 } adx_mapping;
 
-// Copies numbers of lanes. They do not overlap, but gcc 12 turns a memcpy that
-// it knows to be short into `rep movs` (burgers replayed, bench/: 1.3 times as
-// long).
+// Copies the numbers of n lanes. The arrays do not overlap, but gcc 12 makes
+// `rep movs` of a memcpy that it knows to be short (burgers replayed, bench/:
+// 1.3 times as long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
     memmove(to, from, n * sizeof *to);
 }
 
-// Fills in an input of n points; lanes behind the last point are that point
-// again.
+// Fills in an input for n points. Lanes behind the last point repeat that
+// point.
 static void adx_fill_column(const ad_column *c, size_t point, size_t n,
                             size_t lanes, ad_real *w)
 {
@@ -66,21 +68,21 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
 }
 
 // Memory for one block after another. Parameters, which all points share, are
-// filled in for the first block only (gmm, bench/: else they take half of the
-// time).
+// filled in for the first block only; otherwise they would take half of the
+// time (gmm, bench/).
 typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
-    bool in_work;               // parameters are there
+    bool in_work;               // parameters have been filled in there
     adx_workspace *room;
-    // For machine code: pointers to the columns of inputs, and in the room
-    // those that are not read in place.
+    // For machine code: pointers to the columns of the inputs. Columns that are
+    // not read in place are copied to the room.
     const ad_real **at;
     ad_real *filled;            // [inputs][lanes]
-    bool in_room;               // parameters are there
+    bool in_room;               // parameters have been filled in there
     ad_real *y;                 // [results][lanes]; NULL: not needed
 } adx_block_memory;
 
-// Fills in the inputs of a piece, for a replay.
+// Fills in the inputs of a piece for a replay.
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
@@ -93,7 +95,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
     own->in_work = true;
 }
 
-// The sum of n lanes, in an order that depends on n only.
+// Returns the sum of n lanes, in an order that depends on n only.
 static ad_real adx_sum_lanes(size_t n, const ad_real from[])
 {
     ad_real sum[8] = {0};
@@ -107,7 +109,8 @@ static ad_real adx_sum_lanes(size_t n, const ad_real from[])
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Adds contributions to a column of adjoints, lane by lane.
+// Adds contributions to a column of adjoints, point by point. In a column of
+// step 0 all points have the same adjoint, which gets their sum.
 static void adx_add_column(const ad_column *to, size_t point, size_t n,
                            const ad_real from[])
 {
@@ -124,7 +127,7 @@ static void adx_add_column(const ad_column *to, size_t point, size_t n,
             v[(ptrdiff_t)l * to->step] += from[l];
 }
 
-// Writes a column of results, of the lanes in `take`; NULL: of all.
+// Writes a column of results for the lanes in `take`; NULL: for all lanes.
 static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
@@ -137,7 +140,8 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Writes the results of a block that are not adjoints: from[result][k->lanes].
+// Writes the results of a block that are not adjoints. Those of result r begin
+// at from[r * k->lanes].
 static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                             const ad_real from[])
 {
@@ -155,8 +159,9 @@ static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
         adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
 }
 
-// Takes the results of a replay, of the lanes in `take`; NULL: of all. Adjoints
-// go to y, where they wait; NULL: they are added at once.
+// Takes the results of a replay from the lanes in `take`; NULL: from all lanes.
+// Adjoints are stored in y, where they wait; if y is NULL, they are added at
+// once.
 static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
                            const ad_real w[], const bool take[], ad_real y[])
 {
@@ -175,7 +180,8 @@ static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
         }
 }
 
-// Which lanes have a NaN among their results.
+// Finds the lanes that have a NaN among their results. Returns whether there
+// are any.
 static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
                                size_t n, bool nan[])
 {
@@ -191,7 +197,7 @@ static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
     return any;
 }
 
-// Notes lanes that did not pass a guard. Returns whether there are any.
+// Notes the lanes that did not pass a guard. Returns whether there are any.
 static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
                           const uint32_t flipped[])
 {
@@ -209,8 +215,8 @@ static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
     return any;
 }
 
-// Lanes of `of` in which an external node failed though all was done with care:
-// they are noted, and taken out of `of`.
+// Notes the lanes of `of` in which an external node failed although all was
+// done with care, and removes them from `of`.
 static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
                             const uint32_t flipped[], bool of[])
 {
@@ -225,8 +231,8 @@ static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
     }
 }
 
-// Lanes in which an external node failed may not fail if all is done with care:
-// they count as lanes with a NaN.
+// Lanes in which an external node failed count as lanes with a NaN, since they
+// may not fail when all is done with care.
 static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 {
     bool any = false;
@@ -240,9 +246,9 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
     return any;
 }
 
-// A piece in which some lanes are left, or have a NaN. The lanes that are done
-// give their results first; then those with a NaN are done again with care (see
-// adx_run_point). Adjoints of lanes that are left are 0.
+// Finishes a piece in which some lanes failed at a guard or have a NaN. The
+// good lanes give their results first. Then those with a NaN are done again
+// with care (see adx_run_point). The adjoints of lanes that failed are 0.
 static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
@@ -261,8 +267,8 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
     adx_take_lanes(k, point, n, w, nan, y);
 }
 
-// Where machine code finds its inputs. Columns whose numbers are side by side
-// are read in place (burgers, bench/: copies took half of the time).
+// Says where machine code finds its inputs. Columns whose numbers are side by
+// side are read in place (burgers, bench/: copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                               adx_block_memory *own)
 {
@@ -283,7 +289,8 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
     own->in_room = true;
 }
 
-// n points by machine code. False: there is none, or a result is not finite.
+// Evaluates n points by machine code. False: there is none, or a result is not
+// finite.
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
@@ -298,10 +305,10 @@ static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
     return true;
 }
 
-// A piece of a block, of up to ADREV_LANES_MOST points. True: its adjoints have
-// been added at once. That is done if the piece is the whole block and blocks
-// do not wait for one another (gmm replayed, bench/: 1.25 times as long by way
-// of y).
+// Evaluates a piece of a block, of up to ADREV_LANES_MOST points, by a replay.
+// Returns whether its adjoints have been added at once. They are if the piece
+// is the whole block and blocks do not wait for one another (gmm replayed,
+// bench/: 1.25 times as long by way of y).
 static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
@@ -329,14 +336,14 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
     return left < k->lanes ? left : k->lanes;
 }
 
-// A block. Adjoints stay in y[results][lanes] if they wait for other blocks;
-// else they are added.
+// Evaluates a block. Its adjoints stay in y[results][lanes] if they wait for
+// other blocks; else they are added.
 static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
-    bool added = false;         // true: there is only one piece
+    bool added = false;         // only if there is a single piece
     if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
             added = adx_map_lanes(k, own, point + l,
@@ -355,7 +362,7 @@ static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
                            own->room);
 }
 
-// Takes the memory of a thread. False: there is none.
+// Takes the memory of one thread. False: there is none.
 static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;
@@ -385,7 +392,7 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
     return k->waiting + block * k->machine->outputs * k->lanes;
 }
 
-// Does blocks of a batch, except those that are done.
+// Does the blocks of a batch from `begin` on that are not done yet.
 static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
@@ -397,8 +404,8 @@ static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
     }
 }
 
-// The same with memory of this thread's own; without memory the blocks stay
-// undone.
+// Does blocks of a batch with memory of this thread. If there is no memory,
+// they stay undone.
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
@@ -409,8 +416,8 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
-// Does a batch in parallel. Blocks for which a thread had no memory are done
-// after that with `own`, and then all adjoints are added in order.
+// Does a batch in parallel. Afterwards blocks for which a thread had no memory
+// are done with `own`, and then all adjoints are added in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
@@ -451,7 +458,8 @@ static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
 }
 #endif
 
-// Whether a column that must be there is not, or is longer than can be.
+// Whether a column that is not optional is missing, or one is longer than an
+// array can be.
 static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
                               size_t points)
 {
@@ -465,6 +473,7 @@ static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
     return points > ADX_MOST_ELEMENTS;
 }
 
+// Evaluates a kind of program at all points.
 static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
 {
     ad_status status = adx_machine_of(k->fn, kind, &k->machine);

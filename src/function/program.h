@@ -3,11 +3,11 @@
 /* === function/program =======================================================
  * A program in memory. Its numbers are counted in the order in which they are
  * made: first the inputs, then constants and results of nodes. So the arguments
- * of a node are smaller numbers than its result, and who goes through the nodes
- * in order meets every number before its uses. `from` tells for each number
+ * of a node are smaller numbers than its result, and a walk through the nodes
+ * in order meets every number before its uses. `from` says for each number
  * whether it is an input, which constant it is, or which node makes it. A node
  * of an array statement or an external statement makes several numbers that
- * follow one another; what such a node needs beyond a node's fields is in
+ * follow one another; what such a node needs beyond the fields of a node is in
  * `many`.
  *
  *   needs   tape/memory core/derived core/cells function/api
@@ -28,13 +28,13 @@
  *           adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved. All programs and machines that have it as a
+// What an external statement saved. The programs and machines that have it as a
 // node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
-    bool destroys;              // then the rule's destroy is due
+    bool destroys;              // freeing it calls the rule's destroy
     _Alignas(16) char saved[];
 } adx_shared_rule;
 
@@ -73,8 +73,8 @@ static void adx_release_rule(adx_shared_rule *shared)
 
 typedef struct adx_node {
     uint32_t op;
-    uint32_t r;                 // the result; of arrays the first
-    uint32_t a, b, c;           // arguments; beyond the arity: a
+    uint32_t r;                 // the result, or the first of several
+    uint32_t a, b, c;           // arguments; those beyond the arity are a
 } adx_node;
 
 // A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
@@ -85,10 +85,11 @@ typedef struct adx_numbers {
     int32_t cs;
 } adx_numbers;
 
-// The kinds of nodes with many results: what an array statement computes, as
-// one node. The table says which of the counts m, k and n a kind has, and how
-// many arguments: those of a product are matrices [m x k] and [k x n], all
-// others are vectors of k numbers, or of n if there is no k.
+// The kinds of nodes with many results: each is an array statement, or a part
+// of one, as a single node. The table says which of the counts m, k and n a
+// kind has, and how many arguments. The arguments of a product are matrices [m
+// x k] and [k x n]; all others are vectors of k numbers, or of n numbers if
+// there is no k.
 #define ADX_MANY_KINDS(ROW)                                                 \
     /*  kind      m  k  n  arguments         list  operation             */ \
     ROW(each,     0, 0, 1, ADX_AS_OPERATION, 0, 1)  /* of vectors        */ \
@@ -100,9 +101,8 @@ typedef struct adx_numbers {
     ROW(gather,   0, 0, 1, 0,                1, 0)  /* [n] of the list   */ \
     ROW(external, 1, 0, 1, 0,                1, 0)  /* of n inputs: m    */
 
-// Where kinds have rules, there is a function for each kind, and a switch that
-// is made from the table: with a new kind nothing compiles until it has all of
-// its rules.
+// A rule is a function for each kind, and a switch over the kinds that is made
+// from the table. So a new kind does not compile until it has all of its rules.
 #define ADX_MANY_ENUM(kind, m, k, n, arguments, list, operation)            \
     ADX_MANY_##kind,
 typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
@@ -127,9 +127,10 @@ static const adx_many_facts *adx_facts_of(adx_many_kind kind)
     return &facts[kind];
 }
 
-// Which part of an external statement a node computes (its op). The operands in
-// its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
-// of all these follow, too, and those of the results follow the results.
+// The part of an external statement that a node computes (its op). The list of
+// the node has the operands x[n]; for adjoints, yb[m] follow. A node in one
+// direction also has the tangents of all these behind them, and makes the
+// tangents of the results behind the results.
 enum {
     ADX_EXTERNAL_value = 0,     // y[m]
     ADX_EXTERNAL_adjoint = 1,   // xb[n]
@@ -151,15 +152,15 @@ typedef struct adx_many {
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
 // A set of the table of known numbers (function/unique): the hashes of their
-// keys, and the numbers. (With sets of 8, the table of 10^3 operations has 32
+// keys, and the numbers. (With sets of 8, the table for 10^3 operations has 32
 // kB; with sets of 4 it had 128.)
 #define ADX_WAYS 8
 typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
-    uint32_t number[ADX_WAYS];  // + 1; 0: none
+    uint32_t number[ADX_WAYS];  // 1 + the number; 0: none
 } adx_seen_set;
 
-// Cells that have been read: each is read once for a program.
+// The cells that have been read. A program reads each cell once.
 typedef struct adx_known_cell {
     uint16_t first;             // of its terms
     uint8_t terms;
@@ -180,13 +181,14 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
     adx_drop(a, cells);
 }
 
-// Values of constants are apart from the numbers, which so have 4 bytes each: a
-// recording writes to new memory, and the less of that, the faster.
+// The values of constants are apart from the numbers, so a number takes 4
+// bytes: a recording writes to new memory, and the less it writes, the faster
+// it is.
 typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
     size_t nodes, node_room;
-    uint32_t *from;             // of each number, where it comes from
+    uint32_t *from;             // [number] where it comes from
     size_t numbers, number_room;
     ad_real *constant;
     size_t constants, constant_room;
@@ -195,26 +197,28 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
-    size_t fixed;               // the last ones: no derivatives by these
-    adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers that each set was given so far
+    size_t fixed;               // so many of the last inputs are parameters:
+                                // there are no derivatives by them
+    adx_seen_set *seen;         // the table of known numbers (function/unique)
+    uint8_t *entered;           // [set] numbers that it was given, modulo 256
     size_t seen_sets;
-    adx_cells *cells;           // partials that were read (formulas)
+    adx_cells *cells;           // cells that have been read (function/formulas)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
-    bool counted;               // its `dead`, `operations` and `arrays`, too
-    size_t guards;              // nodes that adx_emit_guard made
-    size_t conditions;          // nodes that only guards asked for
+    bool counted;               // the report has `dead`, `operations`, `arrays`
+    size_t guards;              // nodes that are guards
+    size_t conditions;          // nodes that were made for guards
 } adx_program;
 
-// What a loop says of its step, for the programs that are derived from it
-// (loop/replay): the first `carried` results of a step are the first inputs of
-// the next one; its last inputs are the parameters and the number of the step.
-// carried 0: any other function, or a step that carries on more than one row.
+// What a loop says of its step, for the programs that are derived from that
+// (loop/replay). The first `carried` results of a step are the first inputs of
+// the next one, and its last inputs are the parameters and the number of the
+// step. carried is 0 for any other function, and for a step that carries on
+// more than one row of a state.
 typedef struct adx_repeated {
     size_t carried, parameters;
-    size_t hands_on;            // numbers at most, from primal to pullback
+    size_t hands_on;            // numbers that its primal may hand on, at most
 } adx_repeated;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
@@ -225,7 +229,7 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
     p->plain = plain;
 }
 
-// How many inputs there are derivatives by: the first ones.
+// How many inputs derivatives are taken by: the first ones.
 static size_t adx_variables_of(const adx_program *p)
 {
     return p->inputs - p->fixed;
@@ -261,16 +265,17 @@ static void adx_free_program(adx_program *p)
     memset(p, 0, sizeof *p);
 }
 
-// A program that has failed grows no more, and the first status stays. What
-// adds to it still returns numbers that are good as indices, so that only the
-// end of a longer piece of work needs to look at the status.
+// Notes that the program has failed. From then on it does not grow, and the
+// first status stays. Functions that add to it still return numbers that are
+// good as indices, so the status needs to be tested only at the end of a longer
+// piece of work.
 static void adx_spoil(adx_program *p, ad_status status)
 {
     if (p->status == ADREV_OK)
         p->status = status;
 }
 
-// Room for one more number; or p is spoilt.
+// Makes room for one more number. False: there is none, and p is spoilt.
 static inline bool adx_has_room_for_number(adx_program *p)
 {
     if (p->numbers >= ADX_FROM_INPUT)
@@ -278,13 +283,13 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that who has room need not
-        p->number_room = ADX_FROM_INPUT;    // look at the limit
+    if (p->number_room > ADX_FROM_INPUT)    // so that room for a number is also
+        p->number_room = ADX_FROM_INPUT;    // within the limit
     return p->status == ADREV_OK;
 }
 
-// Each input and each constant is a number, and each node makes one, or several
-// (adx_append_many).
+// Appends a number. Each input and each constant is a number, and a node makes
+// one, or several (adx_append_many).
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -305,8 +310,8 @@ static uint32_t adx_new_constant(adx_program *p, ad_real v)
     return x;
 }
 
-// Number 0 is the first input or, if there is none, a constant: an index that
-// is always good.
+// Appends n inputs. Number 0 is the first input or, if there is none, a
+// constant: so 0 is always good as an index.
 static void adx_new_inputs(adx_program *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -328,7 +333,7 @@ static bool adx_is_constant_number(const adx_program *p, size_t x)
     return p->from[x] >= ADX_FROM_CONSTANT;
 }
 
-// The value of a number that is a constant.
+// Returns the value of a number that is a constant.
 static const ad_real *adx_constant_of(const adx_program *p, size_t x)
 {
     return &p->constant[p->from[x] - ADX_FROM_CONSTANT];
@@ -339,14 +344,14 @@ static bool adx_is_fixed(const adx_program *p, uint32_t x)
     return p->status == ADREV_OK && adx_is_constant_number(p, x);
 }
 
-// Whether x is the constant v, with its sign.
+// Whether x is the constant v; 0 and -0 differ.
 static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
 {
     return adx_is_fixed(p, x)
         && memcmp(adx_constant_of(p, x), &v, sizeof v) == 0;
 }
 
-// The node that makes x, if it is of this operation.
+// Returns the node that makes x if it has this operation; else NULL.
 static const adx_node *adx_made_by(const adx_program *p, uint32_t x,
                                    uint32_t op)
 {
@@ -361,7 +366,8 @@ static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Operands and results of an external node, without the tangents behind them.
+// How many operands and how many results an external node has, without the
+// tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -401,7 +407,8 @@ static size_t adx_results_of(const adx_program *p, const adx_node *s)
     return k == NULL ? 1 : adx_many_results(k);
 }
 
-// Rows and columns of argument i; rows 0: there is none.
+// Finds the rows and columns of argument i. rows is 0 if there is no such
+// argument.
 static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
     const adx_many_facts *f = adx_facts_of(k->kind);
@@ -416,7 +423,8 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// The corners of a range are its extremes.
+// Finds the least and the largest number of a range, which are at two of its
+// corners.
 static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
                            uint32_t *low, uint32_t *high)
 {
@@ -430,9 +438,9 @@ static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
     }
 }
 
-// Numbers from the first to the last of a range keep their distances wherever
-// they are stored. begin[n]: of each number, how many such spans begin at it,
-// minus those that end before it.
+// Adds the span of a range: the numbers from its first to its last. They keep
+// their distances wherever they are stored. begin[n] says for each number how
+// many spans begin at it, minus how many end just before it.
 static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
                          size_t rows, size_t cols)
 {
@@ -446,6 +454,7 @@ static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
         begin[high + 1]--;
 }
 
+// Adds the span of the results of an array node.
 static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
                                  const adx_many *k)
 {
@@ -453,9 +462,11 @@ static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
     adx_add_span(begin, n, &results, 1, adx_many_results(k));
 }
 
-// Visits every number that a node reads; a guard has no third argument.
+// A function that is called for every number that a node reads. A guard has no
+// third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
+// Visits every number that a node reads.
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {

@@ -143,6 +143,8 @@ static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
 
 /* --- begin and end ------------------------------------------------------- */
 
+// Takes memory for what the caller will give: sizes, relations, maps and
+// strides. No size is known yet (-1). False: no memory.
 static bool adx_begin_given(ad_tensor *t)
 {
     const ad_allocator *a = &t->memory;
@@ -193,6 +195,7 @@ static void adx_unbind_tensor(ad_tensor *t)
     t->binding++;
 }
 
+// Frees what the caller has given, and the program that was bound to it.
 static void adx_free_given(ad_tensor *t)
 {
     const ad_allocator *a = &t->memory;
@@ -213,7 +216,7 @@ static void adx_free_given(ad_tensor *t)
 
 /* --- the interface ------------------------------------------------------- */
 
-// What a name stands for, if it is of this kind.
+// Returns what a name stands for, if it is a name of this kind.
 static ad_status adx_named(const ad_tensor *t, const char *name,
                            adx_declared_kind kind, uint32_t *of)
 {

@@ -171,6 +171,10 @@ static bool adx_inlined_within(const adx_blocking *k, adx_access x,
     return true;
 }
 
+// Whether every value that a term reads is there when the run of the block
+// needs it. A value that is computed where it is read is examined in turn. A
+// value of the block itself must be read in the row that the same run has made.
+// Any other value must have been computed before the leader of the block.
 static bool adx_reads_within(const adx_blocking *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note)
@@ -223,7 +227,9 @@ static bool adx_fits_block(const adx_blocking *k, uint32_t value,
 
 /* --- hosts --------------------------------------------------------------- */
 
-// Whether whoever reads a hosted value needs its host, too.
+// Whether every step that reads a hosted value also needs the host of that
+// value, so that the value is there whenever it is read. A result of the text
+// is read from outside.
 static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
 {
     const adx_fusion *f = k->f;

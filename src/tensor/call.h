@@ -129,7 +129,8 @@ static uint64_t adx_span_of_side(const adx_tensor_call *c,
     return sum;
 }
 
-// Room for the arrays of a side that are chosen; NULL: not wanted.
+// Takes room for those arrays of a side that are chosen; the others are NULL,
+// which says that they are not wanted.
 static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
 {
     ad_real **to = r->array;
@@ -143,7 +144,8 @@ static ad_real **adx_empty_arrays(adx_call_arrays *r, const adx_call_side *side)
     return to;
 }
 
-// The same with numbers; an array of zeros is NULL.
+// Takes room for the arrays of a side, and fills them in. An array of zeros is
+// NULL.
 static ad_real **adx_filled_arrays(adx_call_arrays *r,
                                    const adx_call_side *side,
                                    const ad_real dense[])
@@ -234,6 +236,10 @@ static bool adx_run_at_point(adx_call_arrays *r, const ad_external_point *at,
     return ok;
 }
 
+// Evaluates the text of a call at a point: takes memory for the arrays that the
+// statement does not have, and runs the program. add: adjoints are added to
+// those that are there. False: the text has been bound anew since the call, or
+// no memory.
 static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
                         bool add)
 {
@@ -380,6 +386,8 @@ static void adx_give_results(const adx_calling *k, ad_rev *const y[])
         }
 }
 
+// Records the call of a text as one external statement. If no result is wanted,
+// nothing is recorded.
 static ad_status adx_call_tensor(ad_tensor *t, const ad_rev *const x[],
                                  ad_rev *const y[])
 {

@@ -8,7 +8,7 @@
  *                | "exists" "(" index, .. : condition ")"
  *     index      = name | name < form | name "in" form : form
  *
- * a < b is kept as b - a - 1 >= 0; every comparison is of a form with 0.
+ * a < b is stored as b - a - 1 >= 0: every comparison is of a form with 0.
  *
  *   needs   tensor/tree tensor/scan tensor/names tensor/forms
  *   offers  adx_new_tree_node adx_children adx_add_child adx_of_children

@@ -91,6 +91,8 @@ typedef struct adx_emission {
     adx_local_number *local;    // those in scope
 } adx_emission;
 
+// Returns the number of a table of constants, which is entered into the list if
+// it is new. 0 without memory; the arena then has the status.
 static uint32_t adx_table_number(adx_emission *e, const void *data, uint64_t n,
                                  adx_table_kind kind)
 {

@@ -34,6 +34,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
           ? v->low[dim] + v->extent[dim] - 1 : *high;
 }
 
+// Says how many numbers of a value a step writes, and in which box they lie.
 static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
                              uint64_t written)
 {
@@ -63,8 +64,8 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
 
 /* --- loops --------------------------------------------------------------- */
 
-// What a form is at least, or at most, where the ranges of the levels are all
-// that is known.
+// Returns the least or largest value of a form, as far as the ranges of the
+// levels tell.
 static int64_t adx_extreme_spelt(const adx_explainer *e,
                                 const adx_sparse_form *f, bool most)
 {
@@ -83,7 +84,7 @@ static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
 }
 
-// The same divided by a number.
+// Writes a form times a number, divided by another.
 static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
                                int64_t times, int64_t by)
 {
@@ -214,6 +215,8 @@ static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
     adx_spell(e, " if whole");
 }
 
+// Says what one level of a nest does: a range, a solved variable, a value of a
+// map, or the arguments of a map; and what it checks.
 static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
 {
     const adx_set *s = e->set;
@@ -313,6 +316,8 @@ static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
     adx_spell_count(e, cost->fn, "function");
 }
 
+// Says everything about one step: its formula, what it writes, its loops, its
+// parts and its cost.
 static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
 {
     uint32_t value = e->t->program->order[step];
@@ -369,7 +374,7 @@ static bool adx_has_part(const adx_explainer *e)
     return false;
 }
 
-// What the names in the steps mean, as far as there are such.
+// Says what the names in the steps mean, if there are any.
 static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
 {
     adx_spell(e, part == ADREV_TENSOR_VALUE ? "\nSteps of the value:\n"
@@ -431,6 +436,7 @@ static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
     }
 }
 
+// Says the sizes, the entries of relations, and the strides that were given.
 static void adx_spell_sizes(const adx_explainer *e)
 {
     const adx_tree *tree = &e->t->tree;
@@ -453,6 +459,8 @@ static void adx_spell_sizes(const adx_explainer *e)
     adx_spell(e, listed > 0 ? "\n" : "");
 }
 
+// Says what a program does: its sizes and names, its steps, and the cost of all
+// of them together.
 static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 {
     const adx_tensor_program *p = e->t->program;

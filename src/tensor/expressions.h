@@ -93,7 +93,8 @@ static uint32_t adx_row_named(const adx_tree *tree, adx_spot name)
     return op;
 }
 
-// What a row is in the tree: arithmetic has nodes of its own.
+// Returns the kind of node that a row of the operator table becomes in the
+// tree: arithmetic has kinds of its own.
 static adx_tree_kind adx_kind_of_row(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub ? ADX_TREE_ADD

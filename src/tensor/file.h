@@ -22,7 +22,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_TENSOR_PARTS (ADREV_TENSOR_HVP + 1)
 
-// What a step is given.
+// The kinds of parameters of the function of a step.
 typedef enum adx_parameter_kind {
     ADX_PARAMETER_WRITTEN,      // the numbers of a value
     ADX_PARAMETER_READ,
@@ -93,7 +93,8 @@ static void adx_add_parameter(adx_step_text *s, adx_parameter_kind kind,
     s->parameters++;
 }
 
-// What the step that was written last needs, in the order of its parameters.
+// Lists what the step that was written last needs, in the order of its
+// parameters.
 static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
                                 adx_step_text *s)
 {
@@ -162,6 +163,7 @@ static void adx_say_each_parameter(adx_text *t, const adx_step_text *s,
     }
 }
 
+// Writes the declaration of a parameter of a loop function.
 static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
 {
     const adx_tensor_file *k = (const adx_tensor_file *)user;
@@ -292,7 +294,8 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     k->rolled = k->rolled || e.rolled;
 }
 
-// The value with which a value is computed; 0: alone.
+// Returns the value whose loops also compute this one; 0: it has loops of its
+// own.
 static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
 {
     if (f->host[value] == 0)
@@ -380,7 +383,8 @@ static void adx_put_to_text(const char *text, size_t n, void *user)
     adx_put_text((adx_text *)user, text, n);
 }
 
-// What sizes that are arguments mean, and how arrays lie: by their strides.
+// Writes a comment that says what sizes mean that are arguments, and how arrays
+// lie, by their strides.
 static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
 {
     const adx_tree *tree = &k->t->tree;
@@ -438,7 +442,8 @@ static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
     adx_say(t, " */\n\n");
 }
 
-// What stands before the functions of the steps, and these.
+// Writes what stands in front of the functions of the steps, and these
+// functions.
 static void adx_say_steps(adx_tensor_file *k, adx_text *t)
 {
     const ad_c_options *o = k->options;

@@ -107,15 +107,15 @@ static adx_open_form adx_open_here(const adx_parser *p)
     return f;
 }
 
-// Keeps the form in the tree. Returns its number.
-static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
+// Enters the form into the tree. Returns its number.
+static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
 {
     adx_tree *tree = p->tree;
     uint32_t first = (uint32_t)tree->multiple_count;
     for (size_t i = f->first; i < p->terms && p->status == ADREV_OK; i++) {
-        uint32_t kept = p->term[i].k == 0 ? 0 : ADX_ONE_MORE(tree, multiple);
-        if (kept != 0)
-            tree->multiple[kept] = p->term[i];
+        uint32_t at = p->term[i].k == 0 ? 0 : ADX_ONE_MORE(tree, multiple);
+        if (at != 0)
+            tree->multiple[at] = p->term[i];
         else if (p->term[i].k != 0)
             adx_stop_parsing(p, ADREV_ENOMEM);
     }
@@ -125,21 +125,21 @@ static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
         adx_stop_parsing(p, ADREV_ENOMEM);
         return 0;
     }
-    adx_affine kept = { f->constant, first,
-                        (uint32_t)tree->multiple_count - first, f->at, 0 };
-    kept.hash = adx_hash_form(tree, &kept);
-    tree->form[form] = kept;
+    adx_affine entered = { f->constant, first,
+                           (uint32_t)tree->multiple_count - first, f->at, 0 };
+    entered.hash = adx_hash_form(tree, &entered);
+    tree->form[form] = entered;
     return form;
 }
 
 // f += k * a form of the tree.
-static void adx_add_kept(adx_parser *p, adx_open_form *f, uint32_t form,
-                         int64_t k)
+static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
+                              int64_t k)
 {
-    const adx_affine *kept = &p->tree->form[form];
-    adx_open_form g = { kept->constant, p->terms, f->at };
-    for (uint32_t i = 0; i < kept->count; i++) {
-        adx_multiple m = p->tree->multiple[kept->first + i];
+    const adx_affine *of = &p->tree->form[form];
+    adx_open_form g = { of->constant, p->terms, f->at };
+    for (uint32_t i = 0; i < of->count; i++) {
+        adx_multiple m = p->tree->multiple[of->first + i];
         adx_push_term(p, m.k, m.kind, m.of, m.argument);
     }
     adx_scale_form(p, &g, k);
@@ -151,9 +151,9 @@ static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
     adx_open_form f = { -less, p->terms, p->tree->form[one].at };
-    adx_add_kept(p, &f, one, 1);
-    adx_add_kept(p, &f, other, -1);
-    return adx_keep_form(p, &f);
+    adx_add_tree_form(p, &f, one, 1);
+    adx_add_tree_form(p, &f, other, -1);
+    return adx_enter_form(p, &f);
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -225,6 +225,8 @@ static void adx_read_whole(adx_parser *p, adx_open_form *f)
         adx_take_word(p);
 }
 
+// Reads a factor of a form: a whole number, a name, or a form in brackets, each
+// perhaps with signs.
 static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_open_here(p);
@@ -275,6 +277,8 @@ static void adx_product_of_names(adx_parser *p, uint32_t at)
                  "be a whole number");
 }
 
+// Reads a term of a form: a product of factors, of which only one may have
+// names.
 static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_factor(p, kind);
@@ -318,7 +322,7 @@ static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind)
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_open_form(p, kind);
-    return adx_keep_form(p, &f);
+    return adx_enter_form(p, &f);
 }
 
 /* --- ranges -------------------------------------------------------------- */

@@ -64,14 +64,15 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
 }
 
-// The same where it is needed everywhere, 0 or not.
+// Makes a part that is read at all points of s, also where it is 0.
 static adx_access adx_part_of(adx_lowering *k, adx_set *s,
                               const uint32_t node[], uint32_t nodes, bool fixed)
 {
     return adx_make_part(k, s, node, nodes, fixed, NULL);
 }
 
-// The same as a factor.
+// Makes a part that is a factor of a product. *s becomes the set of the points
+// where the part is written.
 static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
                                   const uint32_t node[], uint32_t nodes,
                                   bool fixed)
@@ -169,8 +170,9 @@ static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
     return to;
 }
 
-// What a view shows in place of a number of it: a value whose only term is one
-// number of another. False: it is none, or not for all of this set.
+// Finds what a view shows in place of one of its numbers. A view is a value
+// whose only term is one number of another value. False: it is no view, or not
+// one for all of this set.
 static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
                             ad_real *times)
 {
@@ -257,6 +259,9 @@ typedef struct adx_product_list {
     bool zero;
 } adx_product_list;
 
+// Lists the factors of a product. Numbers and sizes are multiplied into p->k;
+// other factors go to `above` or, if they are divided by, to `below`. A square
+// is its base twice, unless the list is nearly full.
 static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
                             bool below)
 {
@@ -291,8 +296,8 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
-// A number of the array, or a part, for one factor of a product. *sign: what it
-// is to be multiplied by.
+// Makes a factor of a product: a number of an array, or a part. *sign: the
+// number by which the product must be multiplied.
 static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
                                   ad_real *sign)
 {
@@ -304,7 +309,8 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
          : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
 }
 
-// The same for each of some. What stands there twice is taken once.
+// Makes several factors of a product. A factor that stands there twice is made
+// once.
 static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
                           uint32_t nodes, ad_real *times, adx_access factor[])
 {
@@ -374,8 +380,8 @@ static bool adx_is_open_box(const adx_set *s)
     return box;
 }
 
-// What a product of these factors depends on. False: it is not plain, or has
-// too many factors or variables.
+// Finds what a product of these factors depends on. False: the product is not
+// plain, or has too many factors or variables.
 static bool adx_begin_path(adx_lowering *k, adx_target to, const adx_set *s,
                            const uint32_t node[], uint32_t nodes,
                            adx_product_path *p)
@@ -625,6 +631,8 @@ static bool adx_is_additive(adx_tree_kind kind)
         || kind == ADX_TREE_BRACKET;
 }
 
+// Makes a product one or several terms of a value: as a quotient, as a sum
+// times a number, or as a product of factors.
 static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
                               uint32_t node, ad_real times)
 {
@@ -702,6 +710,8 @@ static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
         adx_add_factor(term, x[i]);
 }
 
+// Makes a minimum or maximum a value of its own kind: its terms are the numbers
+// that it compares.
 static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {

@@ -120,6 +120,8 @@ static bool adx_make_gather_form(adx_arena *a, const adx_nest *nest,
     return true;
 }
 
+// Adds the map that gives a variable of the nest to the look-ups of a gather,
+// unless it is there. False: the kernel cannot do that, or no memory.
 static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
                            adx_gathers *g)
 {

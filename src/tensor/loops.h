@@ -15,7 +15,7 @@ ADX_SELDOM_BEGIN
 
 /* --- loops of a term ----------------------------------------------------- */
 
-// What is done at the points of a term.
+// What loops do at the points of a term.
 typedef enum adx_doing {
     ADX_DOING_TERM,             // what its value says
     ADX_DOING_ZEROS,            // 0 where it writes
@@ -389,6 +389,9 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say_part_entries(k, l);
 }
 
+// Opens the loop of a level, over its range. A range whose ends are single
+// forms, or are numbers, has a text of its own; else the ends become variables
+// first.
 static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
@@ -581,6 +584,8 @@ static void adx_say_level_unread(const adx_looping *k, const adx_nest_level *l)
         ADX_SAY_LINE(k->e, "(void)x%lu;", (unsigned long)l->var);
 }
 
+// Writes the code of one level of a nest, and the conditions that are tested
+// there.
 static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
 {
     if (adx_is_level_idle(k, l))

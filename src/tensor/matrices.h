@@ -413,6 +413,8 @@ typedef struct adx_matrix_forms {
     int64_t *form[3];
 } adx_matrix_forms;
 
+// Finds the places of the three matrices of a product as forms in the variables
+// of its set. False: no memory.
 static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
                                   const adx_tensor_term *term,
                                   adx_matrix_forms *f)
@@ -503,6 +505,8 @@ static bool adx_add_matrix_loops(ad_tensor *t, const adx_matrix_forms *f,
     return to->loop != NULL;
 }
 
+// Describes a term as a product of matrices inside loops: the extents of its
+// three variables, and the strides of the three matrices. NULL: no memory.
 static adx_matrices *adx_make_matrices(ad_tensor *t,
                                        const adx_matrix_forms *f,
                                        const adx_nest *nest,
@@ -644,6 +648,8 @@ static void adx_scale_matrix(adx_matrix_product *p, ad_real *to)
     p->acs = 1;
 }
 
+// Runs the loops around a product of matrices, from number `loop` on, and
+// inside them the product itself.
 static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                                 ad_real *c, const ad_real *a,
                                 const ad_real *b)

@@ -108,8 +108,9 @@ static size_t adx_locate(const adx_tree *tree, size_t at, int *line,
 #define ADX_INDENT "\n    "
 #define ADX_CUT    "..."
 
-// Where a part of the line begins that leaves room for the text behind the
-// caret: the caret's line takes as many bytes as its part has columns.
+// Returns where to begin the part of the line that is shown, so that room is
+// left for the text behind the caret. The line of the caret takes as many bytes
+// as that part has columns.
 static size_t adx_cut_before(const char *text, size_t begin, size_t at,
                              size_t room)
 {

@@ -42,7 +42,7 @@ static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
     return &tree->slot[i];
 }
 
-// What is declared by this name; NULL: nothing.
+// Finds the declaration of a name; NULL: there is none.
 static const adx_declared *adx_find_declared(const adx_tree *tree,
                                              const char *name, size_t length)
 {
@@ -130,6 +130,7 @@ static adx_spot adx_new_name(adx_parser *p, const char *what)
          ? adx_take_word(p) : none;
 }
 
+// Declares a name, unless it is used already.
 static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
                         uint32_t of)
 {

@@ -391,6 +391,8 @@ static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
     }
 }
 
+// Makes the next level of a nest: a range, or a variable that a form, a map or
+// the arguments of a map give. False: no memory.
 static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
                             const adx_next_level *next)
 {
@@ -475,6 +477,7 @@ typedef struct adx_nest_walk {
     int64_t *x;                 // [vars]
 } adx_nest_walk;
 
+// Whether a check is passed at the point x.
 static bool adx_passes(const adx_set_check *c, const int64_t x[])
 {
     int64_t v = adx_sparse_at(&c->form, x);
@@ -527,6 +530,10 @@ static int64_t adx_zeros_from(const adx_bitmap *b, int64_t at)
     return b->word[at / 64] >> (at % 64) == 0 ? 64 - at % 64 : 0;
 }
 
+// Walks a range: narrows it by the bounds that earlier variables give, and
+// visits each of its points. The last level, if it has no checks, is visited as
+// a whole. Points whose bits are zero are skipped. False: the visitor has
+// stopped the walk.
 static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -561,6 +568,8 @@ static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
     return true;
 }
 
+// Walks the arguments at which a map has a given value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_arguments(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];

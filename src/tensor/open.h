@@ -62,7 +62,7 @@ static bool adx_form_in_sizes(const ad_tensor *t, uint32_t form, int64_t to[])
     return ok;
 }
 
-// What a form is at least, or at most, for all sizes.
+// Returns the least or largest value of a form, for all sizes.
 static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
 {
     int64_t sum = form[0];

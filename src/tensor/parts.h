@@ -381,7 +381,7 @@ static bool adx_shares_parts(void)
 
 /* --- lists of points ----------------------------------------------------- */
 
-// Where part i of n begins.
+// Returns where part i of n begins.
 static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
 {
     uint64_t span = (uint64_t)(to - from);
@@ -405,6 +405,8 @@ typedef struct adx_listing {
     bool fills;                 // or else counts
 } adx_listing;
 
+// Puts a point into the list of its part. Before the list is filled, points are
+// only counted.
 static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
                            int64_t count)
 {
@@ -422,6 +424,7 @@ static bool adx_list_point(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// Whether two sets have equal variables, ranges and rows.
 static bool adx_same_sets(const adx_set *a, const adx_set *b)
 {
     if (a->vars != b->vars || a->rows != b->rows)
@@ -514,7 +517,9 @@ static bool adx_picks_any(const adx_tensor_value *v)
     return any;
 }
 
-// False: no memory.
+// Cuts the points of a value's only term into parts, if that makes more parts
+// than the best cut so far. A sum is cut in this way only if each point has a
+// number of its own. False: no memory.
 static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
                            const adx_nest *const nest[], adx_value_cut *best)
 {

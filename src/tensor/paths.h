@@ -79,6 +79,8 @@ static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
         || (one->muls == other->muls && one->all < other->all);
 }
 
+// Finds the cheapest way to compute the product of a subset of the factors: the
+// best of all divisions into two smaller subsets, whose ways are known.
 static void adx_find_step(adx_product_path *p, uint32_t subset)
 {
     adx_path_step best = { 1e300, 1e300, 0 };

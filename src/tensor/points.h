@@ -114,7 +114,7 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
     return number;
 }
 
-// What a term of the value `by` reads there.
+// Finds what a term of the value `by` reads there.
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
                                   const adx_spot_of *at, adx_access from)
 {
@@ -161,7 +161,8 @@ static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
     }
 }
 
-// What is added to: a name, a number of a value, or else v`number`.
+// The text of a sum that is added to: a name, a number of a value, or else
+// v`number`.
 typedef struct adx_sum_text {
     const char *name;
     uint32_t value;
@@ -226,7 +227,7 @@ static bool adx_mentions_result(const char *text)
     return false;
 }
 
-// A formula of numbers, as a new number.
+// Writes a formula of numbers as a new number.
 static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
                                    adx_numbers_read *o)
 {
@@ -239,12 +240,14 @@ static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
     return e->numbers++;
 }
 
+// Returns how code reads a number that is a local variable.
 static adx_number_read adx_local_read(uint32_t number)
 {
     const adx_number_read x = { number, 0, NULL };
     return x;
 }
 
+// Writes a constant as a new number.
 static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
 {
     adx_say_indent(e);
@@ -255,7 +258,7 @@ static uint32_t adx_say_constant_number(adx_emission *e, ad_real v)
     return e->numbers++;
 }
 
-// The tangent of a term of a cell, of those of its arguments.
+// Writes the tangent of a term of a cell, from the tangents of its arguments.
 static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
                                      uint64_t moving, adx_numbers_read *o,
                                      const uint32_t tangent[])
@@ -481,6 +484,9 @@ static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
     return number;
 }
 
+// Writes the code of one number of a value. region: a box in which the index is
+// known to lie; NULL: none is known. A hosted value is also stored. Returns the
+// number of the variable.
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
                                  const int64_t *index, const adx_box *region)
 {

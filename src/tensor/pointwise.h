@@ -12,7 +12,7 @@
  *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_has_sums adx_reduces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -237,8 +237,9 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks a variable of each index, that with the most values: the index gives
-// it, once the others are known.
+// Marks one variable in the form of each index of the value: the one with the
+// most values. Once the other variables of the form are known, the index gives
+// this one.
 static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
@@ -254,8 +255,8 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
     }
 }
 
-// The variables that no index and no map gives, and how many values they have
-// together; UINT64_MAX: too many.
+// Finds the variables that neither an index nor a map gives. Returns how many
+// combinations of values they have; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
@@ -335,6 +336,9 @@ static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
         && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
 }
 
+// Makes the pieces of a term: one for each combination of values of the
+// variables that it is summed over. False: there are too many, or the term has
+// no such pieces.
 static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 {
     adx_set of = *term->set;
@@ -370,6 +374,8 @@ static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 
 /* --- all of a value ------------------------------------------------------ */
 
+// Finds the core, where all pieces add, and the domain, the box around all of
+// them.
 static void adx_find_core(adx_finding *k)
 {
     const adx_tensor_value *v = k->value;

@@ -98,7 +98,7 @@ static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
                || adx_use_entries(t, &term->set, &l->nest)) ? l : NULL;
 }
 
-// Where the loops of a term read and write. False: no memory.
+// Finds where the loops of a term read and write. False: no memory.
 static bool adx_make_streams(ad_tensor *t, uint32_t value,
                              const adx_tensor_term *term)
 {

@@ -41,6 +41,7 @@ static void adx_put_natural(const adx_tree_printer *k, uint64_t v)
 
 static void adx_put_form(const adx_tree_printer *k, uint32_t form);
 
+// Writes one term of a form, with its sign.
 static void adx_put_multiple(const adx_tree_printer *k, const adx_multiple *m,
                              bool first)
 {
@@ -123,6 +124,7 @@ static void adx_put_conditions(const adx_tree_printer *k, uint32_t child,
     }
 }
 
+// Writes a condition.
 static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 {
     const adx_tensor_node *n = &k->tree->node[node];
@@ -159,6 +161,7 @@ static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 enum { ADX_BINDS_SUM, ADX_BINDS_PRODUCT, ADX_BINDS_UNARY, ADX_BINDS_POWER,
        ADX_BINDS_ATOM };
 
+// How tightly an expression binds, for brackets around it.
 static int adx_binds(const adx_tensor_node *n)
 {
     switch (n->kind) {
@@ -253,6 +256,7 @@ static void adx_put_power(const adx_tree_printer *k, const adx_tensor_node *n)
     adx_put_natural(k, (uint64_t)(power < 0 ? -power : power));
 }
 
+// Writes an expression.
 static void adx_put_node(const adx_tree_printer *k, uint32_t node)
 {
     const adx_tensor_node *n = &k->tree->node[node];
@@ -302,6 +306,8 @@ static void adx_put_node(const adx_tree_printer *k, uint32_t node)
 
 /* --- the whole tree ------------------------------------------------------ */
 
+// Writes the dimensions of an array in brackets; a relation stands for all of
+// its columns.
 static void adx_put_dims(const adx_tree_printer *k, uint32_t first,
                          uint32_t rank)
 {
@@ -334,6 +340,7 @@ static void adx_put_array(const adx_tree_printer *k, const adx_tensor_array *a)
     adx_put_node(k, f->body);
 }
 
+// Writes a declaration.
 static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
 {
     const adx_tree *tree = k->tree;

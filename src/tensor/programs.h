@@ -212,6 +212,8 @@ static void adx_finish_value(ad_tensor *t, uint32_t value)
     p->order[p->steps++] = value;
 }
 
+// Adds a term to a value: k times a product of factors that are added later, at
+// the points of a copy of this set. NULL: no memory.
 static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
                                             const adx_set *set, uint32_t out,
                                             ad_real k)
@@ -520,6 +522,7 @@ static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
     return r;
 }
 
+// Copies the conditions of a set to another one. False: no memory.
 static bool adx_join_conditions(const adx_joining *j)
 {
     for (uint32_t r = 0; r < j->from->rows; r++) {
@@ -537,11 +540,12 @@ static bool adx_join_conditions(const adx_joining *j)
     return true;
 }
 
-// Adds the conditions of one set to another, for the same indices: rows `mine`
-// are to be rows `yours` of `from`. Rows `kept` of `from` come with them, from
-// row *first on. False: no memory.
+// Adds the conditions of the set `from` to s, with the same indices: rows
+// `yours` of `from` become equal to rows `mine` of s. `count` more rows of
+// `from`, from row `more` on, are copied to s, where they begin at row *first.
+// False: no memory.
 static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
-                          uint32_t yours, uint32_t dims, uint32_t kept,
+                          uint32_t yours, uint32_t dims, uint32_t more,
                           uint32_t count, uint32_t *first)
 {
     const adx_joining j = { s, from, ADX_GET(s->arena, from->vars, uint32_t) };
@@ -563,7 +567,7 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
         return false;
     *first = s->rows;
     for (uint32_t i = 0; i < count; i++)
-        if (adx_join_row(&j, ADX_ROW_FORM, kept + i) == UINT32_MAX)
+        if (adx_join_row(&j, ADX_ROW_FORM, more + i) == UINT32_MAX)
             return false;
     for (uint32_t i = 0; i < dims; i++) {
         uint32_t to = adx_join_row(&j, ADX_ROW_ZERO, yours + i);
@@ -605,8 +609,8 @@ static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
     return NULL;
 }
 
-// The same where sizes are open and one term writes what any of them does. False:
-// there is none such.
+// Restricts a set to the points where a number is written, when sizes are open.
+// False: no single term writes everything that any term of the value writes.
 static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -624,7 +628,8 @@ static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
     return true;
 }
 
-// Adds that this number of a value is written. False: no memory.
+// Restricts a set to the points where this number of a value is written. False:
+// no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];

@@ -29,7 +29,8 @@ static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
     return adx_is_open_form(t, d->from) || adx_is_open_form(t, d->to);
 }
 
-// What is given as data must not depend on sizes that are not.
+// Checks that no map or relation, which is given as data, depends on sizes that
+// are arguments of the C code.
 static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -79,6 +80,8 @@ static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
                       "given for another size: give them again");
 }
 
+// Makes a table of the numbers of a map, or of a column of a relation, and
+// checks that each is in its range. NULL: no memory, or a number is not.
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
                                  adx_spot name, const int32_t value[], size_t n,
                                  int64_t from, const adx_dim *values)
@@ -108,6 +111,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
     return to;
 }
 
+// Makes the tables of all maps and relations.
 static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
 {
     adx_tensor_program *p = t->program;
@@ -179,6 +183,7 @@ static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
     }
 }
 
+// Checks that a relation has no entry twice.
 static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
                               uint32_t relation)
 {
@@ -268,6 +273,7 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
     }
 }
 
+// Makes an empty program. Value 0 stands for none. False: no memory.
 static bool adx_begin_tensor_program(ad_tensor *t)
 {
     adx_arena *a = &t->arena;
@@ -340,6 +346,8 @@ static void adx_find_crowded(ad_tensor *t)
     }
 }
 
+// Binds a text to what was given: makes its program, with derivatives, loops
+// and storage. The status is in the arena.
 static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
 {
     adx_arena *a = &t->arena;
@@ -426,7 +434,7 @@ static const ad_real *adx_given_array(const adx_tensor_value *v,
     return from == NULL ? NULL : from[v->order];
 }
 
-// What the caller gives, where it is needed. False: an input is missing.
+// Takes the arrays of the caller that are needed. False: an input is missing.
 static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -528,7 +536,8 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
     }
 }
 
-// Memory in a piece; `at` NULL: only counts.
+// Returns the next piece of one block of memory, for n elements of this size,
+// and adds its bytes to *bytes. at: the block; NULL: bytes are only counted.
 static void *adx_next_piece(char *at, size_t *bytes, uint64_t n, size_t size)
 {
     void *piece = at == NULL ? NULL : at + *bytes;
@@ -609,6 +618,7 @@ static bool adx_wants_crowded(const ad_tensor *t, const adx_tensor_arrays *a)
     return false;
 }
 
+// Evaluates a part of the program. Results that no step makes are cleared.
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
@@ -704,8 +714,9 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// Marks which numbers a term writes, by its loops: others could need an inverse
-// of a map, which lives as long as the program. False: no memory.
+// Marks the numbers that a term writes, by running its loops. (The other ways
+// may need the inverse of a map, which would live as long as the program.)
+// False: no memory.
 static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
                               const adx_tensor_term *term, int64_t x[],
                               adx_bitmap *bits)

@@ -54,7 +54,8 @@ typedef struct adx_result_range {
     ad_real with;               // what they become
 } adx_result_range;
 
-// What a value begins with: what is added to, or compared with.
+// Returns the number with which a value begins, to which terms are added, or
+// with which they are compared.
 static ad_real adx_begin_with(const adx_tensor_value *v)
 {
     return v->kind != ADX_VALUE_MOST ? 0
@@ -246,7 +247,8 @@ static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 
 static const ad_real adx_one[1] = { 1 };
 
-// What is read along a strip: 1 where there are fewer factors.
+// The numbers that are read along a strip. If there are fewer factors, the rest
+// are 1.
 typedef struct adx_reads {
     const ad_real *from[3];
     int64_t step[3];
@@ -296,7 +298,7 @@ static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
     return adx_cell_tangent(&s->cell, s->moving, value, dot);
 }
 
-// What a row, or a partial of it, is of the arguments.
+// Computes a function, or a partial of it, from its arguments.
 static ad_real adx_row_of_values(const adx_tensor_value *row,
                                  const ad_real x[3])
 {
@@ -497,8 +499,8 @@ static bool adx_run_gathers(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// The points of a part that are listed; a list has the values of the nest's
-// first variables.
+// Runs a part whose points are listed. The list has the values of the first
+// variables of the nest.
 static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
 {
     adx_gathering s;
@@ -511,8 +513,9 @@ static void adx_run_listed(const adx_evaluating *e, const adx_part_list *l)
                                        - l->start[e->index]));
 }
 
-// Whether a term, or its part, ends in strips with maps: no part cuts what
-// comes behind the strip, and a list has all points of one strip.
+// Whether the innermost loops of a term, or of this part of it, are strips with
+// maps, for which a kernel can be used. That is so if no part cuts the levels
+// behind the strip, and if a list has all points of a strip.
 static bool adx_has_gathers(const adx_evaluating *e,
                             const adx_tensor_term *term)
 {
@@ -551,7 +554,8 @@ static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
     adx_walk_nest(&nest, e->x, visit, e);
 }
 
-// What a part of a value clears; the whole, if it has no part.
+// Clears what a part of a value must clear: everything, if the value has no
+// parts.
 static void adx_clear_part(const adx_evaluating *e)
 {
     adx_result_range r = { e->value, UINT32_MAX, 0, 0,

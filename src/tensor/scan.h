@@ -74,8 +74,8 @@ static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
 }
 
-// What should stand before the word at hand is missing. At the end of a line
-// the place is that end.
+// Reports that something is missing in front of the current word. At the end of
+// a line, the place of the error is that end.
 static void adx_say_missing(adx_parser *p, const char *what)
 {
     if (p->kind == ADX_WORD_END || adx_ends_line(p, p->behind, p->spot.at))

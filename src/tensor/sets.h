@@ -242,7 +242,8 @@ static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
         to[i] = adx_whole_add(s->arena, to[i], c, from[i]);
 }
 
-// What a form is at least, or at most, for all values of its variables.
+// Returns the least or largest value of a form, for all values of its
+// variables.
 static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
 {
     int64_t sum = form[0];
@@ -593,8 +594,8 @@ static adx_map_vars adx_find_given(const adx_set *s)
 }
 
 /* --- projections ---------------------------------------------------------
- * The points of the kept variables alone. Where this is not exactly what
- * remains, it is left to bits (tensor/nests).                                */
+ * Projects a set onto some of its variables, which stay. Where the projection
+ * cannot be exact, it is left to bits (tensor/nests).                        */
 
 // In how many rows of conditions a variable is; of them, those with signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
@@ -704,8 +705,9 @@ static bool adx_drop_var(adx_set *s, uint32_t v)
     return true;
 }
 
-// Forgets all variables but open sizes and those that are kept; forms that are
-// carried along may have no others. False: something was not exact, and the set is of no use.
+// Forgets all variables except open sizes and those in keep[]. The forms that
+// are carried along may have no other variables. False: a step was not exact,
+// and the set is of no use.
 static bool adx_project(adx_set *s, const bool keep[])
 {
     bool changed = true;

@@ -51,6 +51,8 @@ static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
     return to;
 }
 
+// Splits a set by a comparison of a form with 0, which may be negated: into one
+// piece or, for a form that is not 0, two.
 static void adx_split_form(adx_lowering *k, const adx_set *s,
                            const adx_tensor_node *n, bool negated,
                            adx_set_pieces *to)
@@ -68,7 +70,8 @@ static void adx_split_form(adx_lowering *k, const adx_set *s,
                 k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign, -1));
 }
 
-// Where all of the children from `node` on are true.
+// Splits a set into the points where all of the children from `node` on are
+// true.
 static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {
@@ -88,7 +91,8 @@ static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
         adx_add_set_piece(k, to, now->set[i]);
 }
 
-// Where one of the children from `node` on is true, and none before it.
+// Splits a set into the points where one of the children from `node` on is
+// true, and none before it.
 static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
                           bool negated, adx_set_pieces *to)
 {
@@ -249,6 +253,8 @@ static bool adx_form_at(const adx_lowering *k, uint32_t form,
     return true;
 }
 
+// Whether a relation has the entry that the forms of a node give at these
+// values of the indices. The entries are found by their first column.
 static bool adx_is_entry_at(adx_lowering *k, const adx_tensor_node *n,
                             const int64_t value[])
 {
@@ -292,6 +298,7 @@ static bool adx_is_true_for_some(adx_lowering *k, uint32_t index,
     return false;
 }
 
+// Whether a condition is true at these values of the indices.
 static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
 {
     const adx_tensor_node *n = adx_node_of(k, node);

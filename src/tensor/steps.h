@@ -22,6 +22,8 @@ static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
     return adx_indices_at(e, &at, out);
 }
 
+// Writes what a term of a sum does at one point: it adds its product to a
+// number or, if nothing else adds to that number, stores it.
 static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
@@ -139,6 +141,7 @@ static void adx_say_pick(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, ");\n");
 }
 
+// Writes what the loops do at one point.
 static void adx_say_at_point(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
@@ -288,6 +291,7 @@ static void adx_say_listed(adx_emission *e, adx_looping *k)
     ADX_SAY_OPEN(e, "else");
 }
 
+// Writes the loops of a term, with what they do at each point.
 static void adx_say_loops(adx_emission *e, uint32_t value,
                           const adx_tensor_term *term, adx_doing doing,
                           const adx_nest_level *cut)
@@ -432,6 +436,8 @@ static void adx_say_looped(adx_emission *e, uint32_t value)
     }
 }
 
+// Writes the computation of a value: point by point, as sums of parts, or as
+// loops.
 static void adx_say_value(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);

@@ -68,6 +68,7 @@ static adx_spot adx_read_left_name(adx_parser *p)
     return adx_new_name(p, "the name of a result");
 }
 
+// Reads a formula: the name of the result with its indices, and the expression.
 static void adx_read_formula(adx_parser *p, bool out)
 {
     adx_tree *tree = p->tree;
@@ -169,6 +170,7 @@ static void adx_read_relation(adx_parser *p)
     adx_declare(p, name, ADX_NAMES_RELATION, i);
 }
 
+// Reads the declaration of a map.
 static void adx_read_map_declared(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -189,6 +191,7 @@ static void adx_read_map_declared(adx_parser *p)
 
 /* --- the text ------------------------------------------------------------ */
 
+// Reads one declaration, of one or several names, or one formula.
 static void adx_read_item(adx_parser *p)
 {
     void (*read)(adx_parser *) = adx_is_word(p, "in") ? adx_read_input
@@ -252,6 +255,7 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     adx_drop(&memory, t);
 }
 
+// Makes a tensor from its text. On failure the error says why, and where.
 static ad_status adx_new_tensor(ad_tensor **out, const char *text,
                                 const ad_tensor_options *options,
                                 ad_tensor_error *error)

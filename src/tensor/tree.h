@@ -249,7 +249,8 @@ static uint32_t adx_mix(uint32_t hash, uint64_t v)
     return (uint32_t)(v ^ v >> 32);
 }
 
-// The hash of a form whose terms are kept: the order of these is all one.
+// Returns the hash of a form of the tree. It does not depend on the order of
+// the terms.
 static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 {
     uint32_t hash = adx_mix(1, (uint64_t)f->constant);

@@ -370,6 +370,8 @@ static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
     }
 }
 
+// Writes the C function of one part, after its body is known: the macro with
+// the size of its work, the prototype, tests of sizes, the body.
 static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
                                 ad_tensor_part part)
 {
@@ -507,7 +509,7 @@ static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
 /* --- with sizes as arguments ------------------------------------------------
  * The text is bound a second time, with variables in place of these sizes.   */
 
-// What is wrong with an argument. NULL: nothing.
+// Says what is wrong with an argument. NULL: nothing.
 static const char *adx_wrong_argument(const ad_tensor *t,
                                       const ad_c_argument *a, uint32_t size,
                                       const adx_open_sizes *open)
@@ -543,6 +545,8 @@ static bool adx_open_arguments(ad_tensor *t, const ad_c_argument a[],
     return t->arena.status == ADREV_OK;
 }
 
+// Writes C code whose sizes are arguments: a copy of the tensor is bound with
+// open sizes for that.
 static ad_status adx_write_open(ad_tensor *t, const ad_c_options *o,
                                 ad_write_fn *write, void *user, size_t *bytes,
                                 ad_tensor_error *error)

@@ -272,16 +272,17 @@ judge() {
             -o "$out/driver" -lquadmath -lm > "$out/driver.log" 2>&1
 }
 
-# Wrong use: status 2, and something is said.
-misuse() {                              # misuse TEXT ARGUMENT ...
+# Wrong use: status 2, and what is said has these words.
+misuse() {                              # misuse TEXT WORDS ARGUMENT ...
     text=$1
-    shift
+    words=$2
+    shift 2
     (cd "$here" && "$port" "$@") > "$out/said" 2>&1
     status=$?
     if [ $status != 2 ]; then
         wrong misuse "$text: status $status in place of 2" "$out/said"
-    elif [ ! -s "$out/said" ]; then
-        wrong misuse "$text: nothing is said"
+    elif ! grep -q -e "$words" "$out/said"; then
+        wrong misuse "$text: it does not say: $words" "$out/said"
     else
         right
     fi
@@ -430,14 +431,36 @@ fi
 
 options
 several
-misuse "no such file" no_such_file.c --function f --with x -o "$out/none.h"
-misuse "no such function" polynomial.c --function nothing --with x \
-    -o "$out/none.h"
-misuse "no such parameter" polynomial.c --function polynomial --with nothing \
-    -o "$out/none.h"
-misuse "no such option" polynomial.c --function polynomial --with x --sideways \
-    -o "$out/none.h"
-misuse "no function" polynomial.c --with x -o "$out/none.h"
+mistakes() {
+    set -- polynomial.c --function polynomial --with x:2 -o "$out/none.h"
+    misuse "no such file" "no_such_file.c" no_such_file.c "$@"
+    misuse "no such function" "no function nothing .* polynomial.c" \
+        polynomial.c --function nothing --with x -o "$out/none.h"
+    misuse "no such parameter" "--with nothing: .* polynomial has x, n" "$@" \
+        --with nothing
+    misuse "no such output" "--of nothing: .* polynomial has x, n" "$@" \
+        --of nothing
+    misuse "no such option" "--sideways" "$@" --sideways
+    misuse "no such number" "--number double" "$@" --number double
+    misuse "no count" "--with x:" "$@" --with x:
+    misuse "no suffix" "--suffix ''" "$@" --suffix ''
+    misuse "no value" "--seed" "$@" --seed
+    misuse "no function" "--function" polynomial.c --with x -o "$out/none.h"
+    misuse "no such list" "no_such.json" "$@" -p no_such.json
+    misuse "no such setting" "--set m" "$@" --set m=2 --check \
+        -o "$out/option.h" -- -I"$root"
+    misuse "no clang" "no_clang is not installed" "$@" --clang no_clang
+    printf '#include "no_such.h"\ndouble f(double x) { return x; }\n' \
+        > "$out/bad.c"
+    misuse "no such header" "-I and -D" "$out/bad.c" --function f --with x \
+        -o "$out/none.h"
+    misuse "no folder" "cannot write" polynomial.c --function polynomial \
+        --with x:2 -o "$out/no_folder/none.h"
+    works "none of them writes" 1 test -e "$out/none.h"
+    works "--help" 0 "$port" --help
+    works "--help tells" 0 grep -q -e --check "$out/said_before"
+}
+mistakes
 
 [ -z "$PORT_SHOWS" ] || echo "refused, as they may be:$optional"
 echo "port: $passed passed, $failed failed"
