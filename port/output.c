@@ -124,9 +124,29 @@ static text plain_of(text t)
     return t;
 }
 
+static void need_data(node *d);
+
+// An enumeration's text from *at on. Data that it names, as in
+// `ROWS = sizeof table / sizeof table[0]`, have the names of their twins.
+static void put_data_names(buffer *b, node *n, int source, size_t *at)
+{
+    node *d = n->kind == DeclRefExpr && is(n->ref_kind, "VarDecl")
+        ? declared(n) : NULL;
+    const spot here = n->begin.argument ? n->begin.spelled : n->begin.expanded;
+    if (d != NULL && d->parent == tree && here.file == source && here.at >= *at) {
+        need_data(d);
+        put_text(b, slice((span){ source, *at, here.at }));
+        twin_name(b, d);
+        *at = here.at + here.n;
+    }
+    for (int i = 0; i < n->kids; i++)
+        put_data_names(b, n->kid[i], source, at);
+}
+
 static void write_plain(item *t)
 {
     span s = span_of(t->first);
+    size_t at;
     node *n;
     for (int i = -1; next_node(t, &i, &n);) {
         const span e = span_of(n);
@@ -135,7 +155,11 @@ static void write_plain(item *t)
         s.begin = e.begin < s.begin ? e.begin : s.begin;
         s.end = e.end > s.end ? e.end : s.end;
     }
-    put_text(&t->plain_text, slice(s));
+    at = s.begin;
+    for (int i = -1; t->in_source && next_node(t, &i, &n);)
+        if (n->kind == EnumDecl)
+            put_data_names(&t->plain_text, n, s.file, &at);
+    put_text(&t->plain_text, slice((span){ s.file, at, s.end }));
     put(&t->plain_text, ";");
 }
 
@@ -387,7 +411,17 @@ static bool old_definition(const node *d)
     return false;
 }
 
-// A function that a macro defines, or one of the old kind.
+// What has no text of its own that could be kept: a function that a macro
+// defines, one of the old kind, one that returns the address of a function.
+static bool stands_apart(const function *f)
+{
+    const ty *t = f->type->to;
+    while (t->kind == T_PTR && t->alias == NULL)
+        t = t->to;
+    return in_macro(f->decl) || old_definition(f->decl)
+        || (t->kind == T_FUN && t->alias == NULL && ty_changed(t));
+}
+
 static void signature_apart(buffer *b, const function *f)
 {
     buffer o = { 0 };
@@ -583,6 +617,13 @@ static bool in_source(const node *d)
     return source_unit(d->begin.expanded.file) >= 0;
 }
 
+static void rename_data(node *d)
+{
+    d->renamed = ty_changed(d->ty)
+        || (in_source(d) && (is(d->storage, "static")
+                             || (d->init && constant_data(d))));
+}
+
 // What has a twin of another name: functions, and data of the sources.
 static void rename_all(void)
 {
@@ -599,10 +640,7 @@ static void rename_all(void)
                 || (d->function->body == NULL && d->function->stub
                     && d->function->type && ty_changed(d->function->type));
         if (d->kind == VarDecl && d->visited)
-            d->renamed = ty_changed(d->ty)
-                || (in_source(d)
-                    && (is(d->storage, "static")
-                        || (d->init && constant_data(d))));
+            rename_data(d);
     }
 }
 
@@ -714,26 +752,77 @@ static void unfold(buffer *b, size_t body)
 static piece function_piece(function *f, int order)
 {
     piece p = { .order = order, .function = true };
-    if (old_definition(f->decl)) {
+    if (!in_macro(f->decl))
         comment_above(&p.above, f->decl);
+    if (stands_apart(f)) {
         signature_apart(&p.text, f);
         put(&p.text, "\n");
         write_body(&p.text, f);
         return p;
     }
-    if (in_macro(f->decl)) {
-        signature_apart(&p.text, f);
-        put(&p.text, "\n");
-        write_body(&p.text, f);
-        return p;
-    }
-    comment_above(&p.above, f->decl);
     write_signature(&p.text, f);
     const size_t body = p.text.n;
     write_body(&p.text, f);
     if (p.text.n > 80 && find(text_in(&p.text), "\n") == p.text.n)
         unfold(&p.text, body);
     return p;
+}
+
+/* --- macros --------------------------------------------------------------- */
+
+static names current;           // what a name is at this place of the output
+
+// Of a header, or given: it is there from the start.
+static macro *first_meaning(text name)
+{
+    for (int u = 0; u < unit_count; u++) {
+        macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m != NULL && m->at.file < 0 && !m->given)
+            return m;
+    }
+    return NULL;
+}
+
+static bool same_macro(const macro *a, const macro *b)
+{
+    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
+}
+
+static macro none;              // a name that is no macro here
+
+static macro *current_macro(text name)
+{
+    macro *m = name_find(&current, name, -1);
+    return m == &none ? NULL : m ? m : first_meaning(name);
+}
+
+// Headers of two files define it in different ways.
+static bool is_ambiguous(text name)
+{
+    const macro *one = NULL;
+    for (int u = 0; u < unit_count; u++) {
+        const macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m == NULL || m->at.file >= 0 || m->given)
+            continue;
+        if (one != NULL && !same_macro(m, one))
+            return true;
+        one = m;
+    }
+    return false;
+}
+
+// Behind what a file includes: such macros are defined in its part.
+static void put_ends(buffer *b)
+{
+    names done = { 0 };
+    for (size_t i = 0; i < needed.room; i++) {
+        const text name = needed.row[i].name;
+        if (name.at == NULL || name_find(&done, name, -1) || !is_ambiguous(name))
+            continue;
+        name_set(&done, name, -1, &done);
+        name_set(&current, name, -1, &none);
+        putf(b, "#undef %.*s\n", (int)name.n, name.at);
+    }
 }
 
 /* --- includes ------------------------------------------------------------- */
@@ -832,9 +921,12 @@ static bool put_includes_of(buffer *b, const translation *u)
 static void put_includes(buffer *b)
 {
     bool header = false;
-    for (int u = 0; u < unit_count; u++)
-        if (units[u].root != NULL && put_includes_of(b, &units[u]))
-            header = true;
+    for (int u = 0; u < unit_count; u++) {
+        if (units[u].root == NULL)
+            continue;
+        header |= put_includes_of(b, &units[u]);
+        put_ends(b);
+    }
     if (!header)
         put(b, "#include \"adrev.h\"\n");
     if (opt.stubs != NULL && opt.stub_text.n)
@@ -966,7 +1058,7 @@ static void add_prototypes(buffer *b, const translation *u)
             continue;
         f->announced = true;
         unit_written = f->decl->unit;
-        if (in_macro(f->decl) || old_definition(f->decl))
+        if (stands_apart(f))
             signature_apart(b, f);
         else
             write_signature(b, f);
@@ -1074,33 +1166,7 @@ static void add_wrappers(buffer *b)
     }
 }
 
-/* --- macros --------------------------------------------------------------- */
-
-static names current;           // what a name is at this place of the output
-
-// Of a header, or given: it is there from the start.
-static macro *first_meaning(text name)
-{
-    for (int u = 0; u < unit_count; u++) {
-        macro *m = units[u].root ? macro_named(name, u) : NULL;
-        if (m != NULL && m->at.file < 0 && !m->given)
-            return m;
-    }
-    return NULL;
-}
-
-static bool same_macro(const macro *a, const macro *b)
-{
-    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
-}
-
-static macro none;              // a name that is no macro here
-
-static macro *current_macro(text name)
-{
-    macro *m = name_find(&current, name, -1);
-    return m == &none ? NULL : m ? m : first_meaning(name);
-}
+/* --- macros in the output ------------------------------------------------- */
 
 static void put_macro(buffer *b, macro *m)
 {
@@ -1256,6 +1322,24 @@ static void write_data(node *d, int order)
     add_piece(p);
 }
 
+// Data that only an enumeration names.
+static void need_data(node *d)
+{
+    int order = 0;
+    if (d->visited)
+        return;
+    see_variable(d);
+    rename_data(d);
+    while (tree->kid[order] != d)
+        order++;
+    const int before = unit_written, count = piece_count;
+    unit_written = d->unit;
+    write_data(d, 2 * order + 1);
+    unit_written = before;
+    if (piece_count > count)
+        need_text(text_in(&pieces[count].text), d->unit);
+}
+
 static void write_pieces(void)
 {
     for (int i = 0; i < tree->kids; i++) {
@@ -1291,6 +1375,53 @@ static void need_pieces(void)
         if (p.text.n)
             comment_above(&p.above, t->first);
         add_piece(p);
+    }
+}
+
+// A name of a type that means something else in each of two files.
+static void type_once(names *all, node *n, const char *suffix)
+{
+    buffer key = { 0 };
+    if (n->name.n == 0 || (n->kind == RecordDecl && !n->complete))
+        return;
+    put(&key, n->kind == RecordDecl || n->kind == EnumDecl ? "struct " : "");
+    put_text(&key, n->name);
+    put(&key, suffix);
+    const node *first = name_find(all, text_in(&key), -1);
+    if (first == NULL)
+        name_set(all, text_in(&key), -1, n);
+    else if (first->unit != n->unit && first->item != n->item
+             && (first->begin.expanded.file != n->begin.expanded.file
+                 || first->begin.expanded.at != n->begin.expanded.at))
+        refuse(n, "give one of the two another name", "%.*s is another type in %s",
+               (int)n->name.n, n->name.at,
+               file_at(first->begin.expanded.file)->path);
+}
+
+static void enumerators_once(names *all, node *n)
+{
+    for (int i = 0; n->kind == EnumDecl && i < n->kids; i++)
+        if (n->kid[i]->kind == EnumConstantDecl) {
+            n->kid[i]->item = n->item;
+            type_once(all, n->kid[i], "");
+        }
+}
+
+// Of the types that are written, and of those of headers, which are included.
+static void types_once(void)
+{
+    static names all;
+    for (int i = 0; i < item_count; i++) {
+        const item *t = &items[i];
+        node *n;
+        for (int k = -1; next_node(t, &k, &n);) {
+            if (is_type(n) && (t->plain || !t->in_source)) {
+                type_once(&all, n, "");
+                enumerators_once(&all, n);
+            }
+            if (is_type(n) && t->twin && n->kind != EnumDecl)
+                type_once(&all, n, opt.suffix);
+        }
     }
 }
 
@@ -1364,6 +1495,7 @@ bool write_output(buffer *b)
     write_pieces();
     add_wrappers(&helpers);
     need_pieces();
+    types_once();
     number_functions();
     list_directives();
     if (piece_count)

@@ -174,7 +174,8 @@ static ad_real *adx_series_of(const adx_coefficients *t, uint32_t x)
     return t->c + x * (t->order + 1);
 }
 
-// The part of coefficient k of x y that terms `from` and later of x contribute.
+// Returns the part of coefficient k of the product x y that terms `from` and
+// later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {

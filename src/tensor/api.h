@@ -118,8 +118,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
-// range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in
+// the range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -265,11 +265,12 @@ ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
 
 #ifdef ADREV_CODE_H
 
-// From now on t is evaluated by machine code, until something is bound anew.
-// The results have the same bits. Where an array of v or w is NULL, loops go on
-// to evaluate. The code runs on the pool of its thread, as loops do; where one
-// is in use here, more of it can. It is kept in the cache of ad_fn_compile,
-// whose comment says how, by the same options.
+// Compiles machine code, by which t is evaluated until something is bound anew.
+// The results have the same bits. A call in which an array of v or w is NULL is
+// still evaluated by loops. The code runs on the pool of its thread, as loops
+// do. If a pool is in use when this function is called, more of the code can
+// run in parallel. The code is kept in the cache of ad_fn_compile, which the
+// same options choose.
 //
 //   options      in    functions: of ADREV_C_VALUE, _JVP, _VJP, _GRADIENT (the
 //                      same as _VJP) and _HVP those to compile; 0: all

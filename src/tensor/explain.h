@@ -3,8 +3,8 @@
 /* === tensor/explain =========================================================
  * What became of a text, as text to read: the tree, and of one part its steps,
  * each as a formula (tensor/spelling), with the numbers that it writes, its
- * loops and its operations; which terms are products of matrices, and how a step
- * is cut into parts.
+ * loops and its operations; which terms are products of matrices, and how a
+ * step is cut into parts.
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/sets tensor/nests
  *           tensor/binding tensor/print tensor/programs tensor/sharing
@@ -34,6 +34,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
           ? v->low[dim] + v->extent[dim] - 1 : *high;
 }
 
+// Says how many numbers of a value a step writes, and in which box they lie.
 static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
                              uint64_t written)
 {
@@ -63,8 +64,8 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
 
 /* --- loops --------------------------------------------------------------- */
 
-// What a form is at least, or at most, where the ranges of the levels are all
-// that is known.
+// Returns the least or largest value of a form, as far as the ranges of the
+// levels tell.
 static int64_t adx_extreme_spelt(const adx_explainer *e,
                                 const adx_sparse_form *f, bool most)
 {
@@ -83,7 +84,7 @@ static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
 }
 
-// The same divided by a number.
+// Writes a form times a number, divided by another.
 static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
                                int64_t times, int64_t by)
 {
@@ -168,6 +169,7 @@ static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
     adx_spell(e, n < 2 ? "" : ")");
 }
 
+// Writes a value of a map: its name and its argument.
 static void adx_spell_look_up(const adx_explainer *e,
                               const adx_int_table *table,
                               const adx_sparse_form *argument)
@@ -178,6 +180,7 @@ static void adx_spell_look_up(const adx_explainer *e,
     adx_spell(e, "]");
 }
 
+// Writes a condition that loops test.
 static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
 {
     adx_spell(e, c->kind == ADX_ROW_NO_BIT ? " if no " : " if ");
@@ -214,6 +217,8 @@ static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
     adx_spell(e, " if whole");
 }
 
+// Says what one level of a nest does: a range, a solved variable, a value of a
+// map, or the arguments of a map; and what it checks.
 static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
 {
     const adx_set *s = e->set;
@@ -250,6 +255,7 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
         adx_spell_check(e, &l->check[i]);
 }
 
+// Writes the loops of a term and how many points they find.
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->found_by;
@@ -304,6 +310,7 @@ static void adx_spell_cut(adx_explainer *e, uint32_t value)
 
 /* --- steps --------------------------------------------------------------- */
 
+// Writes how many operations of each kind there are.
 static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
 {
     adx_spell_count(e, cost->add, "addition");
@@ -313,6 +320,8 @@ static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
     adx_spell_count(e, cost->fn, "function");
 }
 
+// Says everything about one step: its formula, what it writes, its loops, its
+// parts and its cost.
 static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
 {
     uint32_t value = e->t->program->order[step];
@@ -334,6 +343,7 @@ static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
     adx_spell(e, "\n");
 }
 
+// Whether a value of this kind is needed.
 static bool adx_has_kind(const adx_explainer *e, adx_value_kind kind)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
@@ -369,7 +379,7 @@ static bool adx_has_part(const adx_explainer *e)
     return false;
 }
 
-// What the names in the steps mean, as far as there are such.
+// Says what the names in the steps mean, if there are any.
 static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
 {
     adx_spell(e, part == ADREV_TENSOR_VALUE ? "\nSteps of the value:\n"
@@ -431,6 +441,7 @@ static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
     }
 }
 
+// Says the sizes, the entries of relations, and the strides that were given.
 static void adx_spell_sizes(const adx_explainer *e)
 {
     const adx_tree *tree = &e->t->tree;
@@ -453,6 +464,8 @@ static void adx_spell_sizes(const adx_explainer *e)
     adx_spell(e, listed > 0 ? "\n" : "");
 }
 
+// Says what a program does: its sizes and names, its steps, and the cost of all
+// of them together.
 static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 {
     const adx_tensor_program *p = e->t->program;
@@ -515,6 +528,7 @@ static bool adx_count_steps(adx_explainer *e)
     return ok;
 }
 
+// Takes the memory of an explanation. False: there is none.
 static bool adx_begin_explaining(adx_explainer *e)
 {
     const ad_allocator *m = &e->t->memory;

@@ -120,6 +120,8 @@ static bool adx_make_gather_form(adx_arena *a, const adx_nest *nest,
     return true;
 }
 
+// Adds the map that gives a variable of the nest to the look-ups of a gather,
+// unless it is there. False: the kernel cannot do that, or no memory.
 static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
                            adx_gathers *g)
 {
@@ -183,6 +185,7 @@ static bool adx_has_even_places(const adx_gathering *s,
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
 
+// The place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)

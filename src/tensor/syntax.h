@@ -68,6 +68,7 @@ static adx_spot adx_read_left_name(adx_parser *p)
     return adx_new_name(p, "the name of a result");
 }
 
+// Reads a formula: the name of the result with its indices, and the expression.
 static void adx_read_formula(adx_parser *p, bool out)
 {
     adx_tree *tree = p->tree;
@@ -142,6 +143,7 @@ static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
     return rank;
 }
 
+// Reads one input of an `in`: its name and its ranges.
 static void adx_read_input(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -157,6 +159,7 @@ static void adx_read_input(adx_parser *p)
     adx_declare(p, name, ADX_NAMES_ARRAY, i);
 }
 
+// Reads one relation of a `rel`: its name and its ranges.
 static void adx_read_relation(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -169,6 +172,7 @@ static void adx_read_relation(adx_parser *p)
     adx_declare(p, name, ADX_NAMES_RELATION, i);
 }
 
+// Reads the declaration of a map.
 static void adx_read_map_declared(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -189,6 +193,7 @@ static void adx_read_map_declared(adx_parser *p)
 
 /* --- the text ------------------------------------------------------------ */
 
+// Reads one declaration, of one or several names, or one formula.
 static void adx_read_item(adx_parser *p)
 {
     void (*read)(adx_parser *) = adx_is_word(p, "in") ? adx_read_input
@@ -211,6 +216,7 @@ static void adx_read_item(adx_parser *p)
         adx_say_missing(p, "a declaration or a formula");
 }
 
+// Reads all of the text, which must define a result.
 static void adx_read_text(adx_parser *p)
 {
     const adx_tree *tree = p->tree;
@@ -226,6 +232,7 @@ static void adx_read_text(adx_parser *p)
 
 /* --- the interface ------------------------------------------------------- */
 
+// Makes the tree of a text. What the tree has when this fails is freed with it.
 static ad_status adx_read_tensor(ad_tensor *t, const char *text, size_t length,
                                  ad_tensor_error *error)
 {
@@ -252,6 +259,7 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     adx_drop(&memory, t);
 }
 
+// Makes a tensor from its text. On failure the error says why, and where.
 static ad_status adx_new_tensor(ad_tensor **out, const char *text,
                                 const ad_tensor_options *options,
                                 ad_tensor_error *error)
