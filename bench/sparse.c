@@ -178,7 +178,7 @@ static bool row(size_t n, size_t rounds)
 
 /* --- directions ---------------------------------------------------------- */
 
-enum { BAND_N = 400, CALLS = 20 };
+enum { BAND_N = 200, CALLS = 5 };
 
 typedef struct band {
     size_t m, n, width;         // row i has columns i - width ... i + width
@@ -199,7 +199,7 @@ static void banded(const ad_rev *x, ad_rev *y, void *ctx)
     }
 }
 
-// Some 600 operations, of which one in five is of the math library.
+// Some 500 operations, of which one in five is of the math library.
 static void mixed(const ad_rev *x, ad_rev *y, void *ctx)
 {
     ad_rev s = ad_rec(ad_mul(x[0], x[1]));
