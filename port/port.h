@@ -22,6 +22,7 @@
  *   signatures   the heads of functions that are written
  *   helpers      small functions that twins call
  *   lines        lines of 80 columns
+ *   head         the head of the file that is written
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
  *   check        builds and runs twin and original
@@ -502,6 +503,8 @@ void add_parts(buffer *b, text all);    // those that `all` calls
 void add_wrappers(buffer *b);           // operations whose addresses are taken
 void trim(buffer *b);                   // blanks and ends of lines at its end
 void put_lines(buffer *b, text t);
+void put_head(buffer *b);
+void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);
 int check_run(text twin);
