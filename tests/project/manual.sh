@@ -90,7 +90,7 @@ fi
 if has man; then
     (cd "$dir/manual" && for page in man3/ad_gradient.3 man3/ad_scan.3 \
         man3/ad_fn_record.3 man3/ad_sin.3 man3/ADREV_STRUCT.3 man3/ad_axpy.3; do
-        man --warnings -l "$page" 2>&1 > /dev/null; done) > "$work/man"
+        man --warnings -l "$page" 2>> "$work/man" > /dev/null; done)
     check "man" "$(cat "$work/man")" ""
 fi
 
