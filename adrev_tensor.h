@@ -196,7 +196,7 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *                `out` has no layout; ADREV_ELIMIT: a number is too large;
  *                ADREV_ESHAPE: t, the name or an array is NULL, or a range
  *                needs a size that has not been given; ADREV_ENOMEM. On failure
- *                t stays as it was                                            */
+ *                t stays as it was                                           */
 
 // The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
@@ -414,14 +414,14 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //
 // and 2 is returned for a size that is not in its range; then nothing has been
 // written. Arrays keep the strides of the largest sizes, which the file says:
-// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that begins
-// with a form in such sizes begins at the first number all the same. Nothing is
-// read or written beyond the numbers that there are at the sizes of a call, and
-// `work` is that of the largest ones. Sums may be in another order than those of
-// the library. The code is right for all sizes of the ranges, or refused: where
-// a read is outside for some sizes; where ranges of relations or maps depend on
-// arguments; where `exists`, or a condition of many parts, does; and where it
-// cannot be told for all sizes which numbers of an array are there.
+// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that
+// begins with a form in such sizes begins at the first number all the same.
+// Nothing is read or written beyond the numbers that there are at the sizes of
+// a call, and `work` is that of the largest ones. Sums may be in another order
+// than those of the library. The code is right for all sizes of the ranges, or
+// refused: where a read is outside for some sizes; where ranges of relations or
+// maps depend on arguments; where `exists`, or a condition of many parts, does;
+// and where it cannot be told for all sizes which numbers of an array are there.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the
@@ -846,7 +846,7 @@ static bool adx_is_shown(const char *c, size_t n)
          : n == 4 && lead >= 0xf0 && lead < 0xf5;
 }
 
-// The character, in one column; a tab is a blank.
+// Adds a character, in one column; a tab is a blank.
 static void adx_say_character(adx_saying *s, const char *c, size_t n)
 {
     if (*c == '\t')
@@ -857,7 +857,8 @@ static void adx_say_character(adx_saying *s, const char *c, size_t n)
         adx_say_bytes(s, c, n);
 }
 
-// The line and the column of a place in the text, and where its line begins.
+// Finds the line and the column of a place in the text, and where its line
+// begins.
 static size_t adx_locate(const adx_tree *tree, size_t at, int *line,
                          int *column)
 {
@@ -902,8 +903,8 @@ static size_t adx_cut_before(const char *text, size_t begin, size_t at,
     return from;
 }
 
-// The line from `begin` to `end`, and a caret under `at`. Leading blanks are
-// left out, and so is what there is no room for.
+// Adds the line from `begin` to `end`, and a caret under `at`. Leading blanks
+// are left out, and so is what there is no room for.
 static void adx_say_line(adx_saying *s, const char *text, size_t begin,
                          size_t at, size_t end)
 {
@@ -948,7 +949,7 @@ static void adx_say_line(adx_saying *s, const char *text, size_t begin,
 
 /* --- the whole message --------------------------------------------------- */
 
-// A piece of the text within a message, shortened.
+// Adds a piece of the text to a message, shortened.
 static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
 {
     const size_t most = 28;
@@ -997,7 +998,7 @@ static void adx_explain_at(ad_tensor_error *error, const adx_tree *tree,
     adx_say_line(&s, tree->text, begin, at, end);
 }
 
-// An error without a place.
+// Explains an error without a place.
 static void adx_explain_text(ad_tensor_error *error, const char *text)
 {
     adx_saying s = { error->text, 0, sizeof error->text };
@@ -1069,7 +1070,7 @@ static void adx_stop_parsing(adx_parser *p, ad_status status)
     p->kind = ADX_WORD_END;
 }
 
-// The text is wrong at `at`: the first time, that is the error.
+// Says that the text is wrong at `at`: the first time, that is the error.
 ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
                                   const char *format, ...)
 {
@@ -1493,7 +1494,7 @@ static uint32_t adx_hash_of(const char *name, size_t length)
     return hash;
 }
 
-// The slot of a name: it holds its number, or 0.
+// Returns the slot of a name: it holds its number, or 0.
 static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
                              const char *name, size_t length)
 {
@@ -1518,7 +1519,7 @@ static const adx_declared *adx_find_declared(const adx_tree *tree,
     return found == 0 ? NULL : &tree->declared[found];
 }
 
-// What the name at this spot was declared as. NULL: it is not declared.
+// Returns what the name at this spot was declared as. NULL: it is not declared.
 static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
 {
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
@@ -1545,7 +1546,7 @@ static bool adx_widen_slots(adx_tree *tree)
     return true;
 }
 
-// What a message calls the thing that a name stands for.
+// Returns what a message calls the thing that a name stands for.
 static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
 {
     return d->kind == ADX_NAMES_SIZE ? "a size" : d->kind == ADX_NAMES_RELATION
@@ -1553,7 +1554,7 @@ static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
          : tree->array[d->of].formula == 0 ? "an input" : "a result";
 }
 
-// The line of the text in which a place is, from 1 on.
+// Returns the line of the text in which a place is, from 1 on.
 static uint32_t adx_line_of(const adx_tree *tree, uint32_t at)
 {
     int line;
@@ -1589,7 +1590,7 @@ static bool adx_is_free(adx_parser *p, adx_spot name)
     return p->status == ADREV_OK;
 }
 
-// The name at hand, which may be declared or bound; where it was.
+// Returns the name at hand, which may be declared or bound; where it was.
 static adx_spot adx_new_name(adx_parser *p, const char *what)
 {
     const adx_spot none = { 0, 0 };
@@ -1621,7 +1622,7 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     *adx_name_slot(tree, d->hash, text, name.length) = i;
 }
 
-// The size at hand, declared by being there for the first time.
+// Returns the size at hand, declared by being there for the first time.
 static uint32_t adx_size_at_hand(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -1640,7 +1641,8 @@ static char adx_lower_case(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-// How many letters a must gain, lose, change or swap to be b; 9: more than two.
+// Returns how many letters a must gain, lose, change or swap to be b; 9: more
+// than two.
 static unsigned adx_distance(const char *a, size_t m, const char *b, size_t n)
 {
     unsigned row[3][ADX_NAME_MOST + 1];     // the last three, in turn
@@ -1743,7 +1745,7 @@ ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
 
 /* --- indices ------------------------------------------------------------- */
 
-// The index of this name that is in scope; 0: none.
+// Returns the index of this name that is in scope; 0: none.
 static uint32_t adx_bound_at(const adx_parser *p, adx_spot name)
 {
     const adx_tree *tree = p->tree;
@@ -1852,7 +1854,8 @@ static void adx_say_too_large(adx_parser *p, uint32_t at)
     adx_wrong_at(p, at, "a whole number here is beyond 2^63");
 }
 
-// Neither gives -2^63, so that a sign can always change.
+// Returns a + b. Like adx_whole_times it never gives -2^63, so that a sign can
+// always change.
 static int64_t adx_whole_plus(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     if (b > 0 ? a > INT64_MAX - b : a < -INT64_MAX - b) {
@@ -1979,7 +1982,7 @@ static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
 static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind);
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind);
 
-// A map at a form; the name is at hand.
+// Reads a map at a form; the name is at hand.
 static void adx_read_map(adx_parser *p, uint32_t map)
 {
     adx_spot name = adx_take_word(p);
@@ -2016,7 +2019,7 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
                            "declaration, such as 'in a[%w]'");
 }
 
-// A name in a form.
+// Reads a name in a form.
 static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -2150,7 +2153,7 @@ static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 
 /* --- ranges -------------------------------------------------------------- */
 
-// A range, `size` or `from : to`, as the numbers of two forms.
+// Reads a range, `size` or `from : to`, as the numbers of two forms.
 static void adx_read_range(adx_parser *p, adx_form_kind kind, uint32_t *from,
                            uint32_t *to)
 {
@@ -2212,8 +2215,8 @@ static void adx_add_child(adx_parser *p, adx_children *c, uint32_t child)
     c->last = child;
 }
 
-// A node of the children; a single one, if it is not inverse, stands for
-// itself.
+// Returns a node of the children; a single one, if it is not inverse, stands
+// for itself.
 static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
                                 const adx_children *c)
 {
@@ -2257,7 +2260,7 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
 
 /* --- indices that are bound ---------------------------------------------- */
 
-// The range behind the name of an index, if there is one.
+// Reads the range behind the name of an index, if there is one.
 static void adx_read_given_range(adx_parser *p, uint32_t index)
 {
     uint32_t from = 1;
@@ -2383,7 +2386,7 @@ static void adx_read_comparison(adx_parser *p, adx_children *both)
         adx_read_chain(p, both);
 }
 
-// A node of one of the kinds for conditions.
+// Reads a condition. Returns a node of one of the kinds for conditions.
 static uint32_t adx_read_condition(adx_parser *p)
 {
     adx_children any = { 0, 0 };
@@ -2455,7 +2458,8 @@ static uint32_t adx_read_inner(adx_parser *p)
     return i;
 }
 
-// An array, read at forms or, if it is a number, as it is. The name is at hand.
+// Reads an array, read at forms or, if it is a number, as it is. The name is at
+// hand.
 static uint32_t adx_read_read(adx_parser *p, uint32_t array)
 {
     const adx_tensor_array a = p->tree->array[array];
@@ -2482,7 +2486,8 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     return i;
 }
 
-// The operation of this name, ADREV_OP_detach among them. ADREV_OP_COUNT: none.
+// Returns the operation of this name, ADREV_OP_detach among them.
+// ADREV_OP_COUNT: none.
 static uint32_t adx_operation_at(const adx_tree *tree, adx_spot name)
 {
     uint32_t op = 0;
@@ -2501,7 +2506,8 @@ static adx_tree_kind adx_kind_of_operation(uint32_t op)
          : op == ADREV_OP_neg ? ADX_TREE_NEG : ADX_TREE_CALL;
 }
 
-// The arguments of a function; '(' is at hand. Returns how many there are.
+// Reads the arguments of a function; '(' is at hand. Returns how many there
+// are.
 static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
 {
     uint32_t count = 0;
@@ -2565,7 +2571,7 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
                                        : "'%w' is not known here");
 }
 
-// A name in an expression.
+// Reads a name in an expression.
 static uint32_t adx_read_named(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -2601,7 +2607,7 @@ static uint32_t adx_read_atom(adx_parser *p)
 
 /* --- products and sums --------------------------------------------------- */
 
-// The whole exponent behind '^', which is at hand.
+// Reads the whole exponent behind '^', which is at hand.
 static int32_t adx_read_exponent(adx_parser *p)
 {
     int64_t value = 0;
@@ -2857,8 +2863,8 @@ typedef struct adx_int_table {
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
     uint32_t *start;            // [high - low + 2]: the arguments with value v
-    uint32_t *argument;         // are [n] argument[start[v - low]...], less `from`;
-                                // NULL: not made yet
+    uint32_t *argument;         // are [n] argument[start[v - low]...],
+                                // less `from`; NULL: not made yet
 } adx_int_table;
 
 typedef struct adx_bitmap {
@@ -2956,7 +2962,8 @@ typedef struct adx_set {
     bool empty;
 } adx_set;
 
-// The form of a row: [0] its constant, [1 + v] the coefficient of variable v.
+// Returns the form of a row: [0] its constant, [1 + v] the coefficient of
+// variable v.
 static int64_t *adx_form_of(const adx_set *s, uint32_t row)
 {
     return s->k + (size_t)row * s->width;
@@ -2992,7 +2999,7 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
     return true;
 }
 
-// The set of one point without coordinates. NULL: no memory.
+// Returns the set of one point without coordinates. NULL: no memory.
 static adx_set *adx_new_set(adx_arena *a)
 {
     adx_set *s = ADX_GET(a, 1, adx_set);
@@ -3012,7 +3019,7 @@ static adx_set *adx_copy_set(const adx_set *s)
     return adx_widen_set(to, s->rows + 4, s->vars + 4) ? to : NULL;
 }
 
-// A variable from low to high; its number. UINT32_MAX: no memory.
+// Adds a variable from low to high. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
 {
     if (1 + s->vars == s->width && !adx_widen_set(s, s->room, 2 * s->width))
@@ -3023,7 +3030,7 @@ static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
     return s->vars++;
 }
 
-// A row, all zeros; its number. UINT32_MAX: no memory.
+// Adds a row, all zeros. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 {
     if (s->rows == s->room && !adx_widen_set(s, 2 * s->room, s->width))
@@ -3117,7 +3124,8 @@ static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
     return d;
 }
 
-// The variables of a form that are no open sizes: how many, and one of them.
+// Returns the variables of a form that are no open sizes: how many, and one of
+// them.
 static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
                             uint32_t *some)
 {
@@ -3148,7 +3156,7 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
         s->gone[v] = true;
 }
 
-// The bounds of a variable as rows.
+// Makes the bounds of a variable rows.
 static void adx_bounds_as_rows(adx_set *s, uint32_t v)
 {
     for (int upper = 0; upper < 2; upper++) {
@@ -3177,9 +3185,9 @@ static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
     s->gone[v] = true;
 }
 
-// A row that must be 0: says nothing, fixes a variable, or replaces one: the
-// latest with coefficient 1 or -1 that is no open size. Whether something
-// changed.
+// Simplifies by a row that must be 0: it says nothing, fixes a variable, or
+// replaces one: the latest with coefficient 1 or -1 that is no open size.
+// Returns whether something changed.
 static bool adx_use_zero(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -3224,8 +3232,8 @@ static bool adx_is_said_before(adx_set *s, uint32_t r)
     return false;
 }
 
-// A row that must not be negative: always is so, never is, or bounds a
-// variable. Whether something changed.
+// Simplifies by a row that must not be negative: it always is so, never is, or
+// bounds a variable. Returns whether something changed.
 static bool adx_use_sign(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -3255,7 +3263,8 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     return true;
 }
 
-// A value of a map that is always the same argument's.
+// Simplifies by a value of a map that is always the same argument's. Returns
+// whether something changed.
 static bool adx_use_value(adx_set *s, uint32_t r)
 {
     const adx_int_table *t = s->row[r].table;
@@ -3275,8 +3284,9 @@ static bool adx_use_value(adx_set *s, uint32_t r)
     return true;
 }
 
-// A row that asks for a bit: decided where its form is a constant, and gone
-// where another row asks the same. Returns whether anything changed.
+// Simplifies by a row that asks for a bit: it is decided where its form is a
+// constant, and gone where another row asks the same. Returns whether something
+// changed.
 static bool adx_use_bit(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
@@ -3501,7 +3511,7 @@ static void adx_drop_bounded(adx_set *s, uint32_t v)
     s->gone[v] = true;
 }
 
-// The row that makes v the value of a map, where any value will do; or
+// Returns the row that makes v the value of a map, where any value will do; or
 // UINT32_MAX.
 static uint32_t adx_any_value(const adx_set *s, uint32_t v)
 {
@@ -3589,7 +3599,7 @@ typedef struct adx_sparse_form {
     int64_t *k;
 } adx_sparse_form;
 
-// The value of a form at x.
+// Returns the value of a form at x.
 static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 {
     int64_t sum = f->c;
@@ -3695,7 +3705,7 @@ static bool adx_is_last(const adx_ordering *k, const int64_t form[], uint32_t v)
 
 static bool adx_is_unit(int64_t k) { return k == 1 || k == -1; }
 
-// How v would get its value now, by which row, and for how many values.
+// Returns how v would get its value now, by which row, and for how many values.
 static adx_level_kind adx_ways_to(const adx_ordering *k, uint32_t v,
                                   uint32_t *row, double *count)
 {
@@ -3778,7 +3788,7 @@ static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
     return one->count < other->count;
 }
 
-// The next variable; UINT32_MAX: there is none.
+// Returns the next variable; UINT32_MAX: there is none.
 static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
 {
     adx_next_level best = { UINT32_MAX, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
@@ -3846,7 +3856,8 @@ static void adx_narrow_ranges(adx_ordering *k)
     }
 }
 
-// The level at which all variables of a row are known. UINT32_MAX: it has none.
+// Returns the level at which all variables of a row are known. UINT32_MAX: it
+// has none.
 static uint32_t adx_level_of_row(const adx_ordering *k, uint32_t r)
 {
     const adx_set *s = k->s;
@@ -3902,7 +3913,7 @@ static bool adx_place_rows(adx_ordering *k)
 
 /* --- bounds where sizes are open: no more than are needed ----------------- */
 
-// The most that one form can be above another.
+// Returns the most that one form can be above another.
 static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
                               const adx_sparse_form *other)
 {
@@ -3933,7 +3944,7 @@ static bool adx_bound_follows(const adx_set *s, const adx_nest_level *l,
     return false;
 }
 
-// A bound that is a number becomes that of the level.
+// Makes a bound that is a number that of the level. False: it is no number.
 static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
 {
     if (b->form.n > 0 || !adx_is_unit(b->k))
@@ -4078,8 +4089,8 @@ static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
     return adx_walk_from(w, level + 1);
 }
 
-// The bits that must be 1 along a level, one for each value of its variable;
-// *first: the number of that at value 0. NULL: there are none.
+// Returns the bits that must be 1 along a level, one for each value of its
+// variable; *first: the number of that at value 0. NULL: there are none.
 static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
                                         const int64_t x[], int64_t *first)
 {
@@ -4093,7 +4104,7 @@ static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
     return along ? c->bits : NULL;
 }
 
-// How many bits from this one on are 0, as far as one word says.
+// Returns how many bits from this one on are 0, as far as one word says.
 static int64_t adx_zeros_from(const adx_bitmap *b, int64_t at)
 {
     if (at < 0 || (uint64_t)at >= b->n)
@@ -4304,9 +4315,9 @@ struct ad_tensor {
     adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
-// Which spare memory a thread uses: the place of its stack says it, so that a
-// thread mostly finds what it gave back. The system would give and take back
-// the memory of large values at each evaluation.
+// Returns which spare memory a thread uses: the place of its stack says it, so
+// that a thread mostly finds what it gave back. The system would give and take
+// back the memory of large values at each evaluation.
 static size_t adx_spare_of_thread(void)
 {
     char here;
@@ -4573,7 +4584,7 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
     return ADREV_OK;
 }
 
-// How many strides an array has: all columns of a relation have one.
+// Returns how many strides an array has: all columns of a relation have one.
 static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 {
     const adx_dim *d = &tree->dim[a->first];
@@ -4622,7 +4633,7 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// How many sizes are open.
+// Returns how many sizes are open.
 static uint32_t adx_open_of(const ad_tensor *t)
 {
     return t->open == NULL ? 0 : t->open->n;
@@ -4690,7 +4701,7 @@ static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
         to[i] = adx_whole_add(a, to[i], k, form[i]);
 }
 
-// The set of one point, for all sizes. NULL: no memory.
+// Returns the set of one point, for all sizes. NULL: no memory.
 static adx_set *adx_begin_set(ad_tensor *t)
 {
     adx_set *s = adx_new_set(&t->arena);
@@ -4765,7 +4776,7 @@ static void adx_range_of_var(ad_tensor *t, const adx_ranges *to, uint32_t d,
     }
 }
 
-// The set of all indices in ranges; rows from 0 on are the indices.
+// Returns the set of all indices in ranges; rows from 0 on are the indices.
 static adx_set *adx_set_of_ranges(ad_tensor *t, const adx_ranges *in,
                                   uint32_t dims)
 {
@@ -4818,8 +4829,8 @@ static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
     return false;
 }
 
-// The points of a set where a form is at least 0; less: where it is negative.
-// NULL: no memory.
+// Returns the points of a set where a form is at least 0; less: where it is
+// negative. NULL: no memory.
 static adx_set *adx_set_with(const adx_set *s, const int64_t form[], bool less)
 {
     adx_set *c = adx_copy_set(s);
@@ -5066,7 +5077,8 @@ static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
     p->tree->dim[i] = dim;
 }
 
-// The array that a formula makes: its dimensions are the ranges of its indices.
+// Returns the array that a formula makes: its dimensions are the ranges of its
+// indices.
 static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
                                 uint32_t rank, bool out)
 {
@@ -5089,7 +5101,8 @@ static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
     return array;
 }
 
-// The name on the left side of a formula. Inputs and others cannot stand there.
+// Reads the name on the left side of a formula. Inputs and others cannot stand
+// there.
 static adx_spot adx_read_left_name(adx_parser *p)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME
@@ -5136,7 +5149,7 @@ static void adx_read_formula(adx_parser *p, bool out)
 
 /* --- declarations -------------------------------------------------------- */
 
-// The relation at hand, as the first range of an array.
+// Reads the relation at hand, as the first range of an array.
 static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
 {
     const adx_tensor_relation r = p->tree->relation[relation];
@@ -5509,7 +5522,7 @@ static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 enum { ADX_BINDS_SUM, ADX_BINDS_PRODUCT, ADX_BINDS_UNARY, ADX_BINDS_POWER,
        ADX_BINDS_ATOM };
 
-// How tightly an expression binds, for brackets around it.
+// Returns how tightly an expression binds, for brackets around it.
 static int adx_binds(const adx_tensor_node *n)
 {
     switch (n->kind) {
@@ -5925,7 +5938,7 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
     return true;
 }
 
-// The value can be computed from here on.
+// Says that a value can be computed from here on.
 static void adx_finish_value(ad_tensor *t, uint32_t value)
 {
     adx_tensor_program *p = t->program;
@@ -6044,8 +6057,8 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The set of a term without the variables that are summed. NULL: it is not
-// exactly that, or each index is not one variable.
+// Returns the set of a term without the variables that are summed. NULL: it is
+// not exactly that, or each index is not one variable.
 static adx_set *adx_written_set(const adx_tensor_value *v,
                                 const adx_tensor_term *term)
 {
@@ -6161,8 +6174,8 @@ static bool adx_is_of_indices(const adx_indexed *at, uint32_t row)
     return true;
 }
 
-// The set of a term without what is true of all indices of its value, so that
-// no open size is left. NULL: one is left.
+// Returns the set of a term without what is true of all indices of its value,
+// so that no open size is left. NULL: one is left.
 static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
                                       const adx_tensor_term *term)
 {
@@ -6238,7 +6251,7 @@ typedef struct adx_joining {
     uint32_t *var;
 } adx_joining;
 
-// A row of the other set. UINT32_MAX: no memory.
+// Returns a row of the other set. UINT32_MAX: no memory.
 static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
                              uint32_t row)
 {
@@ -6321,8 +6334,9 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
     return true;
 }
 
-// The term that writes all numbers of a value that any of its terms writes, and
-// its set without the variables that are summed. NULL: there is none such.
+// Returns the term that writes all numbers of a value that any of its terms
+// writes, and its set without the variables that are summed. NULL: there is
+// none such.
 static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
                                               const adx_set **set)
 {
@@ -6475,8 +6489,8 @@ static bool adx_level_names(const adx_nest_level *l, uint32_t var)
     return named;
 }
 
-// The levels that a list stands for: up to the last that may fail, without
-// those in front that have no part in it. levels 0: there are none.
+// Returns the levels that a list stands for: up to the last that may fail,
+// without those in front that have no part in it. levels 0: there are none.
 static adx_entry_list adx_listed_levels(const adx_set *s, const adx_nest *nest)
 {
     adx_entry_list l = { .nest = nest };
@@ -6510,7 +6524,7 @@ typedef struct adx_entry_pair {
     const adx_entry_list *a, *b;
 } adx_entry_pair;
 
-// The place of a variable among the listed levels.
+// Returns the place of a variable among the listed levels.
 static uint32_t adx_place_in_list(const adx_entry_list *l, uint32_t var)
 {
     uint32_t i = 0;
@@ -6567,7 +6581,7 @@ static bool adx_are_levels_alike(const adx_entry_pair *p, uint32_t i)
                 && adx_are_forms_alike(p, &a->argument, &b->argument)));
 }
 
-// The list of the same loops, if there is one.
+// Returns the list of the same loops, if there is one.
 static adx_entry_list *adx_find_entries(const ad_tensor *t,
                                         const adx_entry_list *of)
 {
@@ -6642,8 +6656,8 @@ static bool adx_count_values(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// How many values the loops try, level by level. x: [vars] memory; level: room
-// for those of the list.
+// Returns how many values the loops try, level by level. x: [vars] memory;
+// level: room for those of the list.
 static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
                                 adx_nest_level level[])
 {
@@ -6734,7 +6748,8 @@ static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
 
 /* --- loops over entries -------------------------------------------------- */
 
-// The last level at which a variable of a form is known, + 1; 0: it has none.
+// Returns the last level at which a variable of a form is known, + 1; 0: it has
+// none.
 static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
                                uint32_t row)
 {
@@ -6745,8 +6760,8 @@ static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
     return last;
 }
 
-// The set with an entry in place of the conditions that the list has seen to.
-// NULL: no memory.
+// Returns the set with an entry in place of the conditions that the list has
+// seen to. NULL: no memory.
 static adx_set *adx_set_of_entries(const adx_set *of, const adx_entry_list *l,
                                    const adx_nest *nest)
 {
@@ -6795,7 +6810,7 @@ static bool adx_level_of_column(adx_arena *a, adx_nest_level *l, uint32_t e,
     return true;
 }
 
-// The loops in front, over the entries, and behind. NULL: no memory.
+// Returns the loops in front, over the entries, and behind. NULL: no memory.
 static adx_nest *adx_nest_of_entries(const adx_set *s, const adx_entry_list *l,
                                      const adx_nest *of)
 {
@@ -6868,7 +6883,7 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// A value with the indices of another.
+// Returns a value with the indices of another.
 static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
 {
     uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
@@ -6897,7 +6912,7 @@ static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
     return &t->program->value[value];
 }
 
-// The set of all indices of a value; rows are its indices.
+// Returns the set of all indices of a value; rows are its indices.
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_set *s = adx_begin_set(t);
@@ -6959,7 +6974,8 @@ static void adx_put_key_real(adx_key_writer *w, ad_real k)
     adx_put_key(w, bits);
 }
 
-// A form: its variables get names in the order in which they are met.
+// Adds a form to a key: its variables get names in the order in which they are
+// met.
 static void adx_put_key_form(adx_key_writer *w, uint32_t row)
 {
     const int64_t *form = adx_form_of(w->set, row);
@@ -7007,7 +7023,7 @@ static void adx_put_key_set(adx_key_writer *w)
     }
 }
 
-// A term without its constant. Two factors of a product have an order.
+// Adds a term without its constant. Two factors of a product have an order.
 static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
                              const adx_tensor_value *v,
                              const adx_tensor_term *term)
@@ -7073,7 +7089,7 @@ static bool adx_same_key(const adx_value_key *a, const adx_value_key *b)
         && memcmp(a->number, b->number, a->n * sizeof *a->number) == 0;
 }
 
-// A term's part of a key; its constant too, if `whole`.
+// Adds a term's part of a key; its constant too, if `whole`.
 static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
                            const adx_tensor_value *v,
                            const adx_tensor_term *term, bool whole)
@@ -7183,7 +7199,7 @@ static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
         v->term[i] = v->term[--v->terms];
 }
 
-// The first term that is equal to term i, by a table of `room` keys.
+// Returns the first term that is equal to term i, by a table of `room` keys.
 static uint32_t adx_equal_term(const adx_value_key key[], uint32_t slot[],
                                uint32_t room, uint32_t i)
 {
@@ -7239,7 +7255,7 @@ struct adx_shared_values {
     uint32_t n, room;
 };
 
-// The place of a key, or a free one.
+// Returns the place of a key, or a free one.
 static uint32_t adx_shared_place(const adx_shared_values *s,
                                  const adx_value_key *key)
 {
@@ -7249,7 +7265,8 @@ static uint32_t adx_shared_place(const adx_shared_values *s,
     return at;
 }
 
-// A table of twice the size, with what the old one has. NULL: no memory.
+// Returns a table of twice the size, with what the old one has. NULL: no
+// memory.
 static adx_shared_values *adx_widen_shared(adx_arena *a,
                                            const adx_shared_values *of)
 {
@@ -7271,8 +7288,8 @@ static adx_shared_values *adx_widen_shared(adx_arena *a,
     return s;
 }
 
-// The value with the key of this one, which is noted if there is none yet.
-// 0: no memory.
+// Returns the value with the key of this one, which is noted if there is none
+// yet. 0: no memory.
 static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
 {
     adx_value_key key;
@@ -7321,7 +7338,7 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value)
     return value;
 }
 
-// A value of one number, which is a constant. 0: no memory.
+// Returns a value of one number, which is a constant. 0: no memory.
 static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
 {
     adx_set *s = adx_begin_set(t);
@@ -7389,8 +7406,8 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 
 /* --- reads that are outside ---------------------------------------------- */
 
-// What the rows of a set are at a point of it. NULL: it has none, or no memory;
-// or, of open sizes, it would take *long to find one.
+// Returns what the rows of a set are at a point of it. NULL: it has none, or no
+// memory; or, of open sizes, it would take *long to find one.
 static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 {
     adx_witness w = { ADX_GET(c->arena, c->vars, int64_t), false };
@@ -7413,7 +7430,7 @@ static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 
 #define ADX_CORNERS_MOST 4      // open sizes
 
-// A point for sizes that are all at an end of their ranges.
+// Returns a point for sizes that are all at an end of their ranges.
 static int64_t *adx_find_at_corners(const adx_set *s)
 {
     uint32_t open = s->open < ADX_CORNERS_MOST ? s->open : ADX_CORNERS_MOST;
@@ -7431,8 +7448,9 @@ static int64_t *adx_find_at_corners(const adx_set *s)
     return value;
 }
 
-// A point of a set at which a row is below, or above, a bound. NULL: there is
-// none, or no memory; or it would take too long to find out for all sizes.
+// Returns a point of a set at which a row is below, or above, a bound. NULL:
+// there is none, or no memory; or it would take too long to find out for all
+// sizes.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
                                  bool above)
 {
@@ -7534,7 +7552,7 @@ static void adx_check_inside(adx_lowering *k, const adx_set *s,
 
 static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form);
 
-// The value of a map at the form of a row, as a variable.
+// Returns the value of a map at the form of a row, as a variable.
 static uint32_t adx_look_up(adx_set *s, adx_int_table *table, uint32_t argument)
 {
     for (uint32_t r = 0; r < s->rows; r++)      // is it there already?
@@ -7557,7 +7575,7 @@ static uint32_t adx_look_up(adx_set *s, adx_int_table *table, uint32_t argument)
     return to;
 }
 
-// A map of a form: the form must be in its range.
+// Returns a map of a form: the form must be in its range.
 static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
                               const adx_multiple *m, size_t at)
 {
@@ -7582,7 +7600,7 @@ static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
     return adx_look_up(s, table, argument);
 }
 
-// A form of the text as a row. UINT32_MAX: it failed.
+// Makes a form of the text a row of the set. UINT32_MAX: it failed.
 static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
 {
     const adx_affine *f = &k->t->tree.form[form];
@@ -7703,7 +7721,7 @@ static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
 static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
                       bool negated, adx_set_pieces *to);
 
-// The set with sign*form + c as a condition.
+// Returns the set with sign*form + c as a condition.
 static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
                              adx_row_kind kind, int64_t sign, int64_t c)
 {
@@ -7779,8 +7797,8 @@ static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
-// The entry of a relation with these columns, rows row[arity], as a row;
-// UINT32_MAX: no memory.
+// Returns the entry of a relation with these columns, rows row[arity], as a
+// row; UINT32_MAX: no memory.
 static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
                              const uint32_t row[])
 {
@@ -7854,7 +7872,7 @@ static void adx_grid_form(adx_lowering *k, adx_grid *g, uint32_t form)
     }
 }
 
-// The indices that are bound around a condition and that it mentions.
+// Finds the indices that are bound around a condition and that it mentions.
 static void adx_find_grid(adx_lowering *k, adx_grid *g, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
@@ -8081,8 +8099,8 @@ typedef struct adx_to_join {
     const struct adx_to_join *next;
 } adx_to_join;
 
-// The set without variables that say nothing of the indices of a grid, as far
-// as that is exact. NULL: no memory.
+// Returns the set without variables that say nothing of the indices of a grid,
+// as far as that is exact. NULL: no memory.
 static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
                                       const adx_set *of)
 {
@@ -8189,7 +8207,7 @@ static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
     }
 }
 
-// The bits of a grid at which a condition is true. NULL: no memory.
+// Returns the bits of a grid at which a condition is true. NULL: no memory.
 static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
                                        uint32_t node)
 {
@@ -8204,7 +8222,7 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
     return adx_is_lowering(k) ? bits : NULL;
 }
 
-// A condition by bits.
+// Splits a set by a condition that is written down as bits.
 static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                            bool negated, adx_set_pieces *to)
 {
@@ -8278,7 +8296,8 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
-// The part of a set where a condition is true, by bits. NULL: no memory.
+// Returns the part of a set where a condition is true, by bits. NULL: no
+// memory.
 static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
                                          uint32_t node)
 {
@@ -8288,7 +8307,8 @@ static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
     return to;
 }
 
-// The disjoint parts of a set where a condition is true. NULL: no memory.
+// Returns the disjoint parts of a set where a condition is true. NULL: no
+// memory.
 static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
                                  uint32_t node)
 {
@@ -8347,7 +8367,7 @@ static double adx_path_points(const adx_product_path *p, uint64_t vars)
     return n;
 }
 
-// The variables that a subset of the factors has, as bits.
+// Returns the variables that a subset of the factors has, as bits.
 static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
 {
     uint64_t vars = 0;
@@ -8356,13 +8376,14 @@ static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
     return vars;
 }
 
-// The subset of all factors.
+// Returns the subset of all factors.
 static uint32_t adx_path_whole(const adx_product_path *p)
 {
     return ((uint32_t)1 << p->factors) - 1;
 }
 
-// The variables that a product of these factors still has: others are summed.
+// Returns the variables that a product of these factors still has: others are
+// summed.
 static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 {
     uint32_t rest = adx_path_whole(p) & ~subset;
@@ -8370,8 +8391,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
          & (p->written | adx_path_vars(p, rest));
 }
 
-// The variables of the points at which two products are multiplied; in the end
-// also those that no factor has.
+// Returns the variables of the points at which two products are multiplied; in
+// the end also those that no factor has.
 static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
                             uint32_t other)
 {
@@ -8524,8 +8545,8 @@ static void adx_find_determined(const adx_set *s, bool determined[])
     }
 }
 
-// A value with a number for each point of a set, which is simplified. Rows for
-// its indices are added to the set.
+// Makes a value with a number for each point of a set, which is simplified.
+// Rows for its indices are added to the set.
 static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
 {
     adx_arena *a = &k->t->arena;
@@ -8555,8 +8576,8 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     return to;
 }
 
-// The set in which a part is computed: without variables that it does not
-// mention, if that is exact. Both have the same variables.
+// Returns the set in which a part is computed: without variables that it does
+// not mention, if that is exact. Both have the same variables.
 static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes)
 {
@@ -8570,7 +8591,7 @@ static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
     return adx_project(c, keep) && c->vars == s->vars ? c : adx_copy_set(s);
 }
 
-// The number of a part at the points of s: rows of the same variables.
+// Returns the number of a part at the points of s: rows of the same variables.
 static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
                                 uint32_t dims)
 {
@@ -8585,7 +8606,7 @@ static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
     return to;
 }
 
-// How many indices a value has.
+// Returns how many indices a value has.
 static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
 {
     return k->t->program->value[value].dims;
@@ -8616,7 +8637,7 @@ static bool adx_is_same_condition(const adx_set *one, uint32_t r,
             || adx_is_same_form(one, a->at, two, b->at));
 }
 
-// The first row from r on that is a condition.
+// Returns the first row from r on that is a condition.
 static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
 {
     while (r < s->rows && s->row[r].kind <= ADX_ROW_FORM)
@@ -8672,7 +8693,7 @@ ADX_SELDOM_BEGIN
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times);
 
-// The parts of a set where a condition is true; node 0: all of it.
+// Returns the parts of a set where a condition is true; node 0: all of it.
 static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
                                           uint32_t node)
 {
@@ -8692,7 +8713,7 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// A product of expressions as a value; fixed: without a derivative. *all:
+// Makes a product of expressions a value; fixed: without a derivative. *all:
 // whether it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
@@ -8743,8 +8764,8 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
 
 /* --- reads --------------------------------------------------------------- */
 
-// How far an index is from the lower, or upper, end of a range, as a row.
-// UINT32_MAX: no memory.
+// Returns how far an index is from the lower, or upper, end of a range, as a
+// row. UINT32_MAX: no memory.
 static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
                               uint32_t row, bool upper)
 {
@@ -8760,8 +8781,8 @@ static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
     return r;
 }
 
-// The indices of a read as rows, and their bounds: as conditions if the read is
-// guarded. False: it failed.
+// Makes the indices of a read rows, and their bounds conditions if the read is
+// guarded; else checks that they are inside. False: it failed.
 static bool adx_lower_indices(adx_lowering *k, adx_set *s,
                               const adx_tensor_node *n, uint32_t row[])
 {
@@ -8795,7 +8816,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
     return adx_is_lowering(k);
 }
 
-// The number of an array that is read, wherever it is.
+// Returns the number of an array that is read, wherever it is.
 static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
                                      const adx_tensor_node *n)
 {
@@ -8853,8 +8874,8 @@ static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
     return true;
 }
 
-// A read as a factor: the set becomes that of the points where it may be other
-// than 0.
+// Returns a read as a factor: the set becomes that of the points where it may
+// be other than 0.
 static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
                                   const adx_tensor_node *n, ad_real *times)
 {
@@ -8872,7 +8893,7 @@ static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
         && k->t->open->var[n->of] != 0;
 }
 
-// An open size as a number.
+// Returns an open size as a number.
 static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
 {
     const adx_tensor_program *p = k->t->program;
@@ -8892,7 +8913,8 @@ static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
     return to;
 }
 
-// A number that is needed everywhere, 0 or not: an argument of a function.
+// Returns a number that is needed everywhere, 0 or not: an argument of a
+// function.
 static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
@@ -8980,8 +9002,8 @@ static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
     }
 }
 
-// Factors of a product: reads, or parts. *s becomes the set of the points where
-// none of them is 0 for want of being written.
+// Takes the factors of a product: reads, or parts. *s becomes the set of the
+// points where none of them is 0 for want of being written.
 static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  const uint32_t node[], uint32_t nodes,
                                  ad_real *times, adx_access factor[])
@@ -9080,7 +9102,7 @@ typedef struct adx_pairing {
     adx_access factor[ADX_PATH_MOST];
 } adx_pairing;
 
-// The set of these variables alone.
+// Returns the set of these variables alone.
 static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
 {
     adx_set *to = adx_copy_set(s);
@@ -9114,7 +9136,7 @@ static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
 
-// The terms of a subset into a value: a sum of one factor, or the product of
+// Adds the terms of a subset to a value: a sum of one factor, or the product of
 // two subsets.
 static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
                          adx_access one, adx_access other, ad_real times)
@@ -9128,7 +9150,7 @@ static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
         adx_add_factor(term, other);
 }
 
-// A value for the product of a subset of the factors, with its sums.
+// Returns a value for the product of a subset of the factors, with its sums.
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
 {
     const adx_access none = { 0, 0 };
@@ -9163,8 +9185,8 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     return to;
 }
 
-// A product in the order that takes the fewest multiplications. False: that is
-// the text's order.
+// Lowers a product in the order that takes the fewest multiplications. False:
+// that is the text's order.
 static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
                            const uint32_t node[], uint32_t nodes, ad_real times)
 {
@@ -9221,8 +9243,8 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         adx_add_factor(term, factor[i]);
 }
 
-// A quotient: a product divided by another. Where the numerator is 0 for want
-// of being written, there is no division.
+// Returns a quotient: a product divided by another. Where the numerator is 0
+// for want of being written, there is no division.
 static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
                                     const adx_product_list *p, ad_real *times)
 {
@@ -9399,8 +9421,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value: part of a
-// power.
+// Returns the product of two numbers at each point of a set, as a value: part
+// of a power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -9470,7 +9492,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     }
 }
 
-// An expression into a value of its own, at the points of s.
+// Lowers an expression into a value of its own, at the points of s.
 static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
                            uint32_t node)
 {
@@ -9487,7 +9509,7 @@ static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
         adx_lower_sum(k, to, s, node, 1);
 }
 
-// The values of all formulas.
+// Lowers the values of all formulas.
 static void adx_lower_formulas(adx_lowering *k)
 {
     const adx_tree *tree = &k->t->tree;
@@ -9721,9 +9743,9 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// The derivative of a partial by argument `by`, at the points of a set. 0: it
-// is 0 everywhere, or there is no memory. An argument without a partial is a
-// whole number, as that of powi, and a constant in other partials, too.
+// Returns the derivative of a partial by argument `by`, at the points of a set.
+// 0: it is 0 everywhere, or there is no memory. An argument without a partial
+// is a whole number, as that of powi, and a constant in other partials, too.
 static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
                               const adx_set *s)
 {
@@ -9906,7 +9928,7 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 
 /* --- of a program -------------------------------------------------------- */
 
-// The adjoint of a result begins with its weight.
+// Begins the adjoint of a result with its weight.
 static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
     const adx_access w = { weight, 0 };
@@ -10112,8 +10134,8 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
     return nest->empty ? 0 : n;
 }
 
-// The level whose range is cut where the variable of a level is: another one if
-// a column gives the variable, and rises with its entries.
+// Returns the level whose range is cut where the variable of a level is:
+// another one if a column gives the variable, and rises with its entries.
 static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
 {
     const adx_nest_level *l = &nest->level[level];
@@ -10167,7 +10189,7 @@ static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
     return ok;
 }
 
-// The level at which most of a form is decided.
+// Returns the level at which most of a form is decided.
 static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 {
     uint32_t best = 0;
@@ -10229,7 +10251,7 @@ static bool adx_can_list(const ad_tensor *t, const adx_tensor_value *v,
     return ok && adx_points_from(&first, 0) <= 4 * numbers;
 }
 
-// How many parts a term allows along a dimension. 0: it cannot be cut.
+// Returns how many parts a term allows along a dimension. 0: it cannot be cut.
 static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                   const adx_tensor_term *term, uint32_t dim,
                                   const adx_nest *nest, const adx_term_cut *c,
@@ -10245,7 +10267,8 @@ static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                                   : c->last);
 }
 
-// How many parts a value allows along a dimension. 0: no memory; 1: none.
+// Returns how many parts a value allows along a dimension. 0: no memory; 1:
+// none.
 static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 bool lists, adx_value_cut *to)
@@ -10271,7 +10294,8 @@ static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
 
 /* --- parts of points ----------------------------------------------------- */
 
-// The one variable of a form that is not known; UINT32_MAX: none, or several.
+// Returns the one variable of a form that is not known; UINT32_MAX: none, or
+// several.
 static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
                                  const bool known[])
 {
@@ -10285,7 +10309,7 @@ static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
     return some;
 }
 
-// The variable that a row gives, if it is known what is written.
+// Returns the variable that a row gives, if it is known what is written.
 static uint32_t adx_given_by_row(const adx_set *s, uint32_t r, bool written,
                                  const bool known[])
 {
@@ -10321,8 +10345,8 @@ static bool adx_has_own_numbers(const adx_tensor_value *v,
     return true;
 }
 
-// The first level whose range is long, or the one with the longest range.
-// UINT32_MAX: none has a range.
+// Returns the first level whose range is long, or the one with the longest
+// range. UINT32_MAX: none has a range.
 static uint32_t adx_long_level(const adx_nest *nest)
 {
     uint32_t best = UINT32_MAX;
@@ -10385,7 +10409,7 @@ static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
     return from + (int64_t)(span / n * i + span % n * i / n);
 }
 
-// The part that a value of f belongs to.
+// Returns the part that a value of f belongs to.
 static uint32_t adx_part_with(const adx_part_list *l, int64_t f)
 {
     uint64_t span = (uint64_t)(l->to - l->from);
@@ -10701,7 +10725,7 @@ static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
     }
 }
 
-// The loops over the points where lo <= f(x) < hi.
+// Returns the loops over the points where lo <= f(x) < hi.
 static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
                                  int64_t lo, int64_t hi,
                                  const adx_part_memory *m)
@@ -10974,7 +10998,7 @@ static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                                                   a[i * row] * b[j]);
 }
 
-// The same with fused multiplication and addition.
+// Adds to a tile where there are no vectors, by fused multiplications.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
                           int64_t next, ad_real *restrict c, int64_t step)
@@ -11004,8 +11028,8 @@ static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
         adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
 }
 
-// A tile at the edge of C, or one whose numbers do not lie side by side, by way
-// of a tile that is full. What it has too much is not looked at.
+// Adds to a tile at the edge of C, or one whose numbers do not lie side by
+// side, by way of a tile that is full. What it has too much is not looked at.
 static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
                          int64_t k, adx_matrix_strip a, adx_matrix_strip b,
                          ad_real *c)
@@ -11034,7 +11058,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
-// The strip of A or B from i on: packed, or in place where it is not.
+// Returns the strip of A or B from i on: packed, or in place where it is not.
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
@@ -11113,7 +11137,7 @@ static void adx_turn_product(adx_matrix_product *p)
     p->right = !of.right;
 }
 
-// panel: room for both.
+// Computes a product; panel: room for a panel of A and one of B.
 static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
 {
     int64_t size[2];
@@ -11187,14 +11211,14 @@ static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
     return true;
 }
 
-// How many values a variable has in its bounds.
+// Returns how many values a variable has in its bounds.
 static int64_t adx_var_extent(const adx_set *s, uint32_t v)
 {
     return s->high[v] - s->low[v] + 1;
 }
 
-// The variable of the largest extent that is written and is in factor `in`
-// only. UINT32_MAX: there is none.
+// Returns the variable of the largest extent that is written and is in factor
+// `in` only. UINT32_MAX: there is none.
 static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
 {
     uint32_t best = UINT32_MAX;
@@ -11207,7 +11231,8 @@ static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
     return best;
 }
 
-// The innermost variable of a nest that is not written. UINT32_MAX: none.
+// Returns the innermost variable of a nest that is not written. UINT32_MAX:
+// none.
 static uint32_t adx_innermost_summed(const adx_matrix_forms *f,
                                      const adx_nest *nest)
 {
@@ -11293,8 +11318,8 @@ static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
     return adx_is_unit(f->form[0][1 + v]);
 }
 
-// A term that is a product of matrices, and a nest that adds in the same order.
-// NULL: it is none, or no memory.
+// Returns a term that is a product of matrices, and a nest that adds in the
+// same order. NULL: it is none, or no memory.
 static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
                                        const adx_tensor_term *term,
                                        const int64_t stride[],
@@ -11342,7 +11367,7 @@ typedef struct adx_matrix_walk {
     ad_real *room;
 } adx_matrix_walk;
 
-// The part in which lo <= f(x) < hi for a form of one variable.
+// Returns the part in which lo <= f(x) < hi for a form of one variable.
 static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
                                           const adx_sparse_form *f, int64_t lo,
                                           int64_t hi)
@@ -11370,7 +11395,8 @@ static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
     return p;
 }
 
-// The product itself, of a part, where these are the first numbers of all.
+// Returns the product itself, of a part, where these are the first numbers of
+// all.
 static adx_matrix_product adx_product_at(const adx_matrix_walk *w, ad_real *c,
                                          const ad_real *a, const ad_real *b)
 {
@@ -11520,8 +11546,8 @@ ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
 
-// The level of a strip behind which there are only maps that always give a
-// value, and perhaps a range. UINT32_MAX: there is none.
+// Returns the level of a strip behind which there are only maps that always
+// give a value, and perhaps a range. UINT32_MAX: there is none.
 static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
 {
     uint32_t l = nest->levels;
@@ -11606,8 +11632,8 @@ static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
     return true;
 }
 
-// The strip that ends a nest of a set: places of what is written, and of n
-// factors. NULL: there is none, or no memory.
+// Returns the strip that ends a nest of a set: places of what is written, and
+// of n factors. NULL: there is none, or no memory.
 static const adx_gathers *adx_make_gathers(
     const adx_set *s, const adx_nest *nest, const adx_sparse_form *out,
     const adx_sparse_form *const factor[], uint32_t n)
@@ -11651,7 +11677,7 @@ static bool adx_has_even_places(const adx_gathering *s,
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
 
-// The place of a form's number at the first point of the strip.
+// Returns the place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)
@@ -11666,7 +11692,7 @@ ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
         at[i] += k * given[i];
 }
 
-// What a form is at all points.
+// Finds what a form is at all points.
 static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
                               int64_t at[])
 {
@@ -11706,8 +11732,8 @@ static void adx_ask_maps(adx_gathering *s)
     }
 }
 
-// The numbers at the places of a form, and how far apart they are: where they
-// lie, if that is the same from each to the next; or else in `room`.
+// Returns the numbers at the places of a form, and how far apart they are:
+// where they lie, if that is the same from each to the next; or else in `room`.
 static const ad_real *adx_gather_numbers(const adx_gathering *s,
                                      const adx_gather_form *f,
                                      const ad_real *from, ad_real room[],
@@ -11775,8 +11801,8 @@ typedef struct adx_place_column {
 
 /* --- which number an entry is of ----------------------------------------- */
 
-// The row by which a map of one other variable gives variable v. UINT32_MAX:
-// none.
+// Returns the row by which a map of one other variable gives variable v.
+// UINT32_MAX: none.
 static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -11797,8 +11823,8 @@ static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// The variable that says which number is accessed. UINT32_MAX: there is not
-// one alone.
+// Returns the variable that says which number is accessed. UINT32_MAX: there is
+// not one alone.
 static uint32_t adx_entry_of_number(const adx_set *s, uint32_t row,
                                     uint32_t dims)
 {
@@ -11926,7 +11952,8 @@ static bool adx_note_access(adx_storing *k, adx_tensor_term *term,
     return adx_list_places(&k->a, adx_tensor_value_at(k->t, k->value), x);
 }
 
-// The accesses that write come first. False: not all have an entry.
+// Finds all accesses to a value, those that write first. False: not all have an
+// entry.
 static bool adx_find_accesses(adx_storing *k)
 {
     const adx_tensor_program *p = k->t->program;
@@ -11948,7 +11975,7 @@ static bool adx_find_accesses(adx_storing *k)
 
 /* --- places among those that are written ---------------------------------- */
 
-// How many bits of a word are set.
+// Returns how many bits of a word are set.
 static uint32_t adx_bits_in(uint64_t word)
 {
     uint32_t n = 0;
@@ -12020,7 +12047,7 @@ static bool adx_number_places(const adx_storing *k, adx_number_access *x)
 
 /* --- other indices -------------------------------------------------------- */
 
-// The column of the places of an access. NULL: no memory.
+// Returns the column of the places of an access. NULL: no memory.
 static adx_int_table *adx_column_of_places(adx_storing *k,
                                            const adx_number_access *x,
                                            uint64_t size)
@@ -12077,7 +12104,8 @@ static bool adx_add_level(adx_tensor_term *term, uint32_t entry,
     return true;
 }
 
-// A variable that is the column's value for the entry. UINT32_MAX: no memory.
+// Returns a variable that is the column's value for the entry. UINT32_MAX: no
+// memory.
 static uint32_t adx_column_variable(const adx_number_access *x,
                                     adx_int_table *column)
 {
@@ -12214,8 +12242,8 @@ static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
     return adx_make_sparse_form(s, form, UINT32_MAX, &to->place);
 }
 
-// How well a variable serves as the innermost one: numbers that are next to one
-// another, or the same. *far: how far apart they are, together.
+// Returns how well a variable serves as the innermost one: numbers that are
+// next to one another, or the same. *far: how far apart they are, together.
 static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
                            uint32_t value, uint32_t var, int64_t form[],
                            int64_t *far)
@@ -12245,7 +12273,8 @@ static bool adx_is_argument(const adx_set *s, uint32_t v)
     return false;
 }
 
-// The variable that should be the innermost one, and the strides along all.
+// Returns the variable that should be the innermost one, and the strides along
+// all.
 static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
                                  uint32_t value, int64_t stride[])
 {
@@ -12265,7 +12294,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     return best;
 }
 
-// The loops of a term. NULL: no memory.
+// Returns the loops of a term. NULL: no memory.
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
                                adx_tensor_term *term)
 {
@@ -12336,7 +12365,7 @@ static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
     result[0] = false;          // results that nothing adds to
 }
 
-// How a value is cut into parts, and what memory that takes.
+// Decides how a value is cut into parts, and what memory that takes.
 static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
 {
     adx_tensor_program *p = t->program;
@@ -12559,9 +12588,9 @@ ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
-// A factor where the other one is `by`: a product of the chain rule is 0 where
-// one of them is. Both choose between numbers that are there, so that loops
-// become vectors.
+// Returns a factor where the other one is `by`: a product of the chain rule is
+// 0 where one of them is. Both choose between numbers that are there, so that
+// loops become vectors.
 ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
 {
     return absorbs && by == 0 ? 0 : factor;
@@ -12605,7 +12634,7 @@ ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, false, n, a, as, b, bs);
 }
 
-// The same where a factor that is 0 absorbs the other.
+// Returns the same where a factor that is 0 absorbs the other.
 ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
                                   int64_t as, const ad_real *b, int64_t bs)
 {
@@ -12625,7 +12654,7 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
-// A strip that adds to one number.
+// Does a strip that adds to one number.
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
     ad_real sum =
@@ -12672,8 +12701,8 @@ ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
-// A strip, by the loop for its steps. Steps of 0 and 1 are constants there, so
-// that compilers make vectors.
+// Does a strip, by the loop for its steps. Steps of 0 and 1 are constants
+// there, so that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
@@ -12693,7 +12722,7 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
-// A strip that stores, adds, or adds fused.
+// Does a strip that stores, adds, or adds fused.
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 {
     if (store)
@@ -12744,9 +12773,9 @@ ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
         adx_run_strip(&s, e->value->once, e->t->options.fused);
 }
 
-// The derivative of a partial by argument `by`: a dual number's way through the
-// text of the partial, which depends on the argument, and on the result, which
-// depends on it as well.
+// Returns the derivative of a partial by argument `by`: a dual number's way
+// through the text of the partial, which depends on the argument, and on the
+// result, which depends on it as well.
 static ad_real adx_operation_second(const adx_tensor_value *of,
                                     const ad_real x[3], ad_real v)
 {
@@ -12804,7 +12833,8 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// The largest number, or the least; NaN where there is one.
+// Does a strip of a maximum or minimum: the largest number, or the least; NaN
+// where there is one.
 static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
                          int64_t n)
 {
@@ -12914,7 +12944,7 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
         adx_scatter_operations(e, &r, at, s->n);
 }
 
-// A range at each point.
+// Does the range at each point along maps.
 static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_loop *l = e->loop;
@@ -13094,8 +13124,8 @@ static bool adx_run_as_matrices(const adx_evaluating *e,
                             e->base[term->factor[1].value]);
 }
 
-// Memory of picks: a flag for each number. A part forgets those of its own, of
-// all terms from `term` on that pick from the same value.
+// Marks the numbers of an extreme as not picked yet. A part forgets those of
+// its own, of all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {
     const adx_tensor_value *v = e->value;
@@ -13135,7 +13165,7 @@ static void adx_run_terms(adx_evaluating *e)
 
 /* --- parts ---------------------------------------------------------------- */
 
-// The evaluation of a part: i is that of its memory.
+// Returns the evaluation of a part: i is that of its memory.
 static adx_evaluating adx_part_of_value(const adx_evaluating *e, uint32_t i,
                                         int64_t lo, int64_t hi)
 {
@@ -13380,7 +13410,7 @@ static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
                               "arguments");
 }
 
-// The sizes, maps and relations that are missing, or whose values are outside.
+// Checks that sizes, maps and relations are given, and their values inside.
 static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -13762,7 +13792,8 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
-// The caller's array of an input, a tangent or a weight. NULL: it is not given.
+// Returns the caller's array of an input, a tangent or a weight. NULL: it is
+// not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -13827,8 +13858,8 @@ static void adx_place_values(adx_evaluating *e)
     }
 }
 
-// The code by which a part is evaluated; NULL: by loops. Code reads all arrays
-// that it needs, so they must be there.
+// Returns the code by which a part is evaluated; NULL: by loops. Code reads all
+// arrays that it needs, so they must be there.
 static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
                                            const adx_tensor_arrays *a)
 {
@@ -14047,7 +14078,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// How many points a term has: known, or counted by its loops.
+// Returns how many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;
@@ -14211,8 +14242,8 @@ typedef struct adx_explainer {
     const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
-// The value as it was before its numbers got other places: texts speak of the
-// indices of the formula.
+// Returns the value as it was before its numbers got other places: texts speak
+// of the indices of the formula.
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
@@ -14293,8 +14324,8 @@ static void adx_spell_table(const adx_explainer *e, const adx_int_table *table)
             }
 }
 
-// The row that makes a variable without a name the value of a map, of variables
-// before it; or UINT32_MAX.
+// Returns the row that makes a variable without a name the value of a map, of
+// variables before it; or UINT32_MAX.
 static uint32_t adx_row_spelling(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows && s->called[v] == 0; r++) {
@@ -14392,7 +14423,7 @@ static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
     }
 }
 
-// A form of all variables.
+// Returns a form of all variables.
 static adx_sparse_form adx_all_of_form(const adx_explainer *e, int64_t form[])
 {
     const adx_sparse_form all = { form[0], e->set->vars, NULL, form + 1 };
@@ -14406,8 +14437,9 @@ static void adx_spell_form(const adx_explainer *e, int64_t form[])
     adx_spell_terms(e, &all, 1, false);
 }
 
-// A form that is 0, or not negative: what is positive on the one side, what is
-// negative on the other. If there are variables on the right only: turned.
+// Writes a form that is 0, or not negative: what is positive on the one side,
+// what is negative on the other. If there are variables on the right only:
+// turned.
 static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
                                 bool zero)
 {
@@ -14420,7 +14452,7 @@ static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
     adx_spell_terms(e, &all, left ? -1 : 1, true);
 }
 
-// The relation of a column, and which column it is; 0: it is a map.
+// Returns the relation of a column, and which column it is; 0: it is a map.
 static uint32_t adx_relation_of(const adx_explainer *e,
                                 const adx_int_table *table, uint32_t *column)
 {
@@ -14433,7 +14465,7 @@ static uint32_t adx_relation_of(const adx_explainer *e,
     return 0;
 }
 
-// The row that says what is in another column of the same entry.
+// Returns the row that says what is in another column of the same entry.
 static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
                                   uint32_t column, uint32_t row)
 {
@@ -14636,7 +14668,7 @@ static void adx_spell_access(const adx_explainer *e, adx_access a)
     adx_spell(e, v->dims > 0 ? "]" : "");
 }
 
-// The product that a point adds, or the function that it is.
+// Writes the product that a point adds, or the function that it is.
 static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                              const adx_tensor_term *term)
 {
@@ -14713,7 +14745,8 @@ static void adx_hash_spelt(const char *text, size_t n, void *user)
         *hash = (*hash ^ (unsigned char)text[i]) * 0x100000001b3u;
 }
 
-// A hash of what a term has on the left side; behind: of what is behind `for`.
+// Returns a hash of what a term has on the left side; behind: of what is behind
+// `for`.
 static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
                                  const adx_tensor_term *term, bool behind)
 {
@@ -14799,7 +14832,7 @@ ADX_SELDOM_BEGIN
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The least and the largest index that terms write, as far as bounds say.
+// Finds the least and the largest index that terms write, as far as bounds say.
 static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
                          int64_t *high)
 {
@@ -14879,7 +14912,7 @@ static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
     adx_spell_whole(e, by);
 }
 
-// The x from which, or before which, k*x + form >= 0.
+// Writes the x from which, or before which, k*x + form >= 0.
 static void adx_spell_bound(const adx_explainer *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -15298,7 +15331,7 @@ static void adx_name_values(adx_explainer *e)
     }
 }
 
-// False: no memory.
+// Counts what each step does. False: no memory.
 static bool adx_count_steps(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -15437,7 +15470,7 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-// The saved values of all inputs, which stand behind the call.
+// Returns the saved values of all inputs, which stand behind the call.
 static const ad_real *adx_call_values_of(const adx_tensor_call *c)
 {
     return (const ad_real *)(c + 1);
@@ -15482,21 +15515,22 @@ typedef struct adx_call_side {
     uint32_t n;
 } adx_call_side;
 
-// The inputs of a call, of which the operands are chosen.
+// Returns the inputs of a call, of which the operands are chosen.
 static adx_call_side adx_inputs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->input, adx_call_operands(c),
                             c->t->tree.inputs };
 }
 
-// The results of a call, of which those that the caller wants are chosen.
+// Returns the results of a call, of which those that the caller wants are
+// chosen.
 static adx_call_side adx_outs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->out, adx_call_wanted(c),
                             c->t->tree.outs };
 }
 
-// How much memory the numbers of all inputs, or of all results, take.
+// Returns how much memory the numbers of all inputs, or of all results, take.
 static uint64_t adx_span_of_side(const adx_tensor_call *c,
                                  const adx_call_side *side)
 {
@@ -15543,7 +15577,8 @@ static ad_real **adx_filled_arrays(adx_call_arrays *r,
     return to;
 }
 
-// The inputs: operands from x, if that is given, the others as they were saved.
+// Returns the inputs: operands from x, if that is given, the others as they
+// were saved.
 static ad_real **adx_input_arrays(adx_call_arrays *r, const ad_real x[])
 {
     const adx_call_side side = adx_inputs_of(r->c);
@@ -15874,7 +15909,7 @@ static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
     return to->low != NULL && to->high != NULL;
 }
 
-// How many points it has.
+// Returns how many points it has.
 static double adx_box_size(const adx_box *b, uint32_t dims)
 {
     double n = 1;
@@ -15938,8 +15973,8 @@ static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
     p->box.high[d] = one < other ? other : one;
 }
 
-// The indices of a piece give variables that no map gives, one each. Returns
-// how many they give; UINT32_MAX: an index is no such variable.
+// Returns the indices of a piece give variables that no map gives, one each.
+// Returns how many they give; UINT32_MAX: an index is no such variable.
 static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
                                 const bool given[], bool own[])
 {
@@ -16032,8 +16067,8 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     return true;
 }
 
-// A copy of the term's set in which the first variables of `level` have values,
-// the last one changing fastest. NULL: no memory.
+// Returns a copy of the term's set in which the first variables of `level` have
+// values, the last one changing fastest. NULL: no memory.
 static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
                              const uint32_t var[], uint32_t n, uint64_t number)
 {
@@ -16209,8 +16244,8 @@ static void adx_find_core(adx_finding *k)
     }
 }
 
-// The pieces of a value, if each of its numbers is best computed on its own.
-// NULL: it is not; or no memory, which a->status says.
+// Returns the pieces of a value, if each of its numbers is best computed on its
+// own. NULL: it is not; or no memory, which a->status says.
 static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                                       const adx_tensor_value *v)
 {
@@ -16359,7 +16394,7 @@ static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
         f->reads_there[value]++;
 }
 
-// A read from memory: of all numbers, or at more points than one.
+// Notes a read from memory: of all numbers, or at more points than one.
 static void adx_note_fixed(adx_fusion *f, uint32_t by, uint32_t value)
 {
     adx_note_read(f, by, value);
@@ -16447,7 +16482,7 @@ static bool adx_reads_all(const adx_fusion *f, const adx_set *s, adx_access at)
     return all != NULL && adx_contains(&one, &range);
 }
 
-// The fate of a value that a term of its first reader reads here.
+// Returns the fate of a value that a term of its first reader reads here.
 static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
                               adx_access at)
 {
@@ -16497,7 +16532,8 @@ static bool adx_is_view(const adx_fusion *f, uint32_t value)
            && !f->result[value];
 }
 
-// Values are looked at in their order: those that one reads before it.
+// Decides where a value is computed. Values are looked at in their order: those
+// that one reads before it.
 static void adx_decide_fate(adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
@@ -16545,7 +16581,7 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
  * Loops run in the order of values. A number that is hosted is there when the
  * loops of its host's last host have run, which may be after other readers.  */
 
-// The last loops that may compute a value.
+// Returns the last loops that may compute a value.
 static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
 {
     while (f->host[value] != 0)
@@ -16553,7 +16589,7 @@ static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
     return value;
 }
 
-// The first ones: its own, if it has some.
+// Returns the first ones: its own, if it has some.
 static uint32_t adx_earliest_of(const adx_fusion *f, uint32_t value)
 {
     while (f->fate[value] == ADX_FATE_INLINED)
@@ -16588,7 +16624,7 @@ static bool adx_is_read_early(const adx_fusion *f, const uint32_t place[],
     return false;
 }
 
-// Values that would be read too early are computed by their own loops.
+// Gives values that would be read too early loops of their own.
 static void adx_take_out_early_ones(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
@@ -16610,7 +16646,7 @@ static void adx_take_out_early_ones(adx_fusion *f)
     }
 }
 
-// How far apart in memory what is read and written lies along an index.
+// Returns how far apart in memory what is read and written lies along an index.
 static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -16740,8 +16776,8 @@ typedef struct adx_outer {
 
 /* --- outermost loops ----------------------------------------------------- */
 
-// The index that has the longest strides, as adx_order_indices has it first, if
-// no edge is cut off along it.
+// Returns the index that has the longest strides, as adx_order_indices has it
+// first, if no edge is cut off along it.
 static adx_outer adx_outer_of_points(const adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
@@ -16821,7 +16857,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
     return to;
 }
 
-// The outermost loop of a step, if it can be that of a block.
+// Returns the outermost loop of a step, if it can be that of a block.
 static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
 {
     const adx_outer none = { false, 0, 0, 0 };
@@ -17127,8 +17163,8 @@ static uint32_t adx_parts_of_points(double points, int64_t most)
 
 /* --- ways ---------------------------------------------------------------- */
 
-// The index with the longest strides of those that have enough values; if none
-// has, the one with most.
+// Returns the index with the longest strides of those that have enough values;
+// if none has, the one with most.
 static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
 {
     const adx_box *all = &f->shape[value]->domain;
@@ -17182,7 +17218,7 @@ static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
               && (!v->once || adx_clears_all(v));
 }
 
-// A block whose steps all write numbers of the run.
+// Cuts a block whose steps all write numbers of the run.
 static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
 {
     const adx_outer o = adx_outer_of(f, leader);
@@ -17492,7 +17528,7 @@ static void adx_compose(const adx_emission *e, const int64_t from[],
                                   form[(size_t)i * e->width + j]);
 }
 
-// The indices of what a term reads or writes there. NULL: no memory.
+// Returns the indices of what a term reads or writes there. NULL: no memory.
 static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
                                adx_access from)
 {
@@ -17604,8 +17640,8 @@ static void adx_say_operand(adx_emission *e, const adx_number_read *x)
         adx_say_place(e, x->value, x->index, false);
 }
 
-// What is in scope: the number of a value, or of a table, at indices. NULL: it
-// is not there.
+// Returns what is in scope: the number of a value, or of a table, at indices.
+// NULL: it is not there.
 static const adx_local_number *adx_find_local(const adx_emission *e,
                                               uint32_t value,
                                               const adx_int_table *table,
@@ -17635,8 +17671,8 @@ static void adx_keep_local(adx_emission *e, uint32_t value,
     e->local = to;
 }
 
-// The local number of a value that is computed here: it is written now, unless
-// it is there.
+// Returns the local number of a value that is computed here: it is written now,
+// unless it is there.
 static uint32_t adx_local_of(adx_emission *e, uint32_t value,
                              const int64_t *index)
 {
@@ -17649,7 +17685,7 @@ static uint32_t adx_local_of(adx_emission *e, uint32_t value,
     return number;
 }
 
-// The variable that a table gives for an argument.
+// Returns the variable that a table gives for an argument.
 static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
                                 int64_t *argument)
 {
@@ -17697,7 +17733,8 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
 }
 
-// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+// Writes a factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it
+// (tensor/run).
 static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
                            uint32_t i)
 {
@@ -17846,8 +17883,8 @@ static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
     return sum;
 }
 
-// The derivative of a partial, as tensor/run makes it of the partial's terms. o
-// has the arguments and the result of the function.
+// Writes the derivative of a partial, as tensor/run makes it of the partial's
+// terms. o has the arguments and the result of the function.
 static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
                                adx_numbers_read *o)
 {
@@ -17878,7 +17915,7 @@ static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
     return tangent[s->cell.result];
 }
 
-// A function, its partial, or the derivative of that, as a number.
+// Writes a function, its partial, or the derivative of that, as a number.
 static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
                                      const adx_spot_of *at)
 {
@@ -17956,7 +17993,7 @@ static void adx_find_used_lookups(const adx_emission *e,
             used[i] |= p->lookup[l].argument[first + i] != 0;
 }
 
-// The variables of a piece of a value whose indices are forms.
+// Returns the variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
 {
@@ -18024,8 +18061,8 @@ static bool adx_is_one_product(const adx_emission *e, uint32_t value,
         && (region == NULL || adx_is_inside(region, &p->piece[0].box, v->dims));
 }
 
-// The number of a value at indices that are forms, in a region of them: NULL:
-// in its core. Returns which v it is.
+// Writes the number of a value at indices that are forms, in a region of them:
+// NULL: in its core. Returns which v it is.
 static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
                                const int64_t *index, const adx_box *region)
 {
@@ -18075,7 +18112,7 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
     return number;
 }
 
-// The indices, those with long strides first. NULL: no memory.
+// Returns the indices, those with long strides first. NULL: no memory.
 static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
 {
     uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
@@ -18133,7 +18170,7 @@ static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
     e->open++;
 }
 
-// The loop over an index from low to high, or what a part has of it.
+// Writes the loop over an index from low to high, or what a part has of it.
 static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
                                int64_t high)
 {
@@ -18195,7 +18232,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     adx_close_to(e, open);
 }
 
-// The core, and what is around it.
+// Writes the core, and what is around it.
 static void adx_say_pointwise(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -18256,7 +18293,7 @@ typedef struct adx_looping {
     const adx_term_cut *part;   // only points where its form is so; or NULL
 } adx_looping;
 
-// The least, or largest, that a form can be.
+// Returns the least, or largest, that a form can be.
 static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
                                  bool most)
 {
@@ -18296,7 +18333,7 @@ static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
     e->open++;
 }
 
-// " - (form))", the end of what begins with a bracket. NULL: nothing.
+// Writes " - (form))", the end of what begins with a bracket. NULL: nothing.
 static void adx_say_less(adx_emission *e, const adx_sparse_form *f)
 {
     if (f == NULL)
@@ -18325,8 +18362,8 @@ static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
          : bound->k == -1 && most <= (double)l->high;
 }
 
-// The number of bounds from below, or above, and whether the level's number is
-// among them.
+// Returns the number of bounds from below, or above, and whether the level's
+// number is among them.
 static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
                                bool upper, bool *number)
 {
@@ -18402,7 +18439,7 @@ static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say(t, ";\n");
 }
 
-// A loop whose ends are single forms.
+// Writes a loop whose ends are single forms.
 static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18477,8 +18514,8 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
-// The level whose column gives the variable of a part's form, if that rises
-// with the entries, which are level l and are cut in its place; or NULL.
+// Returns the level whose column gives the variable of a part's form, if that
+// rises with the entries, which are level l and are cut in its place; or NULL.
 static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                                 const adx_nest_level *l)
 {
@@ -18491,8 +18528,8 @@ static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                          : k->nest->level + c->level[0];
 }
 
-// The form of a part without variable i: as it is, less: or its negative; or,
-// at a level before the last, the largest that it can be.
+// Returns the form of a part without variable i: as it is, less: or its
+// negative; or, at a level before the last, the largest that it can be.
 static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
                                         bool less)
 {
@@ -18640,7 +18677,7 @@ static void adx_say_range_loop(const adx_looping *k, const adx_nest_level *l)
                  x, x, x);
 }
 
-// k*x + form = 0
+// Writes the code of a level that an equation gives: k*x + form = 0.
 static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18666,7 +18703,7 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, low < (double)l->low, high > (double)l->high);
 }
 
-// A value of a map.
+// Writes a value of a map.
 static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18691,7 +18728,7 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
                    !plain || l->table->high > l->high);
 }
 
-// The arguments for which a map has a value.
+// Writes the arguments for which a map has a value.
 static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18847,7 +18884,7 @@ ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
-// The indices of the number that the term of a loop writes.
+// Returns the indices of the number that the term of a loop writes.
 static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -18940,7 +18977,7 @@ static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = 0;\n");
 }
 
-// The first point at which the number that is picked is the largest one.
+// Writes the first point at which the number that is picked is the largest one.
 static void adx_say_pick(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_term *term = k->term;
@@ -19011,7 +19048,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 
-// A reduction in eight sums, as adx_add_products forms them.
+// Writes a reduction in eight sums, as adx_add_products forms them.
 static void adx_say_reduction(adx_emission *e, const adx_looping *k,
                               const adx_nest_level *l)
 {
@@ -19060,7 +19097,7 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
-// A loop over index d of a value.
+// Writes a loop over index d of a value.
 static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
@@ -19081,7 +19118,7 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 
 /* --- loops of a value ---------------------------------------------------- */
 
-// The loops from a level on.
+// Writes the loops from a level on.
 static void adx_say_levels(adx_emission *e, const adx_looping *k,
                            uint32_t first)
 {
@@ -19176,8 +19213,8 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other, or one of them: `first` is the
-// number of the term's first one.
+// Writes the parts of one term, one after the other, or one of them: `first` is
+// the number of the term's first one.
 static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
                              unsigned long first)
 {
@@ -19442,7 +19479,7 @@ static void adx_fail_file(adx_tensor_file *k, ad_status status)
 
 /* --- steps --------------------------------------------------------------- */
 
-// The C type of a table's elements.
+// Returns the C type of a table's elements.
 static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
 {
     return kind == ADX_TABLE_WORDS ? "unsigned long long"
@@ -19493,7 +19530,7 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
         adx_add_parameter(s, ADX_PARAMETER_RANGE, 0);
 }
 
-// The record of the step that was written last. NULL: no memory.
+// Returns the record of the step that was written last. NULL: no memory.
 static adx_step_text *adx_new_step_text(adx_tensor_file *k, uint32_t value,
                                         const adx_emission *e)
 {
@@ -19567,7 +19604,7 @@ static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
                     (unsigned long)i, t->name, (unsigned long)i);
 }
 
-// The step with this very text. NULL: there is none.
+// Returns the step with this very text. NULL: there is none.
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -19578,7 +19615,7 @@ static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
     return s;
 }
 
-// A new function; its text is kept. NULL: no memory.
+// Returns a new function; its text is kept. NULL: no memory.
 static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
                                     const char *name, const adx_bytes *b)
 {
@@ -19597,8 +19634,8 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
     return s;
 }
 
-// The function of a value in a part, which may be one of another part. NULL: no
-// memory.
+// Returns the function of a value in a part, which may be one of another part.
+// NULL: no memory.
 static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
                                   uint32_t value)
 {
@@ -19690,7 +19727,7 @@ static void adx_begin_file(adx_tensor_file *k, ad_tensor *t,
     k->functions.memory = &t->memory;
 }
 
-// The status of all that was written.
+// Returns the status of all that was written.
 static ad_status adx_file_status(const adx_tensor_file *k)
 {
     return k->a.status != ADREV_OK ? k->a.status
@@ -19721,7 +19758,8 @@ static void adx_say_bound_functions(adx_text *t, unsigned calls)
                 "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
 }
 
-// Before loops that gcc must not unroll (tensor/emission).
+// Writes what must stand before loops that gcc must not unroll
+// (tensor/emission).
 static void adx_say_rolled(adx_text *t)
 {
     adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
@@ -19729,7 +19767,7 @@ static void adx_say_rolled(adx_text *t)
             "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
-// A table as a constant array, ten numbers in a line.
+// Writes a table as a constant array, ten numbers in a line.
 static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
                                uint32_t number)
 {
@@ -19778,7 +19816,7 @@ static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
             "has been written.");
 }
 
-// The largest and the least number of a size that is an argument.
+// Writes the largest and the least number of a size that is an argument.
 static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
 {
     const adx_open_sizes *o = k->t->open;
@@ -19793,7 +19831,7 @@ static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
     adx_say(t, o == NULL ? "" : "\n");
 }
 
-// A comment with the text, as it was understood, and its sizes.
+// Writes a comment with the text, as it was understood, and its sizes.
 static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
 {
     const adx_tree *tree = &k->t->tree;
@@ -19947,7 +19985,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
     }
 }
 
-// The name of the array that a given value is an element of.
+// Returns the name of the array that a given value is an element of.
 static const char *adx_array_of_given(adx_value_kind kind)
 {
     return kind == ADX_VALUE_INPUT ? "x"
@@ -20142,7 +20180,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
-// A loop over all numbers along an index, from 0 on.
+// Writes a loop over all numbers along an index, from 0 on.
 static void adx_say_unmade_loop(const adx_part_writing *w,
                                 const adx_tensor_value *v, uint32_t d)
 {
@@ -20185,7 +20223,7 @@ static void adx_say_unmade(adx_part_writing *w)
     }
 }
 
-// The prototype of a part, with double or float.
+// Writes the prototype of a part, with double or float.
 static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
                               const char *name, const char *parameters)
 {
@@ -20262,7 +20300,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     adx_drop(body.memory, body.v);
 }
 
-// The gradient of a text whose only result is a number.
+// Writes the gradient of a text whose only result is a number.
 static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 {
     adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
@@ -20290,7 +20328,8 @@ static bool adx_is_scalar_text(const ad_tensor *t)
     return t->tree.outs == 1;
 }
 
-// Which parts are to be written: a gradient needs the VJP that it calls.
+// Returns which parts are to be written: a gradient needs the VJP that it
+// calls.
 static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
 {
     if (asked == 0)
@@ -20314,7 +20353,7 @@ static ad_status adx_check_text_options(const ad_tensor *t,
     return ADREV_OK;
 }
 
-// The file of a text that is bound.
+// Writes the file of a text that is bound.
 static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
                                   ad_write_fn *write, void *user, size_t *bytes)
 {
@@ -20494,7 +20533,7 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     }
 }
 
-// The functions that are called: steps, with their arrays in one.
+// Writes the functions that are called: steps, with their arrays in one.
 static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 {
     for (uint32_t i = 0; i < k->t->program->values; i++) {
@@ -20510,7 +20549,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
     }
 }
 
-// The function of a step in a loaded library. NULL: it has none.
+// Returns the function of a step in a loaded library. NULL: it has none.
 static adx_tensor_step_fn *adx_step_in(void *library, int part,
                                          uint32_t value)
 {

@@ -101,9 +101,9 @@ struct ad_tensor {
     adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
-// Which spare memory a thread uses: the place of its stack says it, so that a
-// thread mostly finds what it gave back. The system would give and take back
-// the memory of large values at each evaluation.
+// Returns which spare memory a thread uses: the place of its stack says it, so
+// that a thread mostly finds what it gave back. The system would give and take
+// back the memory of large values at each evaluation.
 static size_t adx_spare_of_thread(void)
 {
     char here;
@@ -370,7 +370,7 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
     return ADREV_OK;
 }
 
-// How many strides an array has: all columns of a relation have one.
+// Returns how many strides an array has: all columns of a relation have one.
 static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 {
     const adx_dim *d = &tree->dim[a->first];

@@ -71,7 +71,7 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-// The saved values of all inputs, which stand behind the call.
+// Returns the saved values of all inputs, which stand behind the call.
 static const ad_real *adx_call_values_of(const adx_tensor_call *c)
 {
     return (const ad_real *)(c + 1);
@@ -116,21 +116,22 @@ typedef struct adx_call_side {
     uint32_t n;
 } adx_call_side;
 
-// The inputs of a call, of which the operands are chosen.
+// Returns the inputs of a call, of which the operands are chosen.
 static adx_call_side adx_inputs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->input, adx_call_operands(c),
                             c->t->tree.inputs };
 }
 
-// The results of a call, of which those that the caller wants are chosen.
+// Returns the results of a call, of which those that the caller wants are
+// chosen.
 static adx_call_side adx_outs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->out, adx_call_wanted(c),
                             c->t->tree.outs };
 }
 
-// How much memory the numbers of all inputs, or of all results, take.
+// Returns how much memory the numbers of all inputs, or of all results, take.
 static uint64_t adx_span_of_side(const adx_tensor_call *c,
                                  const adx_call_side *side)
 {
@@ -177,7 +178,8 @@ static ad_real **adx_filled_arrays(adx_call_arrays *r,
     return to;
 }
 
-// The inputs: operands from x, if that is given, the others as they were saved.
+// Returns the inputs: operands from x, if that is given, the others as they
+// were saved.
 static ad_real **adx_input_arrays(adx_call_arrays *r, const ad_real x[])
 {
     const adx_call_side side = adx_inputs_of(r->c);

@@ -48,8 +48,8 @@ static void adx_add_child(adx_parser *p, adx_children *c, uint32_t child)
     c->last = child;
 }
 
-// A node of the children; a single one, if it is not inverse, stands for
-// itself.
+// Returns a node of the children; a single one, if it is not inverse, stands
+// for itself.
 static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
                                 const adx_children *c)
 {
@@ -93,7 +93,7 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
 
 /* --- indices that are bound ---------------------------------------------- */
 
-// The range behind the name of an index, if there is one.
+// Reads the range behind the name of an index, if there is one.
 static void adx_read_given_range(adx_parser *p, uint32_t index)
 {
     uint32_t from = 1;
@@ -219,7 +219,7 @@ static void adx_read_comparison(adx_parser *p, adx_children *both)
         adx_read_chain(p, both);
 }
 
-// A node of one of the kinds for conditions.
+// Reads a condition. Returns a node of one of the kinds for conditions.
 static uint32_t adx_read_condition(adx_parser *p)
 {
     adx_children any = { 0, 0 };

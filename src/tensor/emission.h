@@ -265,7 +265,7 @@ static void adx_compose(const adx_emission *e, const int64_t from[],
                                   form[(size_t)i * e->width + j]);
 }
 
-// The indices of what a term reads or writes there. NULL: no memory.
+// Returns the indices of what a term reads or writes there. NULL: no memory.
 static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
                                adx_access from)
 {

@@ -15,7 +15,7 @@ ADX_SELDOM_BEGIN
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The least and the largest index that terms write, as far as bounds say.
+// Finds the least and the largest index that terms write, as far as bounds say.
 static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
                          int64_t *high)
 {
@@ -95,7 +95,7 @@ static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
     adx_spell_whole(e, by);
 }
 
-// The x from which, or before which, k*x + form >= 0.
+// Writes the x from which, or before which, k*x + form >= 0.
 static void adx_spell_bound(const adx_explainer *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -514,7 +514,7 @@ static void adx_name_values(adx_explainer *e)
     }
 }
 
-// False: no memory.
+// Counts what each step does. False: no memory.
 static bool adx_count_steps(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;

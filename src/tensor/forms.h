@@ -38,7 +38,8 @@ static void adx_say_too_large(adx_parser *p, uint32_t at)
     adx_wrong_at(p, at, "a whole number here is beyond 2^63");
 }
 
-// Neither gives -2^63, so that a sign can always change.
+// Returns a + b. Like adx_whole_times it never gives -2^63, so that a sign can
+// always change.
 static int64_t adx_whole_plus(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     if (b > 0 ? a > INT64_MAX - b : a < -INT64_MAX - b) {
@@ -165,7 +166,7 @@ static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
 static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind);
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind);
 
-// A map at a form; the name is at hand.
+// Reads a map at a form; the name is at hand.
 static void adx_read_map(adx_parser *p, uint32_t map)
 {
     adx_spot name = adx_take_word(p);
@@ -202,7 +203,7 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
                            "declaration, such as 'in a[%w]'");
 }
 
-// A name in a form.
+// Reads a name in a form.
 static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -336,7 +337,7 @@ static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 
 /* --- ranges -------------------------------------------------------------- */
 
-// A range, `size` or `from : to`, as the numbers of two forms.
+// Reads a range, `size` or `from : to`, as the numbers of two forms.
 static void adx_read_range(adx_parser *p, adx_form_kind kind, uint32_t *from,
                            uint32_t *to)
 {

@@ -36,7 +36,7 @@ typedef struct adx_looping {
     const adx_term_cut *part;   // only points where its form is so; or NULL
 } adx_looping;
 
-// The least, or largest, that a form can be.
+// Returns the least, or largest, that a form can be.
 static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
                                  bool most)
 {
@@ -76,7 +76,7 @@ static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
     e->open++;
 }
 
-// " - (form))", the end of what begins with a bracket. NULL: nothing.
+// Writes " - (form))", the end of what begins with a bracket. NULL: nothing.
 static void adx_say_less(adx_emission *e, const adx_sparse_form *f)
 {
     if (f == NULL)
@@ -105,8 +105,8 @@ static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
          : bound->k == -1 && most <= (double)l->high;
 }
 
-// The number of bounds from below, or above, and whether the level's number is
-// among them.
+// Returns the number of bounds from below, or above, and whether the level's
+// number is among them.
 static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
                                bool upper, bool *number)
 {
@@ -182,7 +182,7 @@ static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say(t, ";\n");
 }
 
-// A loop whose ends are single forms.
+// Writes a loop whose ends are single forms.
 static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -257,8 +257,8 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
-// The level whose column gives the variable of a part's form, if that rises
-// with the entries, which are level l and are cut in its place; or NULL.
+// Returns the level whose column gives the variable of a part's form, if that
+// rises with the entries, which are level l and are cut in its place; or NULL.
 static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                                 const adx_nest_level *l)
 {
@@ -271,8 +271,8 @@ static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                          : k->nest->level + c->level[0];
 }
 
-// The form of a part without variable i: as it is, less: or its negative; or,
-// at a level before the last, the largest that it can be.
+// Returns the form of a part without variable i: as it is, less: or its
+// negative; or, at a level before the last, the largest that it can be.
 static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
                                         bool less)
 {
@@ -420,7 +420,7 @@ static void adx_say_range_loop(const adx_looping *k, const adx_nest_level *l)
                  x, x, x);
 }
 
-// k*x + form = 0
+// Writes the code of a level that an equation gives: k*x + form = 0.
 static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -446,7 +446,7 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, low < (double)l->low, high > (double)l->high);
 }
 
-// A value of a map.
+// Writes a value of a map.
 static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -471,7 +471,7 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
                    !plain || l->table->high > l->high);
 }
 
-// The arguments for which a map has a value.
+// Writes the arguments for which a map has a value.
 static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;

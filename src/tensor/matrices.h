@@ -225,7 +225,7 @@ static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                                                   a[i * row] * b[j]);
 }
 
-// The same with fused multiplication and addition.
+// Adds to a tile where there are no vectors, by fused multiplications.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
                           int64_t next, ad_real *restrict c, int64_t step)
@@ -255,8 +255,8 @@ static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
         adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
 }
 
-// A tile at the edge of C, or one whose numbers do not lie side by side, by way
-// of a tile that is full. What it has too much is not looked at.
+// Adds to a tile at the edge of C, or one whose numbers do not lie side by
+// side, by way of a tile that is full. What it has too much is not looked at.
 static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
                          int64_t k, adx_matrix_strip a, adx_matrix_strip b,
                          ad_real *c)
@@ -285,7 +285,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
-// The strip of A or B from i on: packed, or in place where it is not.
+// Returns the strip of A or B from i on: packed, or in place where it is not.
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
@@ -364,7 +364,7 @@ static void adx_turn_product(adx_matrix_product *p)
     p->right = !of.right;
 }
 
-// panel: room for both.
+// Computes a product; panel: room for a panel of A and one of B.
 static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
 {
     int64_t size[2];
@@ -438,14 +438,14 @@ static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
     return true;
 }
 
-// How many values a variable has in its bounds.
+// Returns how many values a variable has in its bounds.
 static int64_t adx_var_extent(const adx_set *s, uint32_t v)
 {
     return s->high[v] - s->low[v] + 1;
 }
 
-// The variable of the largest extent that is written and is in factor `in`
-// only. UINT32_MAX: there is none.
+// Returns the variable of the largest extent that is written and is in factor
+// `in` only. UINT32_MAX: there is none.
 static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
 {
     uint32_t best = UINT32_MAX;
@@ -458,7 +458,8 @@ static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
     return best;
 }
 
-// The innermost variable of a nest that is not written. UINT32_MAX: none.
+// Returns the innermost variable of a nest that is not written. UINT32_MAX:
+// none.
 static uint32_t adx_innermost_summed(const adx_matrix_forms *f,
                                      const adx_nest *nest)
 {
@@ -544,8 +545,8 @@ static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
     return adx_is_unit(f->form[0][1 + v]);
 }
 
-// A term that is a product of matrices, and a nest that adds in the same order.
-// NULL: it is none, or no memory.
+// Returns a term that is a product of matrices, and a nest that adds in the
+// same order. NULL: it is none, or no memory.
 static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
                                        const adx_tensor_term *term,
                                        const int64_t stride[],
@@ -593,7 +594,7 @@ typedef struct adx_matrix_walk {
     ad_real *room;
 } adx_matrix_walk;
 
-// The part in which lo <= f(x) < hi for a form of one variable.
+// Returns the part in which lo <= f(x) < hi for a form of one variable.
 static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
                                           const adx_sparse_form *f, int64_t lo,
                                           int64_t hi)
@@ -621,7 +622,8 @@ static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
     return p;
 }
 
-// The product itself, of a part, where these are the first numbers of all.
+// Returns the product itself, of a part, where these are the first numbers of
+// all.
 static adx_matrix_product adx_product_at(const adx_matrix_walk *w, ad_real *c,
                                          const ad_real *a, const ad_real *b)
 {

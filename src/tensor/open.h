@@ -16,7 +16,7 @@
 
 ADX_SELDOM_BEGIN
 
-// How many sizes are open.
+// Returns how many sizes are open.
 static uint32_t adx_open_of(const ad_tensor *t)
 {
     return t->open == NULL ? 0 : t->open->n;
@@ -84,7 +84,7 @@ static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
         to[i] = adx_whole_add(a, to[i], k, form[i]);
 }
 
-// The set of one point, for all sizes. NULL: no memory.
+// Returns the set of one point, for all sizes. NULL: no memory.
 static adx_set *adx_begin_set(ad_tensor *t)
 {
     adx_set *s = adx_new_set(&t->arena);
@@ -159,7 +159,7 @@ static void adx_range_of_var(ad_tensor *t, const adx_ranges *to, uint32_t d,
     }
 }
 
-// The set of all indices in ranges; rows from 0 on are the indices.
+// Returns the set of all indices in ranges; rows from 0 on are the indices.
 static adx_set *adx_set_of_ranges(ad_tensor *t, const adx_ranges *in,
                                   uint32_t dims)
 {
@@ -212,8 +212,8 @@ static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
     return false;
 }
 
-// The points of a set where a form is at least 0; less: where it is negative.
-// NULL: no memory.
+// Returns the points of a set where a form is at least 0; less: where it is
+// negative. NULL: no memory.
 static adx_set *adx_set_with(const adx_set *s, const int64_t form[], bool less)
 {
     adx_set *c = adx_copy_set(s);

@@ -117,8 +117,8 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
     return nest->empty ? 0 : n;
 }
 
-// The level whose range is cut where the variable of a level is: another one if
-// a column gives the variable, and rises with its entries.
+// Returns the level whose range is cut where the variable of a level is:
+// another one if a column gives the variable, and rises with its entries.
 static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
 {
     const adx_nest_level *l = &nest->level[level];
@@ -172,7 +172,7 @@ static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
     return ok;
 }
 
-// The level at which most of a form is decided.
+// Returns the level at which most of a form is decided.
 static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 {
     uint32_t best = 0;
@@ -234,7 +234,7 @@ static bool adx_can_list(const ad_tensor *t, const adx_tensor_value *v,
     return ok && adx_points_from(&first, 0) <= 4 * numbers;
 }
 
-// How many parts a term allows along a dimension. 0: it cannot be cut.
+// Returns how many parts a term allows along a dimension. 0: it cannot be cut.
 static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                   const adx_tensor_term *term, uint32_t dim,
                                   const adx_nest *nest, const adx_term_cut *c,
@@ -250,7 +250,8 @@ static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                                   : c->last);
 }
 
-// How many parts a value allows along a dimension. 0: no memory; 1: none.
+// Returns how many parts a value allows along a dimension. 0: no memory; 1:
+// none.
 static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 bool lists, adx_value_cut *to)
@@ -276,7 +277,8 @@ static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
 
 /* --- parts of points ----------------------------------------------------- */
 
-// The one variable of a form that is not known; UINT32_MAX: none, or several.
+// Returns the one variable of a form that is not known; UINT32_MAX: none, or
+// several.
 static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
                                  const bool known[])
 {
@@ -290,7 +292,7 @@ static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
     return some;
 }
 
-// The variable that a row gives, if it is known what is written.
+// Returns the variable that a row gives, if it is known what is written.
 static uint32_t adx_given_by_row(const adx_set *s, uint32_t r, bool written,
                                  const bool known[])
 {
@@ -326,8 +328,8 @@ static bool adx_has_own_numbers(const adx_tensor_value *v,
     return true;
 }
 
-// The first level whose range is long, or the one with the longest range.
-// UINT32_MAX: none has a range.
+// Returns the first level whose range is long, or the one with the longest
+// range. UINT32_MAX: none has a range.
 static uint32_t adx_long_level(const adx_nest *nest)
 {
     uint32_t best = UINT32_MAX;
@@ -390,7 +392,7 @@ static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
     return from + (int64_t)(span / n * i + span % n * i / n);
 }
 
-// The part that a value of f belongs to.
+// Returns the part that a value of f belongs to.
 static uint32_t adx_part_with(const adx_part_list *l, int64_t f)
 {
     uint64_t span = (uint64_t)(l->to - l->from);
@@ -706,7 +708,7 @@ static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
     }
 }
 
-// The loops over the points where lo <= f(x) < hi.
+// Returns the loops over the points where lo <= f(x) < hi.
 static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
                                  int64_t lo, int64_t hi,
                                  const adx_part_memory *m)

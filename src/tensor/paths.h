@@ -42,7 +42,7 @@ static double adx_path_points(const adx_product_path *p, uint64_t vars)
     return n;
 }
 
-// The variables that a subset of the factors has, as bits.
+// Returns the variables that a subset of the factors has, as bits.
 static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
 {
     uint64_t vars = 0;
@@ -51,13 +51,14 @@ static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
     return vars;
 }
 
-// The subset of all factors.
+// Returns the subset of all factors.
 static uint32_t adx_path_whole(const adx_product_path *p)
 {
     return ((uint32_t)1 << p->factors) - 1;
 }
 
-// The variables that a product of these factors still has: others are summed.
+// Returns the variables that a product of these factors still has: others are
+// summed.
 static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 {
     uint32_t rest = adx_path_whole(p) & ~subset;
@@ -65,8 +66,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
          & (p->written | adx_path_vars(p, rest));
 }
 
-// The variables of the points at which two products are multiplied; in the end
-// also those that no factor has.
+// Returns the variables of the points at which two products are multiplied; in
+// the end also those that no factor has.
 static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
                             uint32_t other)
 {

@@ -167,7 +167,7 @@ static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 enum { ADX_BINDS_SUM, ADX_BINDS_PRODUCT, ADX_BINDS_UNARY, ADX_BINDS_POWER,
        ADX_BINDS_ATOM };
 
-// How tightly an expression binds, for brackets around it.
+// Returns how tightly an expression binds, for brackets around it.
 static int adx_binds(const adx_tensor_node *n)
 {
     switch (n->kind) {

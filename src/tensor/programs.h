@@ -198,7 +198,7 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
     return true;
 }
 
-// The value can be computed from here on.
+// Says that a value can be computed from here on.
 static void adx_finish_value(ad_tensor *t, uint32_t value)
 {
     adx_tensor_program *p = t->program;
@@ -317,8 +317,8 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The set of a term without the variables that are summed. NULL: it is not
-// exactly that, or each index is not one variable.
+// Returns the set of a term without the variables that are summed. NULL: it is
+// not exactly that, or each index is not one variable.
 static adx_set *adx_written_set(const adx_tensor_value *v,
                                 const adx_tensor_term *term)
 {
@@ -434,8 +434,8 @@ static bool adx_is_of_indices(const adx_indexed *at, uint32_t row)
     return true;
 }
 
-// The set of a term without what is true of all indices of its value, so that
-// no open size is left. NULL: one is left.
+// Returns the set of a term without what is true of all indices of its value,
+// so that no open size is left. NULL: one is left.
 static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
                                       const adx_tensor_term *term)
 {
@@ -511,7 +511,7 @@ typedef struct adx_joining {
     uint32_t *var;
 } adx_joining;
 
-// A row of the other set. UINT32_MAX: no memory.
+// Returns a row of the other set. UINT32_MAX: no memory.
 static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
                              uint32_t row)
 {
@@ -594,8 +594,9 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
     return true;
 }
 
-// The term that writes all numbers of a value that any of its terms writes, and
-// its set without the variables that are summed. NULL: there is none such.
+// Returns the term that writes all numbers of a value that any of its terms
+// writes, and its set without the variables that are summed. NULL: there is
+// none such.
 static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
                                               const adx_set **set)
 {

@@ -52,7 +52,7 @@ static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
                               "arguments");
 }
 
-// The sizes, maps and relations that are missing, or whose values are outside.
+// Checks that sizes, maps and relations are given, and their values inside.
 static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -434,7 +434,8 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
-// The caller's array of an input, a tangent or a weight. NULL: it is not given.
+// Returns the caller's array of an input, a tangent or a weight. NULL: it is
+// not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -499,8 +500,8 @@ static void adx_place_values(adx_evaluating *e)
     }
 }
 
-// The code by which a part is evaluated; NULL: by loops. Code reads all arrays
-// that it needs, so they must be there.
+// Returns the code by which a part is evaluated; NULL: by loops. Code reads all
+// arrays that it needs, so they must be there.
 static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
                                            const adx_tensor_arrays *a)
 {
@@ -719,7 +720,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// How many points a term has: known, or counted by its loops.
+// Returns how many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;

@@ -44,8 +44,8 @@ static uint32_t adx_parts_of_points(double points, int64_t most)
 
 /* --- ways ---------------------------------------------------------------- */
 
-// The index with the longest strides of those that have enough values; if none
-// has, the one with most.
+// Returns the index with the longest strides of those that have enough values;
+// if none has, the one with most.
 static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
 {
     const adx_box *all = &f->shape[value]->domain;
@@ -99,7 +99,7 @@ static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
               && (!v->once || adx_clears_all(v));
 }
 
-// A block whose steps all write numbers of the run.
+// Cuts a block whose steps all write numbers of the run.
 static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
 {
     const adx_outer o = adx_outer_of(f, leader);

@@ -113,9 +113,9 @@ ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
-// A factor where the other one is `by`: a product of the chain rule is 0 where
-// one of them is. Both choose between numbers that are there, so that loops
-// become vectors.
+// Returns a factor where the other one is `by`: a product of the chain rule is
+// 0 where one of them is. Both choose between numbers that are there, so that
+// loops become vectors.
 ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
 {
     return absorbs && by == 0 ? 0 : factor;
@@ -159,7 +159,7 @@ ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, false, n, a, as, b, bs);
 }
 
-// The same where a factor that is 0 absorbs the other.
+// Returns the same where a factor that is 0 absorbs the other.
 ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
                                   int64_t as, const ad_real *b, int64_t bs)
 {
@@ -179,7 +179,7 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
-// A strip that adds to one number.
+// Does a strip that adds to one number.
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
     ad_real sum =
@@ -226,8 +226,8 @@ ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
-// A strip, by the loop for its steps. Steps of 0 and 1 are constants there, so
-// that compilers make vectors.
+// Does a strip, by the loop for its steps. Steps of 0 and 1 are constants
+// there, so that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
@@ -247,7 +247,7 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
-// A strip that stores, adds, or adds fused.
+// Does a strip that stores, adds, or adds fused.
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 {
     if (store)
@@ -298,9 +298,9 @@ ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
         adx_run_strip(&s, e->value->once, e->t->options.fused);
 }
 
-// The derivative of a partial by argument `by`: a dual number's way through the
-// text of the partial, which depends on the argument, and on the result, which
-// depends on it as well.
+// Returns the derivative of a partial by argument `by`: a dual number's way
+// through the text of the partial, which depends on the argument, and on the
+// result, which depends on it as well.
 static ad_real adx_operation_second(const adx_tensor_value *of,
                                     const ad_real x[3], ad_real v)
 {
@@ -358,7 +358,8 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// The largest number, or the least; NaN where there is one.
+// Does a strip of a maximum or minimum: the largest number, or the least; NaN
+// where there is one.
 static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
                          int64_t n)
 {
@@ -468,7 +469,7 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
         adx_scatter_operations(e, &r, at, s->n);
 }
 
-// A range at each point.
+// Does the range at each point along maps.
 static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_loop *l = e->loop;
@@ -648,8 +649,8 @@ static bool adx_run_as_matrices(const adx_evaluating *e,
                             e->base[term->factor[1].value]);
 }
 
-// Memory of picks: a flag for each number. A part forgets those of its own, of
-// all terms from `term` on that pick from the same value.
+// Marks the numbers of an extreme as not picked yet. A part forgets those of
+// its own, of all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {
     const adx_tensor_value *v = e->value;
@@ -689,7 +690,7 @@ static void adx_run_terms(adx_evaluating *e)
 
 /* --- parts ---------------------------------------------------------------- */
 
-// The evaluation of a part: i is that of its memory.
+// Returns the evaluation of a part: i is that of its memory.
 static adx_evaluating adx_part_of_value(const adx_evaluating *e, uint32_t i,
                                         int64_t lo, int64_t hi)
 {

@@ -56,7 +56,7 @@ static void adx_stop_parsing(adx_parser *p, ad_status status)
     p->kind = ADX_WORD_END;
 }
 
-// The text is wrong at `at`: the first time, that is the error.
+// Says that the text is wrong at `at`: the first time, that is the error.
 ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
                                   const char *format, ...)
 {

@@ -39,8 +39,8 @@ typedef struct adx_int_table {
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
     uint32_t *start;            // [high - low + 2]: the arguments with value v
-    uint32_t *argument;         // are [n] argument[start[v - low]...], less `from`;
-                                // NULL: not made yet
+    uint32_t *argument;         // are [n] argument[start[v - low]...],
+                                // less `from`; NULL: not made yet
 } adx_int_table;
 
 typedef struct adx_bitmap {
@@ -138,7 +138,8 @@ typedef struct adx_set {
     bool empty;
 } adx_set;
 
-// The form of a row: [0] its constant, [1 + v] the coefficient of variable v.
+// Returns the form of a row: [0] its constant, [1 + v] the coefficient of
+// variable v.
 static int64_t *adx_form_of(const adx_set *s, uint32_t row)
 {
     return s->k + (size_t)row * s->width;
@@ -174,7 +175,7 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
     return true;
 }
 
-// The set of one point without coordinates. NULL: no memory.
+// Returns the set of one point without coordinates. NULL: no memory.
 static adx_set *adx_new_set(adx_arena *a)
 {
     adx_set *s = ADX_GET(a, 1, adx_set);
@@ -194,7 +195,7 @@ static adx_set *adx_copy_set(const adx_set *s)
     return adx_widen_set(to, s->rows + 4, s->vars + 4) ? to : NULL;
 }
 
-// A variable from low to high; its number. UINT32_MAX: no memory.
+// Adds a variable from low to high. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
 {
     if (1 + s->vars == s->width && !adx_widen_set(s, s->room, 2 * s->width))
@@ -205,7 +206,7 @@ static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
     return s->vars++;
 }
 
-// A row, all zeros; its number. UINT32_MAX: no memory.
+// Adds a row, all zeros. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 {
     if (s->rows == s->room && !adx_widen_set(s, 2 * s->room, s->width))
@@ -299,7 +300,8 @@ static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
     return d;
 }
 
-// The variables of a form that are no open sizes: how many, and one of them.
+// Returns the variables of a form that are no open sizes: how many, and one of
+// them.
 static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
                             uint32_t *some)
 {
@@ -330,7 +332,7 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
         s->gone[v] = true;
 }
 
-// The bounds of a variable as rows.
+// Makes the bounds of a variable rows.
 static void adx_bounds_as_rows(adx_set *s, uint32_t v)
 {
     for (int upper = 0; upper < 2; upper++) {
@@ -359,9 +361,9 @@ static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
     s->gone[v] = true;
 }
 
-// A row that must be 0: says nothing, fixes a variable, or replaces one: the
-// latest with coefficient 1 or -1 that is no open size. Whether something
-// changed.
+// Simplifies by a row that must be 0: it says nothing, fixes a variable, or
+// replaces one: the latest with coefficient 1 or -1 that is no open size.
+// Returns whether something changed.
 static bool adx_use_zero(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -406,8 +408,8 @@ static bool adx_is_said_before(adx_set *s, uint32_t r)
     return false;
 }
 
-// A row that must not be negative: always is so, never is, or bounds a
-// variable. Whether something changed.
+// Simplifies by a row that must not be negative: it always is so, never is, or
+// bounds a variable. Returns whether something changed.
 static bool adx_use_sign(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -437,7 +439,8 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     return true;
 }
 
-// A value of a map that is always the same argument's.
+// Simplifies by a value of a map that is always the same argument's. Returns
+// whether something changed.
 static bool adx_use_value(adx_set *s, uint32_t r)
 {
     const adx_int_table *t = s->row[r].table;
@@ -457,8 +460,9 @@ static bool adx_use_value(adx_set *s, uint32_t r)
     return true;
 }
 
-// A row that asks for a bit: decided where its form is a constant, and gone
-// where another row asks the same. Returns whether anything changed.
+// Simplifies by a row that asks for a bit: it is decided where its form is a
+// constant, and gone where another row asks the same. Returns whether something
+// changed.
 static bool adx_use_bit(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
@@ -683,7 +687,7 @@ static void adx_drop_bounded(adx_set *s, uint32_t v)
     s->gone[v] = true;
 }
 
-// The row that makes v the value of a map, where any value will do; or
+// Returns the row that makes v the value of a map, where any value will do; or
 // UINT32_MAX.
 static uint32_t adx_any_value(const adx_set *s, uint32_t v)
 {

@@ -28,8 +28,8 @@ typedef struct adx_explainer {
     const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
-// The value as it was before its numbers got other places: texts speak of the
-// indices of the formula.
+// Returns the value as it was before its numbers got other places: texts speak
+// of the indices of the formula.
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
@@ -110,8 +110,8 @@ static void adx_spell_table(const adx_explainer *e, const adx_int_table *table)
             }
 }
 
-// The row that makes a variable without a name the value of a map, of variables
-// before it; or UINT32_MAX.
+// Returns the row that makes a variable without a name the value of a map, of
+// variables before it; or UINT32_MAX.
 static uint32_t adx_row_spelling(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows && s->called[v] == 0; r++) {
@@ -209,7 +209,7 @@ static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
     }
 }
 
-// A form of all variables.
+// Returns a form of all variables.
 static adx_sparse_form adx_all_of_form(const adx_explainer *e, int64_t form[])
 {
     const adx_sparse_form all = { form[0], e->set->vars, NULL, form + 1 };
@@ -223,8 +223,9 @@ static void adx_spell_form(const adx_explainer *e, int64_t form[])
     adx_spell_terms(e, &all, 1, false);
 }
 
-// A form that is 0, or not negative: what is positive on the one side, what is
-// negative on the other. If there are variables on the right only: turned.
+// Writes a form that is 0, or not negative: what is positive on the one side,
+// what is negative on the other. If there are variables on the right only:
+// turned.
 static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
                                 bool zero)
 {
@@ -237,7 +238,7 @@ static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
     adx_spell_terms(e, &all, left ? -1 : 1, true);
 }
 
-// The relation of a column, and which column it is; 0: it is a map.
+// Returns the relation of a column, and which column it is; 0: it is a map.
 static uint32_t adx_relation_of(const adx_explainer *e,
                                 const adx_int_table *table, uint32_t *column)
 {
@@ -250,7 +251,7 @@ static uint32_t adx_relation_of(const adx_explainer *e,
     return 0;
 }
 
-// The row that says what is in another column of the same entry.
+// Returns the row that says what is in another column of the same entry.
 static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
                                   uint32_t column, uint32_t row)
 {
@@ -453,7 +454,7 @@ static void adx_spell_access(const adx_explainer *e, adx_access a)
     adx_spell(e, v->dims > 0 ? "]" : "");
 }
 
-// The product that a point adds, or the function that it is.
+// Writes the product that a point adds, or the function that it is.
 static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                              const adx_tensor_term *term)
 {
@@ -530,7 +531,8 @@ static void adx_hash_spelt(const char *text, size_t n, void *user)
         *hash = (*hash ^ (unsigned char)text[i]) * 0x100000001b3u;
 }
 
-// A hash of what a term has on the left side; behind: of what is behind `for`.
+// Returns a hash of what a term has on the left side; behind: of what is behind
+// `for`.
 static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
                                  const adx_tensor_term *term, bool behind)
 {

@@ -16,7 +16,7 @@ ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
-// The indices of the number that the term of a loop writes.
+// Returns the indices of the number that the term of a loop writes.
 static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -109,7 +109,7 @@ static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = 0;\n");
 }
 
-// The first point at which the number that is picked is the largest one.
+// Writes the first point at which the number that is picked is the largest one.
 static void adx_say_pick(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_term *term = k->term;
@@ -180,7 +180,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 
-// A reduction in eight sums, as adx_add_products forms them.
+// Writes a reduction in eight sums, as adx_add_products forms them.
 static void adx_say_reduction(adx_emission *e, const adx_looping *k,
                               const adx_nest_level *l)
 {
@@ -229,7 +229,7 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
-// A loop over index d of a value.
+// Writes a loop over index d of a value.
 static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
@@ -250,7 +250,7 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 
 /* --- loops of a value ---------------------------------------------------- */
 
-// The loops from a level on.
+// Writes the loops from a level on.
 static void adx_say_levels(adx_emission *e, const adx_looping *k,
                            uint32_t first)
 {
@@ -345,8 +345,8 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other, or one of them: `first` is the
-// number of the term's first one.
+// Writes the parts of one term, one after the other, or one of them: `first` is
+// the number of the term's first one.
 static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
                              unsigned long first)
 {

@@ -33,7 +33,8 @@ static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
     p->tree->dim[i] = dim;
 }
 
-// The array that a formula makes: its dimensions are the ranges of its indices.
+// Returns the array that a formula makes: its dimensions are the ranges of its
+// indices.
 static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
                                 uint32_t rank, bool out)
 {
@@ -56,7 +57,8 @@ static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
     return array;
 }
 
-// The name on the left side of a formula. Inputs and others cannot stand there.
+// Reads the name on the left side of a formula. Inputs and others cannot stand
+// there.
 static adx_spot adx_read_left_name(adx_parser *p)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME
@@ -103,7 +105,7 @@ static void adx_read_formula(adx_parser *p, bool out)
 
 /* --- declarations -------------------------------------------------------- */
 
-// The relation at hand, as the first range of an array.
+// Reads the relation at hand, as the first range of an array.
 static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
 {
     const adx_tensor_relation r = p->tree->relation[relation];

@@ -108,7 +108,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
     }
 }
 
-// The name of the array that a given value is an element of.
+// Returns the name of the array that a given value is an element of.
 static const char *adx_array_of_given(adx_value_kind kind)
 {
     return kind == ADX_VALUE_INPUT ? "x"
@@ -303,7 +303,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
-// A loop over all numbers along an index, from 0 on.
+// Writes a loop over all numbers along an index, from 0 on.
 static void adx_say_unmade_loop(const adx_part_writing *w,
                                 const adx_tensor_value *v, uint32_t d)
 {
@@ -346,7 +346,7 @@ static void adx_say_unmade(adx_part_writing *w)
     }
 }
 
-// The prototype of a part, with double or float.
+// Writes the prototype of a part, with double or float.
 static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
                               const char *name, const char *parameters)
 {
@@ -423,7 +423,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     adx_drop(body.memory, body.v);
 }
 
-// The gradient of a text whose only result is a number.
+// Writes the gradient of a text whose only result is a number.
 static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 {
     adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
@@ -451,7 +451,8 @@ static bool adx_is_scalar_text(const ad_tensor *t)
     return t->tree.outs == 1;
 }
 
-// Which parts are to be written: a gradient needs the VJP that it calls.
+// Returns which parts are to be written: a gradient needs the VJP that it
+// calls.
 static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
 {
     if (asked == 0)
@@ -475,7 +476,7 @@ static ad_status adx_check_text_options(const ad_tensor *t,
     return ADREV_OK;
 }
 
-// The file of a text that is bound.
+// Writes the file of a text that is bound.
 static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
                                   ad_write_fn *write, void *user, size_t *bytes)
 {
