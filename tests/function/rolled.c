@@ -131,12 +131,18 @@ typedef struct plan {
     uint32_t pieces, times, rows, n, m;
     uint64_t seed;
     uint32_t spoilt;            // one iteration in so many differs; 0: none
+    int odd;                    // how iteration `middle` differs
+    uint32_t middle;
     bool turns;                 // another result is used in each iteration
 } plan;
 
+// In one iteration: another constant, argument, operation, order of arguments,
+// a result of the function, a guard, or nothing at all.
+enum { CONSTANT, ARGUMENT, OPERATION, SWAPPED, RESULT, GUARD, EVEN, ODD };
+
 enum { INPUT, HERE, BEFORE, LAG_BEFORE, NUMBER, DATUM, FIRST, KINDS, LAG = 5 };
 
-static plan random_plan(void)
+static plan random_plan(int odd)
 {
     plan p = { .pieces = 3 + below(BODY - 3), .times = 25 + below(25),
                .rows = below(2) ? 1 : 4 + below(SIDE - 4),
@@ -153,6 +159,8 @@ static plan random_plan(void)
         }
     }
     p.m = 1 + below(3) * 7;
+    p.odd = odd;
+    p.middle = p.times * p.rows / 2 + below(7);
     return p;
 }
 
@@ -168,6 +176,24 @@ static ad_rev apply(int op, ad_rev a, ad_rev b)
     case 5:  return ad_rec(ad_cos(a));
     default: return ad_rec(ad_sqrt(ad_add(1, ad_sqr(ad_sub(a, b)))));
     }
+}
+
+// Operation i of a body, or in the middle what differs from it.
+static ad_rev piece_of(const plan *p, uint32_t t, uint32_t i, ad_rev a[])
+{
+    const piece *s = &p->body[i];
+    const bool here = t == p->middle && i == p->pieces / 2;
+    const bool other = (p->spoilt != 0 && t % p->spoilt == 3 && i == 1)
+                    || (here && p->odd == OPERATION);
+    if (here && p->odd == CONSTANT)
+        a[1] = ad_rec(0.7654321);
+    if (here && p->odd == ARGUMENT)
+        a[0] = ad_rec(ad_neg(a[0]));
+    const bool swapped = here && p->odd == SWAPPED;
+    ad_rev made = apply(other ? (s->op + 1) % 7 : s->op, a[swapped],
+                        a[!swapped]);
+    return here && p->odd == GUARD
+         ? ad_rec(ad_select(ad_lt(made, 1000), made, a[0])) : made;
 }
 
 static void planned(const ad_rev *x, ad_rev *y, void *ctx)
@@ -196,8 +222,7 @@ static void planned(const ad_rev *x, ad_rev *y, void *ctx)
                      : kind == DATUM ? ad_rec(0.5 + (double)(t * 37 % 64) / 64)
                      : kind == FIRST ? first : x[input];
             }
-            bool other = p->spoilt != 0 && t % p->spoilt == 3 && i == 1;
-            now[i] = apply(other ? (s->op + 1) % 7 : s->op, a[0], a[1]);
+            now[i] = piece_of(p, t, i, a);
         }
         if (p->rows > 1 && t % p->times == p->times - 1)
             now[0] = ad_rec(ad_add(now[0], x[t / p->times % p->n]));
@@ -209,6 +234,8 @@ static void planned(const ad_rev *x, ad_rev *y, void *ctx)
                 ad_acc(&y[i], made[(size_t)t * BODY
                                    + (p->turns ? t + i : k) % p->pieces]);
     }
+    if (p->odd == RESULT)
+        y[0] = made[(size_t)p->middle * BODY];
     free(made);
 }
 
@@ -426,7 +453,7 @@ static void test_random(size_t count)
     size_t rolled = 0;
     begin_file();
     for (size_t i = 0; i < count; i++) {
-        plans[i] = random_plan();
+        plans[i] = random_plan((int)(i % ODD));
         p[i] = (program){ .f = planned, .ctx = &plans[i], .n = plans[i].n,
                           .m = plans[i].m, .functions = ALL };
         snprintf(p[i].name, sizeof p[i].name, "r%zu", i);
