@@ -241,7 +241,8 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
 }
 
 static void adx_cut_within(const adx_writing *k, uint32_t item,
-                           const adx_roll_box *b, uint32_t level, adx_cuts *cuts)
+                           const adx_roll_box *b, uint32_t level,
+                           adx_cuts *cuts)
 {
     const adx_item *s = &k->rolled->item[item];
     for (uint32_t i = 0; s->count > 1 && i < s->items; i++)

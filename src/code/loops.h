@@ -159,7 +159,7 @@ static void adx_say_leaf(const adx_instance *s)
         adx_say_loop_node(s, node);
 }
 
-/* --- what has to be in work ------------------------------------------------ */
+/* --- what has to be in work ---------------------------------------------- */
 
 // A number is read from memory, or by a statement of that part.
 static void adx_note_read(adx_writing *k, uint32_t x, uint32_t part,
@@ -203,8 +203,8 @@ static void adx_note_access(const adx_instance *s, int which, uint32_t part)
 /* --- loops ---------------------------------------------------------------- */
 
 // Does something for each argument of a body's own statements that is carried.
-static void adx_say_carried(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                            bool begins)
+static void adx_say_carried(adx_writing *k, uint32_t item,
+                            const adx_roll_box *b, bool begins)
 {
     const adx_rolled *r = k->rolled;
     const adx_item *s = &r->item[item];
@@ -304,7 +304,7 @@ static void adx_do_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
     }
 }
 
-/* --- the whole program ----------------------------------------------------- */
+/* --- the whole program --------------------------------------------------- */
 
 // Which C function each item is in; outputs are in the last one.
 static void adx_find_parts(adx_writing *k)
@@ -415,8 +415,8 @@ static bool adx_begin_loops(adx_writing *k, adx_program *q)
     return true;
 }
 
-// How many operations the text of a program with loops has; where a loop is cut,
-// its body counts once.
+// How many operations the text of a program with loops has; where a loop is
+// cut, its body counts once.
 static size_t adx_rolled_text(const adx_writing *k)
 {
     const adx_rolled *r = k->rolled;

@@ -11,8 +11,9 @@
  * A piece that begins at i - p comes again at i if a few symbols from i on were
  * met p before, and if both pieces have the same hash. One table for each of a
  * few numbers of symbols knows where they were met last, and prefix sums give
- * the hash of any piece at once; so the search takes a time that is linear in
- * the sequence. What has been found is compared symbol by symbol.
+ * the hash of any piece at once (Karp and Rabin, Efficient randomized
+ * pattern-matching algorithms, 1987); so the search takes a time that is linear
+ * in the sequence. What has been found is compared symbol by symbol.
  *
  * Outputs are a sequence of their own: their symbol is the statement whose
  * instances they are.
@@ -97,8 +98,8 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
 }
 
 /* --- numbers that are the same ----------------------------------------------
- * The table of known numbers (function/unique) forgets some, which are then made
- * again here and there. Before loops are looked for, all that are the same
+ * The table of known numbers (function/unique) forgets some, which are then
+ * made again here and there. Before loops are looked for, all that are the same
  * become one.                                                                */
 
 static uint64_t adx_equal_hash(uint64_t a, uint64_t b)
@@ -117,8 +118,8 @@ static adx_key adx_equal_key(const adx_program *p, uint32_t x)
 
 // The number that x is the same as, if it is in the table; else x, which then
 // is in it.
-static uint32_t adx_first_equal(const adx_program *p, uint32_t table[], int bits,
-                           uint32_t x)
+static uint32_t adx_first_equal(const adx_program *p, uint32_t table[],
+                                int bits, uint32_t x)
 {
     const adx_key key = adx_equal_key(p, x);
     size_t mask = ((size_t)1 << bits) - 1;
