@@ -1646,8 +1646,9 @@ ADX_SELDOM_END
  * A piece that begins at i - p comes again at i if a few symbols from i on were
  * met p before, and if both pieces have the same hash. One table for each of a
  * few numbers of symbols knows where they were met last, and prefix sums give
- * the hash of any piece at once; so the search takes a time that is linear in
- * the sequence. What has been found is compared symbol by symbol.
+ * the hash of any piece at once (Karp and Rabin, Efficient randomized
+ * pattern-matching algorithms, 1987); so the search takes a time that is linear
+ * in the sequence. What has been found is compared symbol by symbol.
  *
  * Outputs are a sequence of their own: their symbol is the statement whose
  * instances they are.
@@ -1732,8 +1733,8 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
 }
 
 /* --- numbers that are the same ----------------------------------------------
- * The table of known numbers (function/unique) forgets some, which are then made
- * again here and there. Before loops are looked for, all that are the same
+ * The table of known numbers (function/unique) forgets some, which are then
+ * made again here and there. Before loops are looked for, all that are the same
  * become one.                                                                */
 
 static uint64_t adx_equal_hash(uint64_t a, uint64_t b)
@@ -1752,8 +1753,8 @@ static adx_key adx_equal_key(const adx_program *p, uint32_t x)
 
 // The number that x is the same as, if it is in the table; else x, which then
 // is in it.
-static uint32_t adx_first_equal(const adx_program *p, uint32_t table[], int bits,
-                           uint32_t x)
+static uint32_t adx_first_equal(const adx_program *p, uint32_t table[],
+                                int bits, uint32_t x)
 {
     const adx_key key = adx_equal_key(p, x);
     size_t mask = ((size_t)1 << bits) - 1;
@@ -2553,7 +2554,8 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
 }
 
 static void adx_cut_within(const adx_writing *k, uint32_t item,
-                           const adx_roll_box *b, uint32_t level, adx_cuts *cuts)
+                           const adx_roll_box *b, uint32_t level,
+                           adx_cuts *cuts)
 {
     const adx_item *s = &k->rolled->item[item];
     for (uint32_t i = 0; s->count > 1 && i < s->items; i++)
@@ -2933,7 +2935,7 @@ static void adx_say_leaf(const adx_instance *s)
         adx_say_loop_node(s, node);
 }
 
-/* --- what has to be in work ------------------------------------------------ */
+/* --- what has to be in work ---------------------------------------------- */
 
 // A number is read from memory, or by a statement of that part.
 static void adx_note_read(adx_writing *k, uint32_t x, uint32_t part,
@@ -2977,8 +2979,8 @@ static void adx_note_access(const adx_instance *s, int which, uint32_t part)
 /* --- loops ---------------------------------------------------------------- */
 
 // Does something for each argument of a body's own statements that is carried.
-static void adx_say_carried(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                            bool begins)
+static void adx_say_carried(adx_writing *k, uint32_t item,
+                            const adx_roll_box *b, bool begins)
 {
     const adx_rolled *r = k->rolled;
     const adx_item *s = &r->item[item];
@@ -3078,7 +3080,7 @@ static void adx_do_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
     }
 }
 
-/* --- the whole program ----------------------------------------------------- */
+/* --- the whole program --------------------------------------------------- */
 
 // Which C function each item is in; outputs are in the last one.
 static void adx_find_parts(adx_writing *k)
@@ -3189,8 +3191,8 @@ static bool adx_begin_loops(adx_writing *k, adx_program *q)
     return true;
 }
 
-// How many operations the text of a program with loops has; where a loop is cut,
-// its body counts once.
+// How many operations the text of a program with loops has; where a loop is
+// cut, its body counts once.
 static size_t adx_rolled_text(const adx_writing *k)
 {
     const adx_rolled *r = k->rolled;
@@ -3563,7 +3565,8 @@ static void adx_say_calls(adx_writing *k)
 static bool adx_has_check(const adx_writing *k)
 {
     return k->text->loaded && k->p->manys == 0 && k->parts == 1
-        && k->rolled == NULL && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
+        && k->rolled == NULL && k->p->outputs > 0
+        && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
 // Writes the sum of some numbers, or of their squares, as a balanced tree, so
