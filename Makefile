@@ -152,6 +152,16 @@ docs:               ## docs/operations.md, docs/tests.md, docs/names.txt
 	sh tools/index.sh > docs/tests.md
 	sh tools/names.sh > docs/names.txt
 
+manual:             ## HTML and man pages in build/manual
+	@sh tests/setup.sh manual
+	@$(MAKE) --no-print-directory examples $(ADAPTERS:%=$B/%)
+	@sh tools/manual/man.sh $B/manual/man3
+	@sh tools/manual/manual.sh $B $(CC)
+
+manual-check:       ## whether `make manual` made what it should, in Chromium
+	@sh tests/setup.sh manual-check
+	@sh tests/project/manual.sh $(CC) "" $B
+
 lint:               ## contents, versions, references, limits
 	@sh tools/lint.sh
 
@@ -160,4 +170,4 @@ clean:
 
 .PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers wasm single deb docs lint clean
+        headers wasm single deb docs manual manual-check lint clean

@@ -343,8 +343,8 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * they have in C, so a number crosses the border as it is, may lie in a union
  * or in calloc's memory, and is not set where it is declared without a value.
  *
- * An expression holds numbers and ids, never references. So one that is kept
- * (auto e = x * y) is as good later as it was at first.
+ * An expression holds numbers and ids, never references. So an expression that
+ * is stored in a variable (auto e = x * y) can be used later as well.
  *
  *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
  *           ADX_NO_PLACE ADX_MEMBER
@@ -563,9 +563,9 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do. In C++ numbers and expressions have constructors
-// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
-// which C++ looks for what is done with them. Their layout is the same.
+// the names say what to do. In C++, numbers and expressions also have
+// constructors and operators (cpp/members, cpp/operators), and are in a
+// namespace, where C++ finds the functions for them. Their layout is the same.
 #ifdef __cplusplus
 #define ADX_TAG(name, tag) name
 namespace adrev {
@@ -610,9 +610,9 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression, where an operand still has its compound id. The
-// two halves of that are one field, because gcc 12 keeps no more than 32 fields
-// in registers.
+// One operand of an expression, which still has its compound id. The two halves
+// of the id are one field, because gcc 12 keeps no more than 32 fields in
+// registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq
@@ -1398,7 +1398,7 @@ ADX_API ad_tape *ad_tape_new(void);
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
-// lie in the same buffer, where room for one adjoint per value is kept free.
+// lie in the same buffer, where room for one adjoint per value is left free.
 //
 //   buffer [bytes]  stays the caller's, and must outlive the tape
 //   returns      the tape; NULL if the buffer is NULL or too small
@@ -1700,20 +1700,21 @@ ADX_API const ad_op_info *ad_op_table(void);
  * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is passed
  * by value, a struct of an ad_real and two uint32_t.                         */
 
-// One operation, recorded on the current tape as one statement; the result is
-// what ad_rec returns of the operator of that name. A constant among the
-// arguments (job 0) counts as a plain number.
+// One operation, recorded on the current tape as one statement. The result is
+// that of ad_rec for the operator of this name. A constant among the arguments
+// (job 0) counts as a plain number.
 //
 //   op           in    ADREV_OP_..., of the arity of the function; see
 //                      ad_op_find
 //
-// Besides the rows of the table: step functions, whose result is a constant;
-// ADREV_OP_detach; comparisons, whose result is the constant 0 or 1. The
-// condition of ADREV_OP_select is its first argument: not 0 takes the second;
-// the result is the number that is taken, without a statement.
-// The exponent of powi and ldexp (second) and the order of polygamma, jn and yn
-// (first) are parameters, whole constants. A hook is told of each operation, so
-// functions can be recorded in this way, whatever ADREV_TRACE is.
+// op may be a row of the table; a step function, whose result is a constant;
+// ADREV_OP_detach; or a comparison, whose result is the constant 0 or 1. The
+// first argument of ADREV_OP_select is its condition. If that is not 0, the
+// result is the second argument, else the third, without a statement. The
+// exponent of powi and ldexp (second argument) and the order of polygamma, jn
+// and yn (first) are parameters: constants that are whole numbers. A hook is
+// told of each operation, so functions can be recorded in this way, whatever
+// ADREV_TRACE is.
 //
 //   returns      a constant if all arguments are, or without a tape. NaN, and
 //                the tape fails with ADREV_ESHAPE, if op is no operation of so
@@ -2074,9 +2075,10 @@ typedef struct ad_nonfinite {
                             // finite: a reverse sweep from y meets it first
 } ad_nonfinite;
 
-// Where infinities and NaNs come from. Values are not on the tape. So without
-// ADREV_DEBUG a NaN shows only in the partials of statements that use it
-// nonlinearly, and an infinity in those of the statement after it, or nowhere.
+// Finds where infinities and NaNs come from. Values are not on the tape. So
+// without ADREV_DEBUG a NaN shows only in the partials of statements that use
+// it nonlinearly, and an infinity in those of the statement after it, or
+// nowhere.
 //
 //   y            in    the value whose gradient is wrong; may be a constant
 //   found        out   statements; job 0 where there is none
@@ -2201,9 +2203,9 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 
 /* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
- * memory, so one comparison tells whether it is full. Ids are kept here in a
- * wider type than the ones that are stored: so the compiler knows that storing
- * an operand does not change them.                                           */
+ * memory, so one comparison tells whether it is full. The id here is of a
+ * wider type than ids on the tape: so the compiler knows that storing an
+ * operand does not change it.                                                */
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
@@ -4023,7 +4025,8 @@ template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
 
 #endif // ADX_FUSES
 
-// From here on the place is not known.
+// From here on the place is not known, but where there is an adx_changed.
+#define ADX_TARGETS (ADREV_DEBUG && ADX_FUSES)
 #if ADREV_DEBUG
 #undef ADX_NOTE_PLACE
 #define ADX_NOTE_PLACE adx_here(nullptr, 0);
@@ -4059,7 +4062,8 @@ template <class X, class Y> using adx_if_compared =
 template <class X> using adx_if_ours =
     typename adx_if<adx_sort<X>::ours>::type;
 template <class S> using adx_if_number =
-    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr>::type;
+    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr
+                    && !(ADX_TARGETS && adx_sort<S>::width == 1)>::type;
 template <class S> using adx_if_expr =
     typename adx_if<adx_sort<S>::expr>::type;
 
@@ -4147,6 +4151,57 @@ ADX_DEFINE(+)
 ADX_DEFINE(-)
 #undef ADX_DEFINE
 
+// The number that x += e changes, and where that stands: an operator has no
+// default arguments, but what its operand is converted to may have.
+#if ADX_TARGETS
+struct adx_changed
+{
+    ad_rev &x;
+    const char *file;
+    int line;
+    ADX_MEMBER adx_changed(ad_rev &x_, const char *at_file = __builtin_FILE(),
+                          int at_line = __builtin_LINE())
+        : x(x_), file(at_file), line(at_line) { }
+};
+
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(t.file, t.line);
+template <class Y, adx_if_compared<ad_rev, Y> = 0>
+ADX_INLINE ad_rev &operator+=(adx_changed t, Y y)
+{
+    ad_acc(&t.x, y);
+    return t.x;
+}
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class Y, adx_if_compared<ad_rev, Y> = 0>                      \
+    ADX_INLINE ad_rev &operator symbol(adx_changed t, Y y)                   \
+    {                                                                       \
+        return t.x = ad_rev(ad_##name(t.x, y), t.file, t.line);             \
+    }
+ADX_DEFINE(-=, sub)
+ADX_DEFINE(*=, mul)
+ADX_DEFINE(/=, div)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(symbol)                                                  \
+    ADX_INLINE ad_rev &operator symbol##symbol(adx_changed t)                \
+    {                                                                       \
+        return t symbol##= 1;                                               \
+    }                                                                       \
+    ADX_INLINE ad_rev operator symbol##symbol(adx_changed t, int)            \
+    {                                                                       \
+        const ad_rev before = t.x;                                          \
+        t symbol##= 1;                                                      \
+        return before;                                                      \
+    }
+ADX_DEFINE(+)
+ADX_DEFINE(-)
+#undef ADX_DEFINE
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#endif
+
 // The value. Only to streams: << of other classes, such as Eigen's, may keep
 // the number.
 template <class Char, class Traits, class X, adx_if_ours<X> = 0>
@@ -4158,6 +4213,7 @@ operator<<(std::basic_ostream<Char, Traits> &stream, const X &x)
 
 } // namespace adrev
 
+#undef ADX_TARGETS
 #if !ADX_FUSES
 #pragma pop_macro("ADX_OPERAND")
 #endif
@@ -4915,7 +4971,8 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     return adx_settle_room(t, c, need);
 }
 
-// The same for a statement on the current tape; false: no tape, or it failed.
+// Makes room for a statement on the current tape. False: there is no tape, or
+// it has failed.
 ADX_COLD static bool adx_grow(size_t need)
 {
     ad_tape *t = adx_now.tape;
@@ -4979,8 +5036,8 @@ static inline size_t adx_magnitude(ptrdiff_t step)
     return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
-// The most elements of an array. At most 64 bytes are kept for each element, so
-// the bytes of all fit into a size_t.
+// The most elements of an array. At most 64 bytes are stored for each element,
+// so the bytes of all fit into a size_t.
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
 // Whether an array of n elements is impossible or missing.
@@ -5497,8 +5554,8 @@ ADX_NOINLINE static ad_rev adx_known_elsewhere(ad_rev x)
     return adx_known(x, adx_resolve(x));
 }
 
-// The same, fast for a tape with one segment: without forks nearly all values
-// belong to it.
+// The value x as one of the current tape. It is fast for a tape with one
+// segment, to which nearly all values belong if there are no forks.
 ADX_INLINE ad_rev adx_known_here(ad_rev x)
 {
     const ad_tape *t = adx_now.tape;
@@ -5508,7 +5565,7 @@ ADX_INLINE ad_rev adx_known_here(ad_rev x)
     return adx_known_elsewhere(x);
 }
 
-// The same for a compound id; 0: a constant.
+// A compound id as one of the current tape; 0: a constant.
 static uint64_t adx_known_id(uint64_t id)
 {
     ad_tape *t = adx_now.tape;
@@ -6807,6 +6864,7 @@ static adx_cursor adx_begin_stretch(const ad_tape *t, const adx_stretch *s)
     return at;
 }
 
+// Sweeps a stretch forwards; s NULL: all of the tape above its floor.
 ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
                             ad_real tan[], const size_t W)
 {
@@ -8991,8 +9049,9 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// The same for row i of any view. That a large matrix is read from memory once
-// makes matvec 1.15 times as fast.
+// Packs row i of any view, as adx_pack_even_row does one of step 1. A large
+// matrix is so read from memory only once, which makes matvec 1.15 times as
+// fast.
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {
@@ -9929,15 +9988,16 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
 
 /* --- softmax ------------------------------------------------------------- */
 
-// With s the sum of all y b, both sweeps are the same formula: y (b - s) is the
-// adjoint of x if b is the adjoint of y, and the tangent of y if b is the
-// tangent of x.
+// Both sweeps have the same formula, y (b - s), where s is the sum of all y b.
+// If b is the adjoint of y, it gives the adjoint of x; if b is the tangent of
+// x, it gives the tangent of y.
 typedef struct adx_softmax {
     adx_extended e;
     adx_ids ids;
     ad_real *y;
 } adx_softmax;
 
+// xb[i] += y[i] (yb[i] - sum over j of y[j] yb[j]).
 static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -9959,6 +10019,7 @@ static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// yd[i] = y[i] (xd[i] - sum over j of y[j] xd[j]).
 static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {
@@ -10149,6 +10210,9 @@ static bool adx_rows_fit(const adx_ids *ids)
     return adx_is_constant(ids) || adx_adjacent(ids);
 }
 
+// C = A B. The adjoints, with a prime for transposes: Ab += Cb B', Bb += A' Cb.
+// Which of the loops is used depends on the number of directions, on how the
+// ids lie, and on whether zero factors need care.
 static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -10172,6 +10236,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// C = A B. The tangent of C is that of A times B, plus A times that of B.
 static bool adx_product_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {
@@ -10308,13 +10373,14 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// Columns of C that are computed together, so that their part of B stays in the
-// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
-// fast as row by row.)
+// Columns of C are computed in panels of so many, so that their part of B stays
+// in the cache and their sums on the stack. (A product of 768 x 768, gcc -O3,
+// is 2 times as fast as row by row.)
 #define ADX_COLUMNS 128
 
-// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
-// Where B is saved, its rows are contiguous and the sum is a vector loop.
+// Computes a panel: n columns of C, from column `from` on. Row i of it is the
+// sum of the rows l of B, each times element (i, l) of A. If the statement s
+// has saved B, its rows are contiguous, and the sum is a loop over vectors.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)
@@ -10714,6 +10780,7 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// Calls the pushforward of the rule for each direction.
 static bool adx_external_forward(const adx_extended *e, ad_real tan[],
                                  ad_real scratch[], size_t W)
 {
@@ -11049,8 +11116,8 @@ static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
     return k + 1;
 }
 
-// What a slope may differ from g: the error of the differences, and the
-// rounding of the gradient, which the paths bound.
+// How much a slope may differ from the derivative g: by the error of the
+// differences, and by the rounding of g, which `paths` bounds.
 static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 {
     return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths
@@ -12302,8 +12369,8 @@ static void adx_write_statement(const adx_writer *w, bool dot,
     }
 }
 
-// Where a region begins or ends. In a graph it is a cluster, whose name has the
-// number of its entry in it.
+// Writes where a region begins or ends. In a graph a region is a cluster, whose
+// name has the number of its entry.
 static void adx_write_edge(const adx_writer *w, bool dot, int edge,
                            const char *name, size_t entry, size_t *depth)
 {

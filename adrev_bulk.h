@@ -70,10 +70,10 @@
 #endif
 
 /* --- interface --------------------------------------------------------------
- * Every function returns ADREV_OK, or why it failed. If it fails the current
- * tape fails with it, so the status may be ignored. Then the results, if their
- * number is possible, are constants, NaN; also where results stand in the place
- * of an argument. */
+ * Every function returns ADREV_OK, or why it failed. A failure makes the
+ * current tape fail, too, so the status may be ignored. After a failure all
+ * results are NaN, as constants, even if they stand in the place of an
+ * argument; if their number is impossible, they are not written.             */
 
 #ifdef __cplusplus
 extern "C" {
@@ -144,9 +144,9 @@ ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
 //   y   [d]      out
 //
 //   returns, cost: as ad_map, with n - 1 runs of op in place of n runs of f
-//   memory       as ad_map, and 8 bytes for every 31 numbers (for d above 16,
-//                for fewer; for d above 128, for 3); in a sweep 2 n*d numbers,
-//                and recordings of a part
+//   memory       as ad_map, and one number of 8 bytes for every 31 (if d is
+//                above 16, for fewer of them; above 128, for every 3); in a
+//                sweep 2 n*d numbers, and the recording of a part
 ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], const ad_real neutral[],
                             ad_rev y[]);
@@ -159,10 +159,10 @@ ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
 //
 //   returns      as ad_reduce
 //   cost         n - 1 runs of op if there is one part; else nearly 2 n, and as
-//                many in a sweep: the price of parts in parallel. On one thread
-//                ad_scan (adrev_loop.h) takes n
-//   memory       as ad_reduce; 8 bytes for every 128 numbers (for d above 16,
-//                for fewer; for d above 128, for 16)
+//                many in a sweep, so that parts can run in parallel. On one
+//                thread ad_scan (adrev_loop.h) takes n
+//   memory       as ad_reduce, with one number for every 128 (if d is above 16,
+//                for fewer of them; above 128, for every 16)
 ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], ad_rev y[]);
 
@@ -576,6 +576,7 @@ static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
     }
 }
 
+// Computes prefixes as elementary operations, for a hook.
 static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
                                    ad_rev y[])
 {
@@ -590,6 +591,7 @@ static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
     return adx_now_status();
 }
 
+// Computes and records the prefixes. A least or largest number is a copy.
 static ad_status adx_prefixes(ad_opcode op, size_t n, const ad_rev x[],
                               ad_rev y[])
 {
@@ -759,6 +761,7 @@ static void adx_bins_products(adx_bins *s, const ad_rev v[],
         }
 }
 
+// Computes a histogram as elementary operations, for a hook.
 static ad_status adx_histogram_traced(ad_opcode op, size_t n,
                                       const ptrdiff_t ix[], const ad_rev v[],
                                       size_t m, ad_rev bin[])
@@ -798,6 +801,7 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
             adx_set_result(&bin[k], bin[k].v, ADX_BASE(s), k);
 }
 
+// Computes and records the bins of a histogram.
 static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[])
 {

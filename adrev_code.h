@@ -1445,11 +1445,12 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
  * The adjoint of one row's product needs no other row, so one loop does
  * everything that belongs to a row, and reads A once.
  *
- * From the product to the product with the transposed matrix every node is put
- * in one of four classes: done before the loop, done for each row, done along
+ * Every node from the product to the product with the transposed matrix is in
+ * one of four classes: done before the loop, done once for each row, done along
  * each row, or done after the loop. What runs along a row is done block by
- * block, while the block is in the cache: together with the row's product if
- * that product's adjoint is known before, else after it (`waits`).
+ * block, while the block is in the cache. It is done together with the product
+ * of the row if the adjoint of that product is known before, else after it
+ * (`waits`).
  *
  *   needs   tape/memory core/derived function/program function/copy code/text
  *           code/layout code/statements
@@ -1459,12 +1460,14 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
 
 enum { ADX_ROW_BLOCK = 64 };
 
-// Where a node is done. What is done along a row (ADX_ALONG) is complete only
-// when all rows are, so a node that reads it comes after the loop; except that
-// the product itself is complete at the end of its row.
+// Where a node is done. A node that is done along the rows (ADX_ALONG) is
+// complete only when all rows are, so a node that reads it comes after the
+// loop. The product itself is an exception: its element is complete at the end
+// of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// The nodes of such a loop: from the product to that of the transposed matrix.
+// The nodes of a loop over rows: from the product to the product with the
+// transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
@@ -1480,9 +1483,9 @@ static void adx_see_where(void *user, uint32_t number)
     r->seen |= r->where[number];
 }
 
-// Whether row i can have what it needs of an argument: the argument is made
-// before the loop, or it is a column whose elements are `stride` apart, made by
-// one node, and row i makes its element i.
+// Whether row i has what it needs of an argument: either the argument is made
+// before the loop, or it is a column, with elements `stride` apart, that one
+// node makes, and row i makes element i of it.
 static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
                            int32_t stride)
 {
@@ -1500,14 +1503,14 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             && r->p->node[r->p->from[x->base]].r == x->base);
 }
 
-// A vector times one number.
+// Whether a node is a vector times one number.
 static bool adx_is_multiple(const adx_many *m)
 {
     return m->kind == ADX_MANY_product && m->k == 1 && (m->m == 1 || m->n == 1);
 }
 
-// A column times a row, as the adjoint of the matrix is. Its rows are written
-// while those of the matrix are read.
+// Whether a node is a column times a row, as the adjoint of the matrix is. Rows
+// of it are written while rows of the matrix are read.
 static bool adx_is_outer(const adx_many *m)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->k == 1 && m->n > 1
@@ -1524,18 +1527,18 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Decides where node i is done, given the nodes before it. It runs along a row
-// if it is the product with the transposed matrix, or an outer product of the
-// same shape, and if row i has its one element of the factor that varies from
-// row to row. It is done for each row if it makes one number for each, from
-// numbers that the row has.
+// Decides where node i is done, when this is known of the nodes before it. The
+// node runs along the rows if it is the product with the transposed matrix, or
+// an outer product of the same shape, and if row i has its element of the
+// factor that varies from row to row. It is done for each row if it makes one
+// number for each row, from numbers that the row has.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
     const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
-    // The argument that is looked at last is the one of which row i needs one
+    // The argument that is tested last is the one of which row i needs one
     // element: it decides about `waits`.
     if (i == r->end
             ? adx_is_at_hand(r, m, 0, 0)
@@ -1657,8 +1660,8 @@ ADX_SELDOM_END
  *           function/unique function/emit function/copy code/layout
  *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
  *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
- *           adx_class_of adx_varying adx_read_by adx_may_repeat
- *           adx_find_pieces adx_entry_at adx_next_instance adx_roll
+ *           adx_class_of adx_varying adx_read_by adx_may_repeat adx_entry_at
+ *           adx_next_instance adx_roll
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2011,7 +2014,7 @@ static void adx_end_folding(adx_folding *f, const ad_allocator *a)
 
 // How often the piece of p symbols before i comes, one after another, as far as
 // hashes say.
-static size_t adx_count_pieces(const adx_folding *f, size_t i, size_t p)
+static size_t adx_count_folds(const adx_folding *f, size_t i, size_t p)
 {
     size_t count = 1;
     uint64_t piece = adx_roll_hash(f, i - p, p);
@@ -2033,7 +2036,7 @@ static bool adx_are_pieces(const adx_folding *f, size_t i, size_t p,
 }
 
 // Whether a run begins that has its second piece at i: the one that saves most.
-static bool adx_find_pieces(adx_folding *f, size_t i)
+static bool adx_find_folds(adx_folding *f, size_t i)
 {
     size_t best = 0;
     size_t tried = 0;
@@ -2049,7 +2052,7 @@ static bool adx_find_pieces(adx_folding *f, size_t i)
         if (before == 0 || before - 1 < f->low || p == tried)
             continue;
         tried = p;
-        size_t count = adx_count_pieces(f, i, p);
+        size_t count = adx_count_folds(f, i, p);
         size_t saves = (count - 1) * (f->text[i] - f->text[i - p]);
         if (count > 2 && saves >= ADX_ROLL_LEAST && saves > best
             && adx_are_pieces(f, i, p, count)) {
@@ -2132,7 +2135,7 @@ static size_t adx_fold(const ad_allocator *a, adx_rolled *r, uint32_t *from,
     bool ok = adx_begin_folding(&f, a);
     r->failed = r->failed || !ok;
     for (size_t i = 0; ok && i < n; i++) {
-        if (!adx_find_pieces(&f, i))
+        if (!adx_find_folds(&f, i))
             continue;
         size_t begin = i - f.period;
         while (f.low < begin)
@@ -2337,7 +2340,7 @@ ADX_SELDOM_END
  *           adx_roll_read adx_roll_box ADX_READS_GUARD ADX_READS_OUTPUT
  *           adx_loop_name adx_argument_letter adx_say_margin adx_node_at
  *           adx_read_at adx_reads_of adx_is_result adx_name_of adx_access_of
- *           adx_cuts adx_find_cuts adx_roll_index adx_make_stream
+ *           adx_cuts adx_find_cuts adx_roll_index adx_roll_stream
  *           adx_declare_table adx_say_from_table adx_say_stream
  * ========================================================================== */
 
@@ -2621,7 +2624,7 @@ static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
     return rest;
 }
 
-static adx_roll_index adx_make_stream(const adx_writing *k, const adx_looped *f,
+static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                                   const adx_roll_box *b, int which)
 {
     adx_roll_index s = { .k = k, .leaf = f, .b = b, .which = which };
@@ -2812,7 +2815,7 @@ static void adx_say_access(const adx_instance *s, int which,
         adx_say(k->text, "c%lu%c", (unsigned long)adx_name_of(k, s->leaf),
                 adx_argument_letter[which]);
     } else {
-        adx_roll_index stream = adx_make_stream(k, s->leaf, s->b, which);
+        adx_roll_index stream = adx_roll_stream(k, s->leaf, s->b, which);
         if (stream.constants) {
             adx_say_from_table(&stream, before);
             return;
@@ -2828,7 +2831,7 @@ static void adx_declare_for(const adx_instance *s, int which,
 {
     if (a->way != ADX_ROLL_array)
         return;
-    adx_roll_index stream = adx_make_stream(s->k, s->leaf, s->b, which);
+    adx_roll_index stream = adx_roll_stream(s->k, s->leaf, s->b, which);
     adx_declare_table(&stream, before);
 }
 
@@ -2845,7 +2848,7 @@ static void adx_say_read(adx_text *t, char which, void *user)
 static void adx_say_loop_guard(const adx_instance *s, const adx_node *node)
 {
     adx_writing *k = s->k;
-    adx_roll_index left = adx_make_stream(k, s->leaf, s->b, ADX_READS_GUARD);
+    adx_roll_index left = adx_roll_stream(k, s->leaf, s->b, ADX_READS_GUARD);
     char name[24];
     snprintf(name, sizeof name, "g%lu", (unsigned long)node->c);
     adx_declare_table(&left, 'k');
@@ -2908,7 +2911,7 @@ static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
 static void adx_say_loop_output(const adx_instance *s)
 {
     adx_writing *k = s->k;
-    adx_roll_index at = adx_make_stream(k, s->leaf, s->b, ADX_READS_OUTPUT);
+    adx_roll_index at = adx_roll_stream(k, s->leaf, s->b, ADX_READS_OUTPUT);
     size_t output = k->rolled->entry[s->leaf->first];
     adx_declare_table(&at, 'k');
     adx_say_margin(k, s->b->depth);
@@ -2938,7 +2941,7 @@ static void adx_say_leaf(const adx_instance *s)
 /* --- what has to be in work ---------------------------------------------- */
 
 // A number is read from memory, or by a statement of that part.
-static void adx_note_read(adx_writing *k, uint32_t x, uint32_t part,
+static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
                           bool memory)
 {
     adx_rolled *r = k->rolled;
@@ -2954,7 +2957,7 @@ static void adx_note_read(adx_writing *k, uint32_t x, uint32_t part,
     f->all = f->all || r->index_of[entry] + 1 < f->instances;
 }
 
-static void adx_note_access(const adx_instance *s, int which, uint32_t part)
+static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
 {
     adx_rolled *r = s->k->rolled;
     const adx_roll_read a = adx_access_of(s->k, s->leaf, which, s->b);
@@ -2962,16 +2965,16 @@ static void adx_note_access(const adx_instance *s, int which, uint32_t part)
     if (a.way == ADX_ROLL_local || a.way == ADX_ROLL_carried)
         r->leaf[a.leaf].local = true;
     if (a.way == ADX_ROLL_same)
-        adx_note_read(s->k, a.number, part, false);
+        adx_note_use(s->k, a.number, part, false);
     if (a.way == ADX_ROLL_carried) {
         adx_roll_box begin = *s->b;
         begin.high[begin.depth - 1] = begin.low[begin.depth - 1] + 1;
-        adx_note_access(&(adx_instance){ s->k, s->leaf, &begin }, which, part);
+        adx_roll_access(&(adx_instance){ s->k, s->leaf, &begin }, which, part);
     }
     memcpy(t, s->b->low, sizeof t);
     if (a.way == ADX_ROLL_array)
         do
-            adx_note_read(s->k, adx_read_at(s->k, adx_entry_at(s->leaf, t),
+            adx_note_use(s->k, adx_read_at(s->k, adx_entry_at(s->leaf, t),
                                             which), part, true);
         while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
@@ -3012,7 +3015,7 @@ static void adx_say_carried(adx_writing *k, uint32_t item,
     }
 }
 
-static void adx_do_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
+static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes);
 
 static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
@@ -3024,17 +3027,17 @@ static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
         const adx_looped *f = &r->leaf[r->item[child].leaf];
         const adx_instance s = { k, f, b };
         if (r->item[child].count > 1)
-            adx_do_loop(k, child, b, part, notes);
+            adx_roll_loop(k, child, b, part, notes);
         else if (!notes)
             adx_say_leaf(&s);
         else
             for (int a = 0; a < adx_reads_of(k, f); a++)
-                adx_note_access(&s, a, part);
+                adx_roll_access(&s, a, part);
     }
 }
 
 // Writes a loop, piece by piece between its cuts; or only notes what it reads.
-static void adx_do_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
+static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes)
 {
     adx_text *t = k->text;
@@ -3117,7 +3120,7 @@ typedef struct adx_root_reads {
 static void adx_note_root_read(void *user, uint32_t x)
 {
     const adx_root_reads *s = (const adx_root_reads *)user;
-    adx_note_read(s->k, x, s->part, false);
+    adx_note_use(s->k, x, s->part, false);
 }
 
 static void adx_note_roots(adx_writing *k)
@@ -3128,7 +3131,7 @@ static void adx_note_roots(adx_writing *k)
         const adx_item *s = &r->item[r->root[i]];
         adx_root_reads reads = { k, r->part_of[i] };
         if (s->count > 1)
-            adx_do_loop(k, r->root[i], &none, r->part_of[i], true);
+            adx_roll_loop(k, r->root[i], &none, r->part_of[i], true);
         else if (s->first < r->nodes)
             adx_visit_reads(k->p, adx_node_at(k, s->first),
                             adx_note_root_read, &reads);
@@ -3226,7 +3229,7 @@ static void adx_say_roots(adx_writing *k, size_t part, bool outputs)
             || (!outputs && r->part_of[r->next] != part))
             return;
         if (s->count > 1)
-            adx_do_loop(k, r->root[r->next], &none, (uint32_t)part, false);
+            adx_roll_loop(k, r->root[r->next], &none, (uint32_t)part, false);
         else if (outputs)
             adx_say_straight_output(k, s->first);
         else if (adx_node_at(k, s->first)->op == ADX_OP_guard)
@@ -4387,7 +4390,8 @@ static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
     return ok;
 }
 
-// Which functions that are asked for can compute a result of that shape.
+// Returns which of the functions that are asked for can compute a result of
+// this shape.
 static unsigned adx_bits_of_shape(const adx_point *e, char shape)
 {
     unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
@@ -4395,7 +4399,7 @@ static unsigned adx_bits_of_shape(const adx_point *e, char shape)
     return shape == 'Z' ? 0 : bits & e->asked;
 }
 
-// The function that computes a result. If there are two, it is the sparse one.
+// Returns the function that computes a result; of two, the sparse one.
 static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
 {
     size_t i = ADX_C_KINDS;
@@ -4415,17 +4419,17 @@ static size_t adx_shape_length(const adx_point *e, size_t r)
          : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
 }
 
-// Whether result r is a matrix that the function does not write by columns: it
-// goes by way of scratch.
+// Whether result r is a matrix that the function does not write by columns.
+// Such a matrix goes through the scratch room.
 static bool adx_is_moved(const adx_point *e, size_t r)
 {
     return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
 }
 
-// Adds up the scratch room. Of two vectors either may not be asked for, so both
-// have room; matrices are made one after another and share it. An empty result
-// has a place, too, because `work` begins behind it and must not overlap with
-// it (restrict).
+// Adds up the scratch room. Either of two vectors may not be asked for, so both
+// have room. Matrices are made one after another and share their room. Even an
+// empty result has a place, because `work` begins behind it and must not
+// overlap it (restrict).
 static void adx_find_scratch(adx_point *e)
 {
     bool two = strcmp(e->kind->out, "mn") == 0;
@@ -4538,7 +4542,7 @@ static void adx_say_point_names(adx_point *e, const char *what,
     adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
 }
 
-// The entry points of one line, which differ only in their names.
+// Writes the entry points of one line each, which differ only in their names.
 static void adx_say_point_rest(adx_point *e)
 {
     static const char *const rest[][4] = {
@@ -4558,8 +4562,8 @@ static void adx_say_point_rest(adx_point *e)
     }
 }
 
-// The sizes of the arrays: no integers, and as much work as the function that
-// needs most.
+// Writes the entry point that tells the sizes of the arrays: no integers, and
+// as much work as the function that needs most.
 static void adx_say_point_work(adx_point *e)
 {
     adx_text *t = e->text;
@@ -4617,7 +4621,8 @@ static void adx_say_point_order(adx_point *e, size_t r)
     adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
 }
 
-// Makes result r, a matrix, and puts its entries in the order of columns.
+// Writes the call that computes result r, a matrix, and the loop that puts its
+// entries in the order of columns.
 static void adx_say_point_matrix(adx_point *e, size_t r)
 {
     adx_text *t = e->text;
@@ -4647,8 +4652,8 @@ static void adx_say_point_matrix(adx_point *e, size_t r)
     adx_say(t, "    }\n");
 }
 
-// The entry point itself: inputs that are not given become zeros, then each
-// result is computed.
+// Writes the entry point itself. Inputs that are not given become zeros, and
+// then each result is computed.
 static void adx_say_point(adx_point *e)
 {
     adx_text *t = e->text;
@@ -5605,14 +5610,15 @@ typedef struct adx_cache {
     char directory[ADX_PATH / 2];
     char own[ADX_PATH];         // where this call compiles
     char library[ADX_PATH];
-    char key[33];               // of the function: its library's name begins
-                                // with it
+    char key[33];               // key of the function, with which the name of
+                                // its library begins
     adx_bytes code;             // C code
 } adx_cache;
 
 ADX_SELDOM_BEGIN
 
-// Without memory there is no reason: what was blamed is only what followed.
+// Clears the reason if memory ran out: what was blamed is only a consequence of
+// that.
 static void adx_take_back_blame(ad_compile_report *r)
 {
     r->reason = ADREV_COMPILE_DONE;
@@ -5629,7 +5635,7 @@ static bool adx_is_ours(const struct stat *s)
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Whether nobody but us and root can rename or replace what is ours in this
+// Whether nobody except us and root can rename or replace our files in this
 // directory.
 static bool adx_is_safe(const struct stat *s)
 {
@@ -5653,13 +5659,13 @@ static int adx_open_any(const char *path, int flags)
     return file;
 }
 
-// Opens a file that no other process inherits. It never gets the number 0, 1 or
-// 2: a program that has closed these may go on printing, and must not print
-// into what is compiled. So /dev/null takes the free ones of these until the
-// file is open.
+// Opens a file that no other process inherits. The file never gets the number
+// 0, 1 or 2: a program that has closed these may go on printing, and must not
+// print into what is compiled. So /dev/null takes those of them that are free
+// until the file is open.
 static int adx_open_file(const char *path, int flags)
 {
-    int low[3];                 // what lies there until the file is open
+    int low[3];                 // /dev/null, until the file is open
     size_t n = 0;
     while (n < 3 && (low[n] = adx_open_any("/dev/null", O_RDWR)) >= 0
            && low[n++] < 3)
@@ -5698,8 +5704,8 @@ static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
     return NULL;
 }
 
-// Reads all of a file that is ours. It is opened before it is looked at, so
-// that what is looked at is what is read.
+// Reads all of a file that is ours. The file is opened before its owner is
+// checked, so the file that is checked is the one that is read.
 static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
 {
     struct stat s;
@@ -5713,7 +5719,7 @@ static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
     return data;
 }
 
-// Makes a file that from the beginning nobody else can read or write, and that
+// Makes a file that nobody else can read or write from the beginning, and that
 // we can, whatever the umask is.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
@@ -5751,11 +5757,11 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 }
 
 /* --- the cache --------------------------------------------------------------
- * Others who share the machine can make links and directories wherever they can
+ * Other users of the machine can make links and directories wherever they can
  * write, as in /tmp, and exchange them at any time. So the path of the cache is
  * walked from the root, name by name. Nothing is entered, followed or made in a
- * directory where others could exchange it. So what has been looked at stays
- * what it is.                                                                */
+ * directory where others could exchange it. So what has been checked cannot
+ * change any more.                                                           */
 
 typedef struct adx_way {
     char path[ADX_PATH / 2];    // walked so far: safe directories, no links
@@ -5766,8 +5772,8 @@ typedef struct adx_way {
 // The longest chain of links that is followed, as Linux has it.
 #define ADX_LINKS_MOST 40
 
-// Whether the program has more rights than the user who started it. Then
-// nothing that the environment names (HOME, PATH) may be run.
+// Whether the program has more rights than the user who started it. If so,
+// nothing may be run that the environment names (HOME, PATH).
 static bool adx_is_privileged(void)
 {
 #ifdef AT_SECURE
@@ -5783,8 +5789,9 @@ static bool adx_blame_open(adx_cache *k, const char *path)
     return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
 }
 
-// Puts what a link stands for in front of the rest of the way, and takes the
-// link itself off the path. Only links of ours or of root are followed.
+// Replaces a link at the end of the walked path by what it stands for, which is
+// put in front of the rest of the way. Only links of ours or of root are
+// followed.
 static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 {
     char all[2 * ADX_PATH + 1];
@@ -5804,16 +5811,17 @@ static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
     return true;
 }
 
-// Makes the directory at the end of the way, for us alone whatever the umask
-// is. Another process may be making it too, so it may be there by now.
+// Makes the directory at the end of the walked path, for us alone, whatever the
+// umask is. It may exist already, since another process may be making it, too.
 static bool adx_make_directory(const char *path)
 {
     return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
                                      : errno == EEXIST;
 }
 
-// Looks at what is at the end of the way, which is made if it is missing. A
-// link is followed. A directory must be safe for the walk to go on from it.
+// Checks what is at the end of the walked path, and makes a directory if there
+// is nothing. A link is followed. The walk goes on only from a directory that
+// is safe.
 static bool adx_look_at(adx_cache *k, adx_way *w)
 {
     struct stat s;
@@ -5831,7 +5839,8 @@ static bool adx_look_at(adx_cache *k, adx_way *w)
     return adx_is_safe(&s) || adx_blame_open(k, path);
 }
 
-// Walks one name further: `..` goes back, `.` and an empty name stay.
+// Walks one name further along the path. `..` goes back one directory; `.` and
+// an empty name stay where they are.
 static bool adx_go_on(adx_cache *k, adx_way *w)
 {
     char *name = w->rest + strspn(w->rest, "/");
@@ -5851,8 +5860,8 @@ static bool adx_go_on(adx_cache *k, adx_way *w)
     return stays || adx_look_at(k, w);
 }
 
-// Walks to the cache's directory, which is made if need be. Its path has no
-// links then, and it is ours alone.
+// Walks to the directory of the cache, and makes it if need be. Afterwards its
+// path has no links, and the directory is ours alone.
 static bool adx_walk_to_cache(adx_cache *k, const char *directory)
 {
     adx_way w = {0};
@@ -5892,9 +5901,9 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
          : adx_walk_to_cache(k, directory);
 }
 
-// Makes a directory that no other call uses. Its name alone does not ensure
+// Makes a directory that no other call uses. The name alone does not ensure
 // that, since processes of several machines or containers may share the cache
-// and have the same number. But mkdir either makes a directory or fails.
+// and have the same process number. But mkdir fails if the directory exists.
 static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
@@ -5913,8 +5922,8 @@ static bool adx_make_own(adx_cache *k)
     return adx_blame_system(k, k->own);
 }
 
-// The path of a file in the call's own directory. File names are the same in
-// every call, so that the libraries are equal, too: their symbols name the
+// Returns the path of a file in the directory of this call. File names are the
+// same in every call, so that libraries are equal, too: their symbols name the
 // source.
 static const char *adx_own_file(const adx_cache *k, const char *name,
                                 char path[ADX_PATH + 16])
@@ -6156,18 +6165,18 @@ static void adx_keep_processor(adx_bytes *b)
     };
     char line[256];
     bool begins = true;         // a line of the file, not a part of a long one
-    bool kept = false;
+    bool counts = false;        // the line, with all its parts
     FILE *f = fopen("/proc/cpuinfo", "r");
     if (f == NULL)
         return;
     while (fgets(line, sizeof line, f) != NULL && line[0] != '\n') {
         for (size_t i = 0; begins && i < sizeof about / sizeof *about; i++)
             if (strncmp(line, about[i], strlen(about[i])) == 0)
-                kept = true;
-        if (kept)
+                counts = true;
+        if (counts)
             adx_put_bytes(line, strlen(line), b);
         begins = strchr(line, '\n') != NULL;
-        kept = kept && !begins;
+        counts = counts && !begins;
     }
     fclose(f);
 }

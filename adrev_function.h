@@ -135,19 +135,19 @@ typedef struct ad_fn_options {
 } ad_fn_options;
 
 // The size of a recorded function, and what simplifying it removed.
-// `operations` may exceed `recorded`: some array statements (ad_sqdist,
-// ad_logsumexp, ad_softmax ...) are recorded as one operation and kept as
-// several. Comparisons and steps (floor ...) count only as `guards`; those of a
-// function called by ad_fn_call count as operations, too.
+// `operations` may exceed `recorded`, since some array statements (ad_sqdist,
+// ad_logsumexp, ad_softmax ...) are recorded as one operation and become
+// several in the program. Comparisons and steps (floor ...) count only as
+// `guards`; those of a function called by ad_fn_call count as operations, too.
 typedef struct ad_fn_report {
     size_t recorded;        // operations that f made
-    size_t constant;        // of these: those of constants alone
-    size_t common;          // the same as an earlier one; in long functions
-                            // some of these are not found
-    size_t identity;        // x*1, x - 0, -(-x) ...: the result is an operand
-    size_t dead;            // those on which no result depends
-    size_t operations;      // kept
-    size_t arrays;          // of these: operations on arrays and external
+    size_t constant;        // removed: all arguments are constants
+    size_t common;          // removed: the same as an earlier one (in long
+                            // functions not all of these are found)
+    size_t identity;        // removed: x*1, x - 0, -(-x) ... are an operand
+    size_t dead;            // removed: no result depends on it
+    size_t operations;      // what the program has
+    size_t arrays;          // among these: operations on arrays, and external
                             // statements, one each
     size_t guards;          // comparisons and steps whose results must not
                             // change
@@ -169,7 +169,7 @@ typedef struct ad_guard {
  *
  *     ADREV_EPATH    a guard came out differently at x: see ad_fn_guard
  *     ADREV_ENOMEM   the allocator returned NULL
- *     ADREV_ESHAPE   an array is NULL that must not be
+ *     ADREV_ESHAPE   an array that is needed is NULL
  *     ADREV_EEXTERNAL  an external statement cannot do this, or not at x
  *
  * Values are those of f on a tape to the last bit, if the compiler does not
@@ -233,9 +233,9 @@ ADX_TRY ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
 
-// Whether f at x still is what was recorded: runs f there, with constants on an
-// empty tape, and compares. Call it at points of your choice, for instance on
-// the other sides of the branches of f.
+// Checks whether f still does at x what was recorded: runs f there, with
+// constants on an empty tape, and compares the results. Call it at points of
+// your choice, for instance on the other sides of the branches of f.
 //
 //   returns      ADREV_OK; ADREV_EFROZEN: results differ by more than rounding
 //                (a relative 1e-7; with float 1e-3), or are not set;
@@ -252,8 +252,8 @@ ADX_API const char *ad_fn_reason(void);
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 
-// How many inputs there are derivatives by: the first ones. All of them, unless
-// ad_fn_select has chosen.
+// The number of inputs by which derivatives are taken: the first ones. These
+// are all inputs, unless ad_fn_select has chosen some.
 ADX_API size_t ad_fn_variables(const ad_fn *fn);
 
 // The same function with the choice of inputs that derivatives are taken by,
@@ -292,9 +292,10 @@ ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
 //   threads      any number at once, if the allocator allows that
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
-// The guard that failed when this thread was last answered ADREV_EPATH. Not set
-// by ad_fn_map and its kin, which say it point by point. `file` may belong to
-// the function that has the guard; then it is valid as long as that function.
+// The guard that failed when a call on this thread last returned ADREV_EPATH.
+// ad_fn_map and its kin do not set it, since they report guards point by point.
+// `file` may belong to the function that has the guard; then it is valid as
+// long as that function.
 ADX_API ad_guard ad_fn_guard(void);
 
 /* --- evaluation -------------------------------------------------------------
@@ -597,7 +598,7 @@ typedef struct ad_column {
 //                      or UINT32_MAX: an external statement failed there.
 //                      `left` may be NULL
 //
-//   returns      ADREV_OK; ADREV_EPATH: some points were left: their results
+//   returns      ADREV_OK; ADREV_EPATH: some points failed, and their results
 //                are not written, all others are; ADREV_EEXTERNAL: the same,
 //                and at some of them an external statement failed;
 //                ADREV_ESHAPE; ADREV_ENOMEM
@@ -1198,7 +1199,7 @@ typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
     size_t nodes, node_room;
-    uint32_t *from;             // of each number, where it comes from
+    uint32_t *from;             // [number] where it comes from
     size_t numbers, number_room;
     ad_real *constant;
     size_t constants, constant_room;
@@ -1207,17 +1208,18 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
-    size_t fixed;               // the last ones: no derivatives by these
-    adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers that each set was given so far
+    size_t fixed;               // so many of the last inputs are parameters:
+                                // there are no derivatives by them
+    adx_seen_set *seen;         // the table of known numbers (function/unique)
+    uint8_t *entered;           // [set] numbers that it was given, modulo 256
     size_t seen_sets;
-    adx_cells *cells;           // partials that were read (formulas)
+    adx_cells *cells;           // cells that have been read (function/formulas)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
-    bool counted;               // its `dead`, `operations` and `arrays`, too
-    size_t guards;              // nodes that adx_emit_guard made
-    size_t conditions;          // nodes that only guards asked for
+    bool counted;               // the report has `dead`, `operations`, `arrays`
+    size_t guards;              // nodes that are guards
+    size_t conditions;          // nodes that were made for guards
 } adx_program;
 
 // What a loop says of its step, for the programs that are derived from that
@@ -1463,6 +1465,7 @@ static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
         begin[high + 1]--;
 }
 
+// Adds the span of the results of an array node.
 static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
                                  const adx_many *k)
 {
@@ -1474,6 +1477,7 @@ static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
 // third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
+// Visits every number that a node reads.
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {
@@ -1500,22 +1504,23 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
 /* === function/unique ========================================================
  * Hash-consing: each number is made once. A number has a key: the bits of a
  * constant, or the operation of a node and its arguments. The arguments have
- * been looked up themselves, so equal keys mean that equal things are computed.
- * Before a node is added, a table is asked for a number with the same key.
+ * been looked up themselves, so equal keys mean equal computations. Before a
+ * node is added, a table is searched for a number with the same key.
  *
  * The table is divided into sets. The hash of a key says in which set its
- * number is, if it is in any; a set that is full gives up the number that it
- * has had for longest. So the table may forget a number, which is then made a
- * second time, but it never gives a wrong one: a hash that agrees is not
- * believed until the key of that number, as its node has it, agrees, too.
+ * number is, if it is in the table. A full set gives up its oldest number. So
+ * the table may forget a number, which is then made a second time, but it never
+ * returns a wrong one: if a hash agrees, the key of that number is compared,
+ * too.
  *
  *   needs   tape/memory core/hash function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_constant_key adx_seen
  *           adx_enter_number adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// Entries of the table at most: 128 kB, which the cache holds. (With a table of
-// all numbers, each of 10^7 operations took 2.7 times as long to record.)
+// The table has so many entries at most: 128 kB, which the cache holds. (With a
+// table of all numbers, each of 10^7 operations took 2.7 times as long to
+// record.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
 typedef struct adx_key {
@@ -1527,8 +1532,8 @@ static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
-// Which guard it is does not belong to its key: a comparison that comes again
-// needs no second guard.
+// The key of a guard does not say which guard it is, so a comparison that is
+// repeated needs no second guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
     return adx_node_key(ADX_OP_guard, x, was, 0);
@@ -1541,7 +1546,8 @@ static adx_key adx_constant_key(ad_real v)
     return key;
 }
 
-// The key of a number in the table; results of array nodes are never there.
+// Returns the key of a number in the table; results of array nodes are never
+// there.
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
@@ -1561,8 +1567,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether any number of a set has this hash; mostly none has. (By vectors, as
-// 10^5 operations take 17 instead of 19 ns each to record.)
+// Whether any number of a set has this hash. Mostly none has. (With vectors
+// each of 10^5 operations takes 17 instead of 19 ns to record.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -1581,8 +1587,8 @@ ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 #endif
 }
 
-// The number with this key; ADX_NOWHERE: the table does not have it. Nodes,
-// which are far away in memory, are looked at only where the hash agrees.
+// Returns the number with this key; ADX_NOWHERE: the table does not have it. A
+// node, which is far away in memory, is looked at only if its hash agrees.
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
@@ -1599,7 +1605,7 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// Enters 1 + a number in its set, in place of the oldest one. The counter may
+// Enters 1 + a number into its set, in place of the oldest one. The counter may
 // overflow: 256 is a multiple of ADX_WAYS.
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
@@ -1609,8 +1615,8 @@ ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
     p->seen[at].number[way] = number;
 }
 
-// Makes the table, or makes it eight times as large. Its numbers enter their
-// new sets by the hashes that it has: keys are not computed again.
+// Makes the table, or makes it eight times as large. The numbers enter their
+// new sets by the hashes in the table, so no key is computed again.
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_sets = p->seen_sets;
@@ -1645,8 +1651,8 @@ ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
     return adx_find_key(p, key, *hash);
 }
 
-// A set becomes full: the table is made larger, if it may be, before a number
-// is given up.
+// Enters a number into a full set. Before the set gives up a number, the table
+// is made larger, if it may be.
 ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
                                                uint32_t number)
 {
@@ -1657,6 +1663,7 @@ ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
         adx_enter_entry(p, hash, number + 1);
 }
 
+// Enters a number into its set. hash: as adx_seen gave it.
 ADX_INLINE void adx_enter_number(adx_program *p, uint32_t hash,
                                  uint32_t number)
 {
@@ -1666,8 +1673,8 @@ ADX_INLINE void adx_enter_number(adx_program *p, uint32_t hash,
         adx_enter_entry(p, hash, number + 1);
 }
 
-// A constant with a number of its own, so that those of an array follow one
-// another.
+// Makes a constant with a new number, even if the table has one, so that the
+// constants of an array follow one another.
 static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -1679,7 +1686,8 @@ static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
     return x;
 }
 
-// The number of a constant, which is made if it is not known.
+// Returns the number of a constant, which is made if the table does not have
+// it.
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -1834,7 +1842,8 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, but arguments beyond the arity may be anything.
+// Returns the result of an operation, as adx_emit_of does; arguments beyond its
+// arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
@@ -2401,7 +2410,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
-// The same for single numbers. A sum without terms is ADX_NOWHERE.
+// Returns sum + d x for single numbers. A sum without terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
@@ -2465,10 +2474,10 @@ ADX_SELDOM_END
 /* === function/tangents ======================================================
  * The tangent of a program (jvp) is a forward sweep that is written down
  * instead of done. Each node is copied, and nodes for its tangent are added:
- * the sum of its partials, each times the tangent of that argument. A number
- * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
- * it. Array nodes are treated the same way, range by range: their tangents are
- * array nodes.
+ * the sum of its partials, each times the tangent of its argument. A number
+ * that does not depend on a moving input has no tangent (ADX_NOWHERE), and
+ * nothing is added for it. Array nodes are treated the same way, range by
+ * range: their tangents are array nodes.
  *
  *   needs   core/derived function/operations function/program function/emit
  *           function/copy
@@ -2477,6 +2486,8 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
+// The tangent of an operation on arrays: the sum of the partials, each times
+// the tangent of its argument.
 static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2493,8 +2504,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
-// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
-// sides that have a tangent count.
+// C = A B. The tangent of C is the tangent of A times B, plus A times the
+// tangent of B; a factor without a tangent adds nothing.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2536,7 +2547,8 @@ static void adx_tangent_sum(adx_making *k, const adx_node *s,
         k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
 }
 
-// A largest number has no derivative: what is made of it only scales by it.
+// A largest number is treated as a constant: the result of a logsumexp or
+// softmax that is scaled by it does not depend on it.
 static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2563,8 +2575,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node, which takes the place of the
-// copy: a rule computes both at once. No rule has a second tangent.
+// An external node and its tangent are one node, which replaces the copy,
+// because a rule computes both at once. A rule has no second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
@@ -2587,6 +2599,7 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
+// Writes the tangent of an array node, by the rule of its kind.
 static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2602,7 +2615,7 @@ static void adx_tangent_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// The tangent of a node that has been copied.
+// Writes the tangent of a node. The node itself has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
@@ -2621,8 +2634,9 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
     k->derived[s->r] = sum;
 }
 
-// Inputs: those of p, and tangents of the first `moving` of them. Outputs: the
-// tangents of p's, and then p's.
+// Makes the tangent program. Its inputs are those of p, and the tangents of the
+// first `moving` of them. Its outputs are the tangents of the outputs of p, and
+// then these outputs.
 static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
@@ -2750,8 +2764,8 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for matrices, row by row. A matrix of one column is treated as a
-// vector.
+// Adds the matrix y to the adjoints of the matrix x, row by row. A matrix of
+// one column is treated as a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -2876,6 +2890,7 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
+// Writes the adjoint of an array node, by the rule of its kind.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2891,6 +2906,7 @@ static void adx_adjoint_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
+// Writes the adjoint of a node. A guard has none.
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
                              const bool moved[])
 {
@@ -3103,6 +3119,7 @@ static void adx_apart_most(adx_making *k, const adx_node *s,
                               k->same[s->r]);
 }
 
+// Splits a product of matrices: each result is a sum of products.
 static void adx_apart_product(adx_making *k, const adx_node *s,
                               const adx_many *e, bool pattern)
 {
@@ -3203,6 +3220,7 @@ static void adx_apart_external(adx_making *k, const adx_node *s,
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
+// Splits an array node, by the rule of its kind.
 static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {
@@ -3407,6 +3425,8 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 // call, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
+// The cost of an operation. An operation of the table that is not listed here
+// is short if its value calls no function.
 static adx_cost adx_cost_of(uint32_t op)
 {
     switch (op) {
@@ -3491,6 +3511,8 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
     return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
 }
 
+// Makes the adjoint that is to be divided, and finds the numbers that depend on
+// weights.
 static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         const adx_program *p,
                                         const adx_repeated *step)
@@ -3666,8 +3688,8 @@ ADX_SELDOM_END
 /* === function/record ========================================================
  * The function to be recorded runs on a tape of its own. The trace hook of that
  * tape is told of every operation, and writes the program: number[id] is the
- * number of the program that the tape's value `id` became. Comparisons become
- * guards. Array statements become array nodes, several for some of them.
+ * number of the program for the value `id` of the tape. Comparisons become
+ * guards. Array statements become array nodes, some of them several.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
  *           function/api function/operations function/program function/unique
@@ -3682,7 +3704,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// A list of names of files, copies of which belong to the function.
+// A list of copied file names, which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -3691,7 +3713,7 @@ typedef struct adx_file_name {
 typedef struct adx_recorder {
     adx_program *p;
     const ad_tape *tape;
-    uint32_t *number;           // [ids] of each value of the tape
+    uint32_t *number;           // [id] the number of each value of the tape
     size_t ids, room;
     adx_segment segment[ADREV_MARKS + 1];   // the tape's, as these ids were
     size_t segments;                        // given out
@@ -3702,9 +3724,10 @@ typedef struct adx_recorder {
     const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
-// When f rewinds the tape, itself or by ad_grad, the tape's last segments go,
-// and their ids are given out again. So numbers are forgotten from the first
-// segment on that is not as it was: what went, and what came in its place.
+// Forgets the numbers of values that a rewind has removed. If f rewinds the
+// tape, itself or by ad_grad, the last segments of the tape go, and their ids
+// are given out again. So numbers are forgotten from the first segment on that
+// is not as it was.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;
@@ -3721,8 +3744,8 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
     r->job = t->segment[t->segments - 1].job;
 }
 
-// The number of a value of an earlier segment; ADX_NOWHERE: it is not this
-// tape's.
+// Returns the number of a value of an earlier segment; ADX_NOWHERE: the value
+// is not of this tape.
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                   ad_rev x)
 {
@@ -3731,8 +3754,8 @@ ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                     : ADX_NOWHERE;
 }
 
-// The number of what f computes with. What f brings along is a constant, and so
-// is an input that f makes itself.
+// Returns the number of something that f computes with. What f brings along is
+// a constant, and so is an input that f makes itself.
 static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
     uint32_t number = x.job == r->job
@@ -3741,8 +3764,9 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
-// The tape's value `id` is this number of the program. Ids that are passed over
-// have no number: they are those of inputs, say, that f makes itself.
+// Notes that the value `id` of the tape is this number of the program. Ids that
+// are passed over have no number; they are those of inputs that f makes itself,
+// for instance.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -3758,9 +3782,9 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     r->ids = id + 1;
 }
 
-// A comparison, or a step such as floor: its result becomes a node, and a guard
-// says that it must have this value. Neither counts in the report as an
-// operation that f made.
+// Records a comparison, or a step such as floor: its result becomes a node, and
+// a guard says that it must have this value. The report counts neither as an
+// operation of f.
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
                                           const ad_operation *o)
 {
@@ -3785,6 +3809,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->report = before;
 }
 
+// Records any operation, also one with arguments of other segments.
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
                                           ad_rev b, ad_rev c, ad_real v,
                                           uint32_t id)
@@ -3800,8 +3825,8 @@ ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
     return made;
 }
 
-// The same, quickly, for nearly all operations: their value is the next one of
-// the tape, and all of their arguments have numbers.
+// Records an operation. Nearly all take the short way: the value is the next
+// one of the tape, and all arguments have numbers.
 static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
                               ad_rev c, ad_real v, uint32_t id)
 {
@@ -3811,7 +3836,7 @@ static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
     uint32_t x = r->number[a.seq];
     uint32_t y = r->number[b.seq];
     uint32_t z = r->number[c.seq];
-    if ((x | y | z) == ADX_NOWHERE)     // then one of them is
+    if ((x | y | z) == ADX_NOWHERE)     // true if one of them is
         return adx_record_any(user, code, a, b, c, v, id);
     ad_rev made = { v, id, r->job };
     r->p->report.recorded++;
@@ -3831,7 +3856,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
 
 /* --- arrays -------------------------------------------------------------- */
 
-// The operands of an array statement as a range.
+// Returns the operands of an array statement as a range.
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
     adx_program *p = r->p;
@@ -3853,7 +3878,7 @@ static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
     return range;
 }
 
-// exp(x - the largest): what logsumexp and softmax begin with.
+// Makes exp(x - max x), with which logsumexp and softmax begin.
 static adx_numbers adx_record_weights(adx_program *p, size_t n, adx_numbers x,
                                     uint32_t *most)
 {
@@ -3886,8 +3911,7 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
-// Sums of one term, as a tape makes them: they start at 0, so that -0 becomes
-// 0.
+// Makes sums of one term as a tape does: they start at 0, so that -0 becomes 0.
 static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
 {
     adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
@@ -3917,16 +3941,17 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
 }
 
-// The range without its first n numbers.
+// Returns a range without its first n numbers.
 static adx_numbers adx_range_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
 }
 
-// A triangle times a vector, column by column as ad_trimatvec does it. y begins
-// as the diagonal times x. Column i, below the diagonal, adds its product with
-// x[i] to the rest of y, after which the first number of y is result i + 1.
+// Records a triangle times a vector, column by column as ad_trimatvec computes
+// it. y begins as the diagonal times x. Column i, below the diagonal, adds its
+// product with x[i] to the rest of y; after that the first number of y is
+// result i + 1.
 static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
                                 adx_numbers d, adx_numbers l, adx_numbers x)
 {
@@ -3945,9 +3970,10 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
-// What an external statement saved is copied, for the tape goes when the
-// recording is done. Once nothing can fail any more, the statement on the tape
-// no longer has to destroy it (kept), and the program has.
+// Records an external statement. What it saved is copied, because the tape is
+// freed at the end of the recording. Once nothing can fail any more, the
+// statement on the tape no longer has to destroy it (*kept), and the program
+// has to.
 static adx_numbers adx_record_external(adx_recorder *r,
                                        const ad_array_operation *o)
 {
@@ -3976,8 +4002,8 @@ static adx_numbers adx_record_external(adx_recorder *r,
     return y;
 }
 
-// The nodes of an array statement. Returns its results; ADX_NOWHERE: they have
-// been named already.
+// Makes the nodes of an array statement. Returns its results; ADX_NOWHERE: they
+// have been given numbers already.
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
@@ -4020,7 +4046,8 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 
 /* --- calls of recorded functions ----------------------------------------- */
 
-// What a statement on the tape saves: the function, and where it was called.
+// What a call of a recorded function saves on the tape: the function, and where
+// it was called.
 typedef struct adx_saved_call {
     ad_fn *fn;
     const adx_program *program; // of the function
@@ -4064,8 +4091,8 @@ static const ad_external_rule adx_call_rule = {
     .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
 };
 
-// The name of a file that belongs to a function that is called: that function
-// may be freed, so the name is copied, once.
+// Copies, once, the name of a file that belongs to a called function, because
+// that function may be freed.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
 {
     adx_file_name *own = r->files;
@@ -4087,8 +4114,7 @@ static const char *adx_keep_file(adx_recorder *r, const char *file)
     return own->text;
 }
 
-// Places of the guards of a function that is called, behind those that are
-// there.
+// Appends the places of the guards of a called function to those of this one.
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -4105,8 +4131,8 @@ static void adx_record_guards(adx_recorder *r, size_t n,
     }
 }
 
-// A call of a recorded function becomes a copy of its nodes; its guards are
-// counted on from those of this function.
+// Records a call of a recorded function: its nodes are copied, and its guards
+// are counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
     const adx_saved_call *call = (const adx_saved_call *)o->saved;
@@ -4130,8 +4156,9 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     adx_end_making(&k);
 }
 
-// Rows, columns and operands of a node are counted in 32 bits. With stride 0
-// there may be more operands than numbers.
+// Refuses an array statement with too many operands. Rows, columns and operands
+// of a node are counted in 32 bits. With stride 0 there may be more operands
+// than numbers.
 static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
 {
     for (int i = 0; i < 3; i++)
@@ -4139,6 +4166,7 @@ static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
             adx_spoil(p, ADREV_ELIMIT);
 }
 
+// The array hook: records an array statement or a call.
 static void adx_record_array(void *user, const ad_array_operation *o)
 {
     adx_recorder *r = (adx_recorder *)user;
@@ -4166,7 +4194,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The recording fails for this reason, unless there is one already.
+// Makes the recording fail for this reason, unless it has failed already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {
@@ -4175,7 +4203,7 @@ static void adx_refuse_recording(adx_recorder *r, ad_status status,
     adx_spoil(r->p, status);
 }
 
-// The results of f, which may be inputs, constants, or foreign.
+// Makes the results of f outputs; they may be inputs, constants, or foreign.
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {
@@ -4198,8 +4226,9 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *
  *   1  Nodes on which neither a result nor a guard depends are left out.
  *   2  A product that only one sum uses becomes one node with that sum.
- *   3  Nodes change places, as far as none of them waits for a later one: those
- *      of one operation come together, or else each follows what it waits for.
+ *   3  Nodes are reordered, but none comes before a node whose result it reads.
+ *      Either nodes of one operation come together, or each node follows the
+ *      one for which it waits.
  *   4  Each number gets a place in memory. After its last use that place is
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
@@ -5091,8 +5120,8 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 
 /* --- one point ----------------------------------------------------------- */
 
-// Whether a guard is passed. The bits must be equal, for f may do different
-// things with 0 and -0; but every NaN is the same.
+// Whether a guard is passed. The bits must be equal, since f may treat 0 and -0
+// differently; but all NaNs are the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
@@ -5130,10 +5159,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_NEXT break
 #endif
 
-// Runs the nodes at one point. `last` is the result of the node before, for
-// nodes that adx_mark_after has marked. Chain is a plain product here, which is
-// right as long as all results turn out finite. Returns the guard or external
-// node that stopped it, or NULL.
+// Runs the nodes at one point. `last` is the result of the node before, which
+// nodes that adx_mark_after has marked use. A product of the chain rule is a
+// plain product here, which is right as long as all results are finite. Returns
+// the guard or external node at which it stopped, or NULL.
 static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
     const adx_node *s = m->node;
@@ -5156,8 +5185,8 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_Z
 #endif
     ADX_GO_BEGIN {
-    // The code of an operation, with its arguments: a loop over the nodes that
-    // have this code, and a jump to that of the node after them.
+    // The code of an operation with these arguments: a loop over successive
+    // nodes of the operation, and then a jump to the code of the next node.
 #define ADX_DO_STEP(label, code, first, second, third, value)               \
         ADX_GO_AT(label, code)                                              \
             do {                                                            \
@@ -5210,9 +5239,9 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_AT
 #undef ADX_GO_NEXT
 
-// The same with zeros that absorb in the chain rule. Since this is rare, each
-// node is a call of the loop for lanes, with one lane, and no second
-// interpreter.
+// Runs the nodes with care: in the chain rule, zeros absorb. This is rare, so
+// there is no second interpreter for it: each node is a call of the loop over
+// lanes, with one lane.
 static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
@@ -5231,7 +5260,8 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Memory for so many lanes, with the constants filled in; NULL: there is none.
+// Takes memory for so many lanes, with the constants filled in. NULL: there is
+// none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
     if (m->places + m->room > SIZE_MAX / 16 / lanes)
@@ -5247,7 +5277,8 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
     return work;
 }
 
-// Leaves the memory for the next evaluation, in place of what was left before.
+// Leaves the memory for the next evaluation, in place of what was left there
+// before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
     adx_give_workspace(&m->spare, m->memory, work);
@@ -5257,7 +5288,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
  * The numbers of all lanes are side by side. Each node is a loop over
  * lanes.                                                                    */
 
-// Marks the lanes that fail at this guard, and have failed at none before.
+// Marks the lanes that fail at this guard and have not failed before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -5267,7 +5298,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
             flipped[l] = s->c + 1;
 }
 
-// gcc -O2 makes vectors only where it need not test whether arrays overlap.
+// gcc -O2 vectorises a loop only if it need not test whether arrays overlap.
 // (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
 #if defined __GNUC__ && !defined __clang__
 #define ADX_NO_OVERLAP _Pragma("GCC ivdep")
@@ -5275,8 +5306,8 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// A full block of lanes: all loops have the same constant length. (burgers,
-// bench/: 1.5 times as fast as calls of adx_map_of.)
+// Runs a full block of lanes: all loops have the same constant length.
+// (burgers, bench/: 1.5 times as fast as calls of adx_map_of.)
 static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
@@ -5305,8 +5336,9 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_FUSED_CHAIN(ADX_DO)
-        // Two loops: a product is in memory before it is used, so that it is
-        // not contracted. An asm within a loop would prevent vectors.
+        // There are two loops, so that a product is in memory before it is
+        // used, and is not contracted. An asm within a loop would prevent
+        // vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
@@ -5332,8 +5364,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
-// Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
-// which the lane failed; or ADX_FAILED: an external node failed.
+// Runs the nodes at `lanes` points. flipped[l] becomes 0; or 1 + the guard at
+// which lane l failed; or ADX_FAILED if an external node failed there.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
@@ -5591,6 +5623,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return adx_because(p->status, r.why);
 }
 
+// Makes a function without a program. NULL: no memory.
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 {
     const ad_allocator *memory = adx_allocator_or(o->allocator);
@@ -5627,6 +5660,7 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
     return status;
 }
 
+// Derives the program of a kind of evaluation.
 static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
@@ -5646,6 +5680,7 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     }
 }
 
+// Makes the machine of a kind of evaluation.
 static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {
@@ -5860,6 +5895,8 @@ static void adx_end_evaluation(adx_evaluation *e)
     *e = (adx_evaluation){ .fn = NULL };
 }
 
+// Evaluates at one point by a replay, and writes the results if no guard and no
+// node failed.
 static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
@@ -6778,6 +6815,7 @@ static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
     return points > ADX_MOST_ELEMENTS;
 }
 
+// Evaluates a kind of program at all points.
 static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
 {
     ad_status status = adx_machine_of(k->fn, kind, &k->machine);
@@ -7194,12 +7232,12 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 }
 
 /* === function/taylor ========================================================
- * Sums, products and quotients have recurrences for their Taylor coefficients.
- * For any other operation v of x, v' = p x' with the partial p, whose own
- * coefficients are found in the same way (Griewank & Walther, chapter 13). So
- * the program is extended by the partials of its nodes, then by the partials of
- * these, and so on. The depth is the order; at that depth only the value of a
- * partial is needed.
+ * Taylor coefficients. Sums, products and quotients have recurrences for
+ * theirs. Any other operation v of x has v' = p x', where p is its partial,
+ * whose own coefficients are found in the same way (Griewank & Walther, chapter
+ * 13). So the program is extended by the partials of its nodes, then by the
+ * partials of these, and so on. There are as many levels as the order says; of
+ * a partial of the last level only the value is needed.
  *
  *   needs   tape/memory core/derived function/api function/operations
  *           function/program function/emit function/formulas function/copy
@@ -7210,7 +7248,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 typedef struct adx_series {
     adx_program *p;             // nodes of one result only
     size_t order;
-    uint32_t (*partial)[3];     // [node], of those that have no recurrence;
+    uint32_t (*partial)[3];     // [node] its partials, if it has no recurrence;
                                 // ADX_NOWHERE: zero
     size_t partials, partial_room;
     ad_real *c;                 // [number][order + 1]
@@ -7226,8 +7264,8 @@ static bool adx_has_recurrence(uint32_t op)
 }
 
 // Extends the program by the partials of its nodes, level by level. The nodes
-// that a partial adds come at the end of the program: they are the next level,
-// and get partials in the next round. There are `order` rounds.
+// that make the partials of one level are appended to the program: they are the
+// next level. There are `order` levels.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
@@ -7256,13 +7294,14 @@ static void adx_continue_series(adx_series *t)
         }
 }
 
-// The coefficients of number x.
+// Returns the coefficients of number x.
 static ad_real *adx_series_of(const adx_series *t, uint32_t x)
 {
     return t->c + x * (t->order + 1);
 }
 
-// The part of coefficient k of x y that terms `from` and later of x contribute.
+// Returns the part of coefficient k of the product x y that terms `from` and
+// later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {
@@ -7272,10 +7311,10 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
     return sum;
 }
 
-// Coefficient k > 0 of a v without recurrence: v' is the sum of p x' over the
-// arguments x, and k times the coefficient of v is coefficient k - 1 of v'.
-// Nodes of the last level have no partials: their coefficients beyond the first
-// are not needed.
+// Returns coefficient k > 0 of a result v without a recurrence. v' is the sum
+// of p x' over the arguments x, and k times coefficient k of v is coefficient k
+// - 1 of v'. Nodes of the last level have no partials, because their
+// coefficients beyond the first are not needed.
 static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -7291,8 +7330,8 @@ static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
     return sum / (ad_real)k;
 }
 
-// Coefficient k of the result of a node, when all before it are known, and
-// those up to k of its arguments.
+// Returns coefficient k of the result of a node. All coefficients before it are
+// known, and those of the arguments up to k.
 static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -7316,8 +7355,8 @@ static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
     }
 }
 
-// All coefficients at x in the direction v: k by k, and for each k node by
-// node. Returns the guard that is not passed, or NULL.
+// Computes all coefficients at x in the direction v: k by k, and for each k
+// node by node. Returns the guard that is not passed, or NULL.
 static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {
@@ -8520,6 +8559,7 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
+// Makes a pattern and its plan.
 static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -8624,7 +8664,7 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where the entries go that directions from `base` to below `end` give.
+// Where the entries of the directions `base` to `end` - 1 are written.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
@@ -9197,6 +9237,7 @@ static bool adx_exceeds_width(const ad_export *e, size_t most)
         || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
 }
 
+// Makes the pattern of an export from that of the matrix.
 static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
 {
     const ad_allocator *a = &e->memory;
@@ -9428,6 +9469,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
     return missing;
 }
 
+// Finds the places of all entries in the solver's matrix. If an entry has no
+// place there, missing[] says which.
 static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
                                      size_t missing[])
 {
@@ -9645,9 +9688,9 @@ ADX_API void ad_fn_free(ad_fn *fn)
 }
 
 /* === function/select ========================================================
- * A choice of a function's inputs and results. The program is copied, without
- * what the results do not need; its inputs are in another order, so that those
- * which derivatives are taken by come first. All that is derived from it knows
+ * A choice of a function's inputs and results. The program is copied without
+ * what the results do not need. Its inputs are reordered: those by which
+ * derivatives are taken come first. Every program that is derived from it knows
  * how many these are (adx_variables_of).
  *
  *   needs   tape/memory function/api function/program function/copy
@@ -9663,8 +9706,8 @@ typedef struct adx_selection {
     const size_t *output;       // NULL: all
 } adx_selection;
 
-// place[i]: where input i of the old function is in the new one. False: there
-// is no such input, or it was chosen twice.
+// Finds the places of the inputs: input i of the old function is input place[i]
+// of the new one. False: there is no such input, or it was chosen twice.
 static bool adx_place_inputs(const adx_selection *c, size_t inputs,
                              uint32_t place[])
 {
@@ -9683,7 +9726,7 @@ static bool adx_place_inputs(const adx_selection *c, size_t inputs,
     return true;
 }
 
-// Copies what the results and the guards need. p: the old program with only
+// Copies what the results and the guards need. p is the old program with only
 // these results as its outputs.
 static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
                                  const uint32_t place[])
@@ -9701,6 +9744,7 @@ static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+// Fills in the new function: its program, with the chosen inputs and results.
 static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
                                  const adx_selection *c)
 {
@@ -9730,7 +9774,8 @@ static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
     return status;
 }
 
-// The new function holds the old one, whose guards it has.
+// Makes the new function a holder of the old one, because they share the places
+// of the guards.
 static void adx_hold_whole(ad_fn *to, ad_fn *fn)
 {
     // relaxed: the caller holds it
@@ -9739,6 +9784,7 @@ static void adx_hold_whole(ad_fn *to, ad_fn *fn)
     to->guard = fn->guard;
 }
 
+// Makes a function of chosen inputs and results.
 static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
 {
     *out = NULL;

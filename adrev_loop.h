@@ -247,11 +247,12 @@ typedef struct ad_scan_report {
 
 /* --- interface --------------------------------------------------------------
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK, or why it failed. If it fails the tape fails with it, so
- * the status may be ignored. Then the results, if their number is possible, are
- * constants, NaN; also where results stand in the place of an argument.
+ * returns ADREV_OK, or why it failed. A failure makes the tape fail, too, so
+ * the status may be ignored. After a failure all results are NaN, as constants,
+ * even if they stand in the place of an argument; if their number is
+ * impossible, they are not written.
  *
- * Numbers that f or a step brings along from outside, through ctx, are inputs
+ * Recorded numbers that f or a step uses from outside, through ctx, are inputs
  * like the others, if they belong to the same recording; a step that does so is
  * not replayed. While f or a step runs, it may record and sweep, but it must
  * not clear, free or change the current tape. Whatever f or a step uses through
@@ -308,9 +309,9 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 // steps of the function. If the scan is to be `whole`, it becomes a single step
 // instead, evaluated by its schedule, to second order: values, gradients,
 // Hessian products and Hessians of long loops in little memory. That needs
-// adrev_function.h implemented in the same file, steps that bring nothing
-// along, no store and no truncation; else the scan is not whole. The scan must
-// take as many steps at every point (else ADREV_EEXTERNAL).
+// adrev_function.h implemented in the same file, steps that use no recorded
+// number through ctx, no store and no truncation; else the scan is not whole.
+// It must take the same number of steps at every point (else ADREV_EEXTERNAL).
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //
@@ -426,9 +427,10 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 
 /* === loop/stage =============================================================
  * A stage is a tape apart, on which a part of a program runs: with constants,
- * for its values; or recorded, for a sweep. Numbers that the part takes from
- * outside reach the foreign hook of that tape and become further inputs. What
- * runs on a stage may itself need a stage: that is the inner stage.
+ * for its values, or recorded, for a sweep. When the part uses a number from
+ * outside, the foreign hook of that tape is called, and the number becomes a
+ * further input. If something that runs on a stage needs a stage itself, it
+ * uses the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
  *           parallel/threads bulk/captured
@@ -442,8 +444,8 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 typedef atomic_flag adx_flag;
 
-// Whether it was free. The acquire pairs with the release in adx_clear_flag:
-// what the last holder did comes before.
+// Takes the flag. False: another thread has it. The acquire pairs with the
+// release in adx_clear_flag, so that what the last holder did comes before.
 static bool adx_take_flag(adx_flag *f)
 {
     return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
@@ -472,12 +474,12 @@ typedef struct adx_stage {
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
     adx_captured *captured; // of the run in progress (bulk/passes)
-    uint32_t *local;        // of each of them, the input that stands for it;
+    uint32_t *local;        // [captured number] the input that stands for it;
                             // 0: none
-    size_t locals;          // room
-    bool recorded;          // the run in progress is
-    bool complete;          // it may capture nothing new
-    bool temporary;         // for one run
+    size_t locals;          // room of that array
+    bool recorded;          // the run in progress is recorded
+    bool complete;          // it must capture nothing new
+    bool temporary;         // the stage serves one run only
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
     size_t kept;            // bytes of the recordings that are kept
@@ -485,8 +487,9 @@ typedef struct adx_stage {
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// The index of a captured number, which is entered if it is new. SIZE_MAX: it
-// is new and must not be, or there is no memory, or it is not for this tape.
+// Returns the index of a captured number, which is entered if it is new.
+// SIZE_MAX: it is new but must not be, or there is no memory, or the caller
+// does not run on this tape.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
@@ -505,8 +508,8 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
     return k->n - 1;
 }
 
-// The hook: a number from outside is a constant where only values are wanted,
-// else an input that stands for it.
+// The foreign hook. A number from outside becomes a constant if only values are
+// computed, else the input that stands for it.
 static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
@@ -539,6 +542,7 @@ static void adx_free_stage(adx_stage *s)
     adx_drop(&memory, s);
 }
 
+// Makes a stage with a tape of its own. NULL: no memory.
 static adx_stage *adx_new_stage(const ad_allocator *a)
 {
     adx_stage *s = (adx_stage *)adx_take(a, 1, sizeof *s);
@@ -555,7 +559,7 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     return s;
 }
 
-// A statement that holds a stage begins what it saves with this.
+// What a statement with a stage saves begins with this.
 typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
@@ -564,8 +568,8 @@ typedef struct adx_staged {
     void (*free)(struct adx_staged *of);
 } adx_staged;
 
-// What the statement saves is a pointer to it. Rules with this are of
-// statements that hold a stage.
+// Frees what the statement saved: the tape has only a pointer to it. A rule
+// that has this function is that of a statement with a stage.
 static void adx_destroy_staged(const void *saved)
 {
     adx_staged *of = *(adx_staged *const *)saved;
@@ -574,8 +578,8 @@ static void adx_destroy_staged(const void *saved)
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
-// The stage of the latest statement on t that has one; NULL: none of the last
-// few.
+// Finds the stage of the latest statement on t that has one. NULL: none of the
+// last few has.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
     const adx_extended *e = t->last;
@@ -588,9 +592,9 @@ static adx_stage *adx_stage_below(const ad_tape *t)
     return NULL;
 }
 
-// Gives a new statement its stage: on a stage, the inner one; else that of an
-// earlier statement, or a new one. In recordings with forks it gets none, but
-// makes one for each run. False: no memory.
+// Gives a new statement its stage. On a stage, that is the inner one; otherwise
+// the stage of an earlier statement, or a new one. In recordings with forks a
+// statement has no stage, but makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
     const ad_tape *t = adx_now.tape;
@@ -609,7 +613,7 @@ static bool adx_share_stage(adx_staged *of)
     return true;
 }
 
-// A stage for one run: that of the statement, or a temporary one if that is
+// Finds a stage for one run: that of the statement, or a temporary one if it is
 // busy or there is none. NULL: no memory.
 static adx_stage *adx_borrow_stage(adx_staged *of)
 {
@@ -673,8 +677,8 @@ static void adx_begin_run(adx_stage *s, bool recorded)
 }
 
 /* --- derivatives of a run ---------------------------------------------------
- * They are taken on the stage's tape as the run has left it: of m results by n
- * inputs, and by what was captured.                                          */
+ * The derivatives of m results with respect to n inputs and to the captured
+ * numbers, taken on the tape of the stage as the run has left it.            */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -684,7 +688,7 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
     return true;
 }
 
-// dx = dy J; adjoints of what was captured are added to da.
+// Computes dx = dy J, and adds the adjoints of captured numbers to da.
 typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[], const adx_captured *k,
@@ -706,8 +710,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
-// dy = J dx. Behind its n numbers dx has the tangents of what was captured, and
-// x has room for the inputs that stand for it.
+// Computes dy = J dx. Behind its n numbers dx has the tangents of captured
+// numbers, and x has room for the inputs that stand for them.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dy[], size_t n, ad_rev x[],
                                 const ad_real dx[], const adx_captured *k,
@@ -729,13 +733,13 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
 }
 
 /* === loop/checkpoint ========================================================
- * A checkpoint is one external statement in place of what a call records. It
+ * A checkpoint is one external statement that replaces what a call records. It
  * keeps the inputs of the call, and perhaps its recording, on a stage of its
- * own. A sweep that finds no recording runs the call again on a stage that is
+ * own. If a sweep finds no recording, it runs the call again on a stage that is
  * shared, and sweeps that.
  *
- * The first run finds out which numbers the function brings along (captured).
- * They become operands of the statement, behind the inputs.
+ * The first run finds out which numbers the function captures. They become
+ * operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           sweep/session bulk/folds bulk/captured loop/api loop/stage
@@ -753,10 +757,10 @@ typedef struct adx_checkpoint {
     adx_stage *kept;            // has the recording; NULL: inputs only
     ad_rev *in, *out;           // [n + captured], [m] of the latest run
     ad_real *x;                 // [n]
-    size_t context;             // bytes of *ctx, of which there are
-    void *copy;                 // a copy that stays as it was, and
-    void *given;                // one that f is given, and may change
-    size_t counted;             // bytes of `kept` that the budget has lost
+    size_t context;             // bytes of *ctx
+    void *copy;                 // a copy of *ctx, which is never changed
+    void *given;                // another, which f is given and may change
+    size_t counted;             // bytes of `kept`, as taken from the budget
 } adx_checkpoint;
 
 static void adx_free_call(adx_staged *of)
@@ -776,8 +780,8 @@ static void adx_free_call(adx_staged *of)
     adx_drop(&memory, c);
 }
 
-// Runs f at c->x on a stage, with inputs if it is to be recorded, else with
-// constants. c->in and c->out are then its inputs and results.
+// Runs f at c->x on a stage, with inputs if the run is to be recorded, else
+// with constants. Afterwards c->in has its inputs, and c->out its results.
 static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                               bool complete, void *ctx)
 {
@@ -795,8 +799,8 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                                                             : status;
 }
 
-// A stage with a recording of f at x: the one that was kept, or a new one.
-// NULL: f failed, or no memory.
+// Returns a stage with a recording of f at x, which is the one that was kept or
+// a new one. NULL: f failed, or no memory.
 static adx_stage *adx_call_again(adx_checkpoint *c)
 {
     if (c->kept != NULL)
@@ -812,6 +816,8 @@ static adx_stage *adx_call_again(adx_checkpoint *c)
     return s;
 }
 
+// The pullback of a checkpoint: runs the call again, unless its recording was
+// kept, and sweeps that.
 static bool adx_checkpoint_pullback(const void *saved, size_t m,
                                     const ad_real dy[], size_t n, ad_real dx[])
 {
@@ -831,6 +837,7 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
     return ok;
 }
 
+// The pushforward of a checkpoint, in the same way.
 static bool adx_checkpoint_pushforward(const void *saved, size_t n,
                                        const ad_real dx[], size_t m,
                                        ad_real dy[])
@@ -855,7 +862,8 @@ static const ad_external_rule adx_checkpoint_rule = {
     .destroy = adx_destroy_staged
 };
 
-// A checkpoint with copies of all that it needs of the call. NULL: no memory.
+// Makes a checkpoint, with copies of everything that it needs of the call.
+// NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                                     const ad_allocator *a, ad_vector_fn *f,
                                     void *ctx, size_t n, const ad_rev x[],
@@ -887,9 +895,10 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     return c;
 }
 
-// The first run. Its recording is kept if that is wanted. With
-// ADREV_KEEP_AUTOMATIC it is made while the budget is not used up, and given up
-// again if it is more than what is left; from then on nothing is recorded.
+// Does the first run. Its recording is kept if that is wanted. With
+// ADREV_KEEP_AUTOMATIC a recording is made as long as the budget is not used
+// up, and dropped again if it exceeds what is left; from then on nothing is
+// recorded.
 static ad_status adx_first_run(adx_checkpoint *c,
                                const ad_checkpoint_options *o)
 {
@@ -926,7 +935,8 @@ static ad_status adx_first_run(adx_checkpoint *c,
     return status;
 }
 
-// Makes room behind the inputs for what was captured, which is known now.
+// Makes room behind the inputs for the captured numbers, whose number is known
+// now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
@@ -934,8 +944,8 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
-// The statement, to which the checkpoint belongs from now on; it is freed on
-// failure.
+// Records the statement. It owns the checkpoint from then on; on failure the
+// checkpoint is freed.
 static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
                                        ad_rev y[])
 {
@@ -966,8 +976,8 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
-// Memory of the current tape, which is fixed. It is not given back before the
-// tape is cleared.
+// Takes memory of the current tape, which is in fixed memory. It is given back
+// only when the tape is cleared.
 static void *adx_tape_room(size_t bytes, void *user)
 {
     (void)user;
@@ -980,7 +990,7 @@ static void adx_keep_room(void *block, void *user)
     (void)user;
 }
 
-// Memory for what is unrolled. NULL: there is none.
+// Returns the allocator for what is unrolled. NULL: there is none.
 static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
@@ -990,8 +1000,9 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
     return t->allocator.alloc != NULL ? &t->allocator : &room;
 }
 
-// Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
-// could have such a statement, or no memory beside it.
+// Returns the allocator for what a loop or a checkpoint keeps. NULL: no tape is
+// current that could have such a statement, or the tape has no memory beside
+// it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 {
     const ad_tape *t = adx_now.tape;
@@ -1001,8 +1012,8 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
-// Calls f on the numbers themselves. It must not find its results among x, so x
-// is copied if the two overlap.
+// Calls f on the recorded numbers themselves. Its results must not lie among x,
+// so x is copied if the two overlap.
 static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                    const ad_rev x[], size_t m, ad_rev y[],
                                    const ad_allocator *given)
@@ -1023,7 +1034,8 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
-// Where no statement can be recorded (adx_loop_memory), f is just called.
+// Does the call. If no statement can be recorded (adx_loop_memory), f is simply
+// called.
 static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
@@ -1070,21 +1082,21 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === loop/schedule ==========================================================
- * Which states of a loop are kept, and how the way back gets to the others. A
- * state is plain bytes here.
+ * Decides which states of a loop are kept, and gets the other states for the
+ * way back. A state is plain bytes here.
  *
- * There are up to three levels. Level 0 divides the steps into ranges, and
- * keeps the state before each range; the first run does that. On the way back
- * each range, from the last to the first, is run again from its state, and the
- * next level divides it in the same way. In the last level a range is one step,
- * which is reversed at once.
+ * There are up to three levels. Level 0 divides the steps into ranges; the
+ * first run keeps the state before each range. On the way back the ranges are
+ * run again from these states, the last one first, and the next level divides
+ * each range in the same way. In the last level a range is one step, which is
+ * reversed at once.
  *
- * The last level of a binomial schedule keeps a stack of s states instead, with
- * steps in rising order. From the top of the stack the loop runs to the last
- * step that is not reversed yet, and pushes states on the way, at the binomial
- * distances of Griewank and Walther (revolve): so n steps, with n <= C(s + r,
- * s), are each repeated r times at most. When the step of the top state has
- * been reversed, it is popped.
+ * The last level of a binomial schedule keeps a stack of s states instead, in
+ * the order of their steps. From the top of the stack the loop runs to the last
+ * step that is not reversed yet, and on the way pushes states at the binomial
+ * distances of Griewank and Walther (revolve). So n steps, with n <= C(s + r,
+ * s), are each repeated at most r times. When the step of the top state has
+ * been reversed, that state is popped.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
@@ -1097,8 +1109,8 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 // Loops are planned for this many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
 
-// C(n, k), or 2^62 if that is less. It is computed in double: beyond 2^53 its
-// last digits may be wrong, and a schedule little worse for it.
+// Returns C(n, k), or 2^62 if that is less. It is computed in double: beyond
+// 2^53 its last digits may be wrong, which makes a schedule slightly worse.
 static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
     const double most = 4611686018427387904.0;
@@ -1109,8 +1121,8 @@ static uint64_t adx_binomial(uint64_t n, uint64_t k)
     return c < most ? (uint64_t)(c + 0.5) : (uint64_t)1 << 62;
 }
 
-// The least r with n <= C(s + r, s): how often a step is repeated at most, with
-// s states. It is found by bisection.
+// Finds the least r with n <= C(s + r, s), by bisection: with s states, a step
+// is repeated at most r times.
 static uint64_t adx_repetitions(size_t n, size_t s)
 {
     uint64_t most = 1;
@@ -1147,11 +1159,11 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
-// From a state with n steps to go, how many steps on the next state is to be
-// kept, if there is room for s states, this one included; n > 1, s > 1. The m
-// steps before the next state may have one repetition less: C(s + r - 1, s) at
-// most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
-// most. All m between the bounds cost the same.
+// Returns how many steps behind a state, which has n steps to go, the next
+// state is kept, if there is room for s states, this one included; n > 1, s >
+// 1. The m steps before the next state may be repeated once less, so m <= C(s +
+// r - 1, s). The n - m steps behind it have one state less, so n - m <= C(s + r
+// - 1, s - 1). All m between the bounds cost the same.
 static size_t adx_split_steps(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
@@ -1164,8 +1176,8 @@ static size_t adx_split_steps(size_t n, size_t s)
     return m < n ? (size_t)m : n - 1;
 }
 
-// States in memory, by number. They are in blocks, so that none has to move
-// when there are more.
+// States in memory, by number. They are in blocks, so that no state moves when
+// there are more.
 typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
@@ -1176,12 +1188,13 @@ typedef struct adx_state_pool {
     size_t bytes;               // of a state, and of what is kept behind it
 } adx_state_pool;
 
-// Every `every`-th state of a range, or (every 0) a stack of them.
+// A level: it keeps every `every`-th state of a range or, if `every` is 0, a
+// stack of states.
 typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
     adx_state_pool pool;
-    size_t *at;                 // [depth] steps before which the stack's are
+    size_t *at;                 // [depth] stack: the step behind each state
     size_t depth, room;
     size_t most;
     size_t behind;              // numbers that the loop keeps with each state
@@ -1200,8 +1213,8 @@ typedef struct adx_timetable {
     size_t tail_at;             // that step; SIZE_MAX: there is no tail
     size_t in_memory;           // states in memory now
     size_t on_shelves;          // bytes that the scan holds
-    bool put;                   // something is in the store,
-    uint32_t run;               // with this in its stamps
+    bool put;                   // something is in the store
+    uint32_t run;               // number of the run, for the stamps there
     ad_scan_report *report;     // never NULL
     // The loop: its state, which each step changes, with room for a stamp in
     // front of it; and what does or reverses a step.
@@ -1210,12 +1223,13 @@ typedef struct adx_timetable {
                                 // fetched last; NULL: there is none
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
-    // The same for many steps at once: as many of from ... to - 1 as it likes,
-    // from the first one on, or from the last one back. Their states are in
-    // level l, which has no store; number 0 is that before step `base`. l NULL:
-    // states are not kept. advance_some returns the step that is next then,
-    // reverse_some the earliest step that is reversed then, or `to` if none is.
-    // Either may be NULL.
+    // The same for many steps at once: as many of the steps from ... to - 1 as
+    // the function likes, beginning with the first one, or on the way back with
+    // the last one. Their states are in level l, which has no store; state
+    // number 0 is the one before step `base`. If l is NULL, states are not
+    // kept. advance_some returns the step that is next. reverse_some returns
+    // the earliest step that is reversed, or `to` if none is. Either may be
+    // NULL.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -1243,7 +1257,7 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
         p->report->bytes = p->on_shelves;
 }
 
-// Makes room for state i; those before it have theirs. NULL: no memory.
+// Makes room for state i; the states before it have room. NULL: no memory.
 static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1264,7 +1278,8 @@ static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
     return more + (i & (per - 1)) * s->bytes;
 }
 
-// Where state i is, or goes if it is the first of a new block. NULL: no memory.
+// Returns where state i is or will be; it may be the first state of a new
+// block. NULL: no memory.
 ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1289,8 +1304,9 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->in_memory;
 }
 
-// What goes to a store begins with a stamp: which run of a scan it belongs to,
-// and which state it is. So it is noticed if two scans share a store.
+// Every state in a store begins with a stamp, which says to which run of a scan
+// it belongs, and which state it is. So it is noticed if two scans share a
+// store.
 typedef struct adx_stamp {
     uint64_t run;
     uint64_t number;
@@ -1323,7 +1339,8 @@ ADX_INLINE ad_real *adx_behind_state(const adx_timetable *p,
          : (ad_real *)(void *)(at + p->bytes);
 }
 
-// Copies a state, mostly of so few words that a call of memcpy takes longer.
+// Copies a state. Most states have so few words that a call of memcpy would
+// take longer.
 ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 {
     if (bytes > 64 || bytes % 8 > 0) {
@@ -1336,8 +1353,8 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
     }
 }
 
-// Keeps the state as number i of a level. What was behind it counts no more
-// (0).
+// Keeps the current state as number i of a level. What an earlier state had
+// behind it no longer counts (0).
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1351,7 +1368,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return to != NULL;
 }
 
-// Makes number i of a level the state.
+// Makes state number i of a level the current one.
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1363,8 +1380,8 @@ ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return from != NULL;
 }
 
-// Keeps the state before the last step of all apart: it is the first to be
-// needed, and takes no place on the stack.
+// Keeps the state before the very last step apart: it is needed first, and
+// takes no place on the stack.
 static bool adx_keep_tail(adx_timetable *p, size_t s)
 {
     p->tail = adx_take(&p->memory, p->bytes, 1);
@@ -1390,23 +1407,24 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack; the first one stays.
+// Drops every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < l->depth; i += 2, kept++)
+    size_t left = 0;
+    for (size_t i = 0; i < l->depth; i += 2, left++)
         if (i > 0) {
-            l->at[kept] = l->at[i];
-            memcpy(adx_in_state_pool(p, &l->pool, kept),
+            l->at[left] = l->at[i];
+            memcpy(adx_in_state_pool(p, &l->pool, left),
                    adx_in_state_pool(p, &l->pool, i), p->bytes);
         }
-    adx_count_held(p, 0, l->depth - kept);
-    l->depth = kept;
+    adx_count_held(p, 0, l->depth - left);
+    l->depth = left;
 }
 
-// The stack before step s of the first run. If the number of steps is known,
-// states are at the binomial distances. If the loop is open ended, they are at
-// even distances, which double whenever the stack is full.
+// Keeps the state before step s of the first run on the stack, if it is to be
+// there. If the number of steps is known, states are kept at the binomial
+// distances. If the loop is open ended, they are kept at equal distances, which
+// double whenever the stack is full.
 static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
@@ -1443,8 +1461,8 @@ static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
     return adx_keep_state(p, l, s / l->every);
 }
 
-// Lets the first run do steps from s on at once, where the level keeps all
-// states or none of them on the way. Returns the step that is next.
+// Lets the first run do several steps from s on at once, if the level keeps all
+// states on the way, or none. Returns the step that is next.
 static size_t adx_go_first(adx_timetable *p, size_t s)
 {
     adx_kept_level *l = &p->level[0];
@@ -1464,9 +1482,8 @@ static size_t adx_go_first(adx_timetable *p, size_t s)
     return next;
 }
 
-// Called when the number of steps n is known. If the states that were kept make
-// the way back cost more than the first state alone would, with all others
-// chosen anew, they are given up but for the first.
+// Drops all states but the first, if the way back would cost less with the
+// others chosen anew. It is called when the number of steps n is known.
 static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 {
     size_t cost = 0;
@@ -1482,7 +1499,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 
 /* --- backwards ----------------------------------------------------------- */
 
-// From the state before step `from` to that before step `to`.
+// Runs from the state before step `from` to that before step `to`.
 static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
@@ -1494,8 +1511,8 @@ static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
     return true;
 }
 
-// Gets the state before step `to`, from the top of the stack, and pushes others
-// on the way as long as there is room.
+// Runs to the state before step `to` from the top of the stack, and pushes
+// states on the way as long as there is room.
 static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
@@ -1514,7 +1531,7 @@ static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
     return adx_advance_state(p, s, to);
 }
 
-// Gives up the states from step `end` on, but for the first of the stack.
+// Pops the states from step `end` on, but never the first one.
 static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     while (l->depth > 1 && l->at[l->depth - 1] >= end) {
@@ -1523,7 +1540,7 @@ static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
     }
 }
 
-// Reverses the steps before `end`, down to that of the first state on the
+// Reverses the steps before `end`, down to the step of the first state on the
 // stack.
 static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
@@ -1544,7 +1561,8 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept);
 
-// Keeps every so-many-th state of a range, the first of which is the state now.
+// Keeps every l->every-th state of a range. The first of them is the current
+// state.
 static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
                            size_t end)
 {
@@ -1560,11 +1578,11 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
-// Reverses a range of a level that is divided into parts of l->every steps:
-// keeps the state before each part, and then reverses the parts from the last
-// to the first, a part of one step by itself, longer ones by the next level.
-// Where all states of the range are in memory, reverse_some may do many steps
-// at once.
+// Reverses a range of a level, which is divided into parts of l->every steps.
+// It keeps the state before each part, and then reverses the parts from the
+// last to the first: a part of one step directly, longer parts by the next
+// level. If all states of the range are in memory, reverse_some may do many
+// steps at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -1595,8 +1613,8 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
     return ok;
 }
 
-// Reverses the steps of a range. kept: its states are those that the first run
-// has kept; else the state now is that before `begin`.
+// Reverses the steps of a range. kept: the first run has kept its states; else
+// the current state is that before `begin`.
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept)
 {
@@ -1639,9 +1657,9 @@ static bool adx_right_schedule(const ad_schedule *s)
                               && store->every > 0));
 }
 
-// The levels for a loop of p->end steps and states of p->bytes: ranges in a
-// store, if there is one; ranges in memory, if the schedule is of every n-th
-// state; and at last all states of a range, or a stack.
+// Lists the levels for a loop of p->end steps and states of p->bytes: ranges in
+// a store, if there is one; ranges in memory, if the schedule keeps every n-th
+// state; and last all states of a range, or a stack.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     if (s->store != NULL) {
@@ -1686,12 +1704,13 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
 ADX_SELDOM_END
 
 /* === loop/scan ==============================================================
- * A scan: its description, and what its runs need. The numbers of a step are in
- * one array. Inputs are the taps of the states, then those of the sequences,
- * the parameters and the number of the step. Outputs are the new rows of the
- * states and the outputs of the step. What a step carries on is the window: the
- * last `depth` rows of each state, oldest first. The first run calls the step
- * with constants. The way back carries the adjoints of the window.
+ * The description of a scan, and what its runs need. The numbers of a step are
+ * in one array. Its inputs are the taps of the states, then those of the
+ * sequences, the parameters and the number of the step. Its outputs are the new
+ * rows of the states, and the outputs of the step. What a step carries on is
+ * the window: the last `depth` rows of each state, oldest first. The first run
+ * calls the step with constants. The way back carries the adjoints of the
+ * window.
  *
  *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
@@ -1701,13 +1720,13 @@ ADX_SELDOM_END
  *           adx_taps_of_sequence adx_rows_carried adx_right_scan adx_describe
  * ========================================================================== */
 
-// What a tap reads, or several taps one after the other: of a state from the
-// window, of a sequence from the data.
+// What a tap, or several taps in a row, read: rows of a state from the window,
+// or of a sequence from the data.
 typedef struct adx_piece {
     size_t at;                  // the first input of the step that it becomes
     size_t size;
-    size_t from;                // where it is read at step 0,
-    ptrdiff_t move;             // and so much further at each step
+    size_t from;                // where it is read at step 0
+    ptrdiff_t move;             // how much further on at each later step
 } adx_piece;
 
 // A state of a scan, with `depth` rows in the window, or an output, with none.
@@ -1719,21 +1738,21 @@ typedef struct adx_slice {
     bool last;                  // so are its last ones
 } adx_slice;
 
-#define ADX_PATHS 8             // functions for one step: a step that takes
-                                // yet another path is recorded each time
+#define ADX_PATHS 8             // functions for one step, at most; on further
+                                // paths the step is recorded each time
 
-// Ways to evaluate such a function: values, and adjoints. primal and pullback
-// belong together (function/matrices). Behind the state that is kept before a
-// step come 1 + the path whose primal has run, or 0, and the numbers that it
+// Ways to evaluate such a function. primal and pullback belong together
+// (function/matrices). Behind the state before a step there is 1 + the path
+// whose primal ran there, or 0; and behind that the numbers that the primal
 // handed on.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
     ADX_CALL_unrolled, ADX_CALLS
 };
 
-// A function for the step, on one path. The scan that recorded it, on its way
-// back at step `upto`, uses it for this step and those before it only: so a
-// second sweep does what the first one did.
+// A function for one path of the step. If a scan recorded it on its way back,
+// at step `upto`, the scan uses it only for that step and the steps before: so
+// a second sweep does what the first one did.
 typedef struct adx_step_path {
     struct ad_fn *fn;
     size_t kept;                // numbers that it hands on, once counted
@@ -1750,7 +1769,7 @@ struct ad_replays {
     uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
     size_t paths;
-    size_t missed;              // steps that took none of them
+    size_t missed;              // steps for which no path was right
     bool varies;                // the step cannot be replayed
     adx_state_pool spare;       // of a scan that is gone, for the next one
 };
@@ -1786,8 +1805,8 @@ typedef struct adx_scan {
     bool compiled;
     bool swept;                 // a sweep is complete: no paths are added
     ad_replays own_replays, *replays;
-    size_t known;               // paths before the first sweep,
-    size_t limit;               // and after it
+    size_t known;               // paths before the first sweep
+    size_t limit;               // paths after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
 } adx_scan;
@@ -1950,6 +1969,8 @@ static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
         && (u->rows == 0 || u->size == 0 || u->row != NULL);
 }
 
+// Whether a description makes sense: no array is missing, taps and sizes are
+// possible.
 static bool adx_right_scan(const ad_scan_desc *d)
 {
     if (adx_no_array(d->states, d->state)
@@ -2000,7 +2021,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->results += l->last ? l->depth * l->size : 0;
 }
 
-// The same of a sequence. If it is read backwards, so is each step's row.
+// Describes a sequence. If it is read backwards, so is the row of each step.
 static void adx_describe_sequence(adx_scan *c, size_t j,
                                   const ad_scan_sequence *u, size_t steps)
 {
@@ -2020,6 +2041,8 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
     c->data += u->rows * u->size;
 }
 
+// Describes a scan for its runs: pieces, slices, the window, and how many
+// numbers there are of each.
 static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 {
     c->flat = true;
@@ -2296,16 +2319,16 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
 }
 
 /* === loop/replay ============================================================
- * Steps are replayed only together with adrev_function.h. On the way back a
- * step is recorded as a function the first time, and again when steps have
- * taken another path twice; up to ADX_PATHS functions are kept. Each step tries
- * them in turn, until the guards of one pass. Functions that an earlier scan
- * has left (ad_replays) also run forwards: as primals, which hand on behind the
- * state what the pullback of the same function needs (function/matrices).
+ * Steps are replayed if adrev_function.h is there. On the way back a step is
+ * recorded as a function the first time, and again when two steps have taken
+ * another path; up to ADX_PATHS functions are kept. Each step tries them in
+ * turn, until the guards of one pass. Functions that an earlier scan has left
+ * (ad_replays) also run forwards, as primals: behind the state they hand on
+ * what the pullback of the same function needs (function/matrices).
  *
- * A recording does not see all that a step does. So at some steps a function is
- * compared with the step itself. If they differ, the step varies: functions are
- * given up, and the run is made again without them.
+ * A recording does not see everything that a step does. So at some steps a
+ * function is compared with the step itself. If they differ, the step is said
+ * to vary: its functions are given up, and the run is repeated without them.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/functions function/evaluation function/evaluate code/api
@@ -2348,8 +2371,8 @@ ADX_API void ad_replays_free(ad_replays *r)
     adx_drop(&memory, r);
 }
 
-// The states of the level that keeps all states of a range; NULL: there is none
-// in memory.
+// Returns the states of the level that keeps all states of a range. NULL: no
+// such level is in memory.
 static adx_state_pool *adx_full_state_pool(adx_timetable *p)
 {
     adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
@@ -2361,10 +2384,10 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
     return a->alloc == b->alloc && a->free == b->free && a->user == b->user;
 }
 
-// Leaves the memory for all states to the next scan of these functions: memory
-// that has been used is cheaper than new memory, since its pages are there.
-// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times the plain
-// program.)
+// Leaves the memory for all states to the next scan of these functions. Memory
+// that has been used is cheaper than new memory, since the system has already
+// given its pages. (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times
+// the plain program.)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -2377,7 +2400,8 @@ static void adx_spare_states(adx_scan *c)
     memset(full, 0, sizeof *full);
 }
 
-// Takes such memory, if it has the right size; else frees it.
+// Takes the memory that an earlier scan has left, if it has the right size;
+// else frees it.
 static void adx_take_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -2394,7 +2418,8 @@ static void adx_take_spare_states(adx_scan *c)
     adx_count_bytes(&c->plan, full->states * full->bytes);
 }
 
-// How the numbers of a step are arranged, as a hash (FNV-1a, word by word).
+// Returns a hash of how the numbers of a step are arranged (FNV-1a, word by
+// word).
 static uint64_t adx_layout_of(const adx_scan *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -2410,8 +2435,8 @@ static uint64_t adx_layout_of(const adx_scan *c)
     return h;
 }
 
-// The functions of this scan: those that were given, if they are of this step,
-// or of none yet; else its own.
+// Chooses the functions of this scan: those that were given, if they belong to
+// this step or to none yet; else the scan's own.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
     ad_replays *r = &c->own_replays;
@@ -2438,7 +2463,7 @@ typedef struct adx_recorded_step {
     bool stop;
 } adx_recorded_step;
 
-// The step, as the f of a recording.
+// Calls the step as the function that is being recorded.
 static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 {
     adx_recorded_step *r = (adx_recorded_step *)ctx;
@@ -2451,15 +2476,16 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
             y[i] = adx_passive(0);
 }
 
-// How many numbers a step may hand on: as many as take three quarters of the
-// memory of the state, or four if that is small. (lstm, bench/, compiled with
-// clang: 2.5 times the plain program instead of 2.7 with half the memory.)
+// Returns how many numbers a step may hand on: as many as take three quarters
+// of the memory of the state, or four if the state is small. (lstm, bench/,
+// compiled with clang: 2.5 times the plain program instead of 2.7 with half the
+// memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
     return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
-// The step that was gathered, recorded as a function.
+// Records the step whose inputs were gathered as a function.
 static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
                                  ad_fn **fn, bool *stop)
 {
@@ -2502,8 +2528,8 @@ static void adx_record_path(adx_stepping *k, size_t s)
     ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
     bool failed = status != ADREV_OK || k->status != before || c->varies
                || adx_long_loop || adx_is_empty(fn);
-    // A step that fails where nothing else did fails; otherwise it may only
-    // have passed on that it cannot be recorded.
+    // If the step failed although nothing else did, it fails itself; otherwise
+    // it may only have passed on that it cannot be recorded.
     if (status != ADREV_OK)
         k->status = status == ADREV_ENOMEM ? status : before;
     if (failed) {
@@ -2528,7 +2554,8 @@ static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
-// The first such step, from s down; SIZE_MAX: there is none.
+// Returns the first step from s down at which a function is compared; SIZE_MAX:
+// there is none.
 static size_t adx_next_look_back(const adx_scan *c, size_t s)
 {
     size_t last = c->steps - 1;
@@ -2553,9 +2580,9 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
     return same;
 }
 
-// From now on only the step itself runs, and this run is made again. But if
-// this is a sweep, and the first run used functions, then results of the scan
-// are wrong, and all that can be done is to fail.
+// Gives up all functions: from now on only the step itself runs, and this run
+// is repeated. But if this is a sweep and the first run used functions, results
+// of the scan are wrong, and the sweep can only fail.
 static void adx_mistrust(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -2566,7 +2593,7 @@ static void adx_mistrust(adx_stepping *k)
         k->again = true;
 }
 
-// Begins to evaluate a path in one of the ways. NULL: no memory.
+// Begins to evaluate a path in one of the ways (ADX_CALL_...). NULL: no memory.
 static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
@@ -2604,13 +2631,14 @@ static void adx_end_evaluations(adx_stepping *k)
     adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
-// 1 + the path whose primal has handed numbers on, behind the state; or 0.
+// Returns 1 + the path whose primal has handed numbers on behind the state, or
+// 0.
 ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
 {
     return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
 }
 
-// Adjoints of the inputs that were gathered, from the weights of the results,
+// Computes the adjoints of the gathered inputs from the weights of the results,
 // by path i: by its pullback if its primal ran here, else by its vjp. False:
 // the step does not take this path.
 ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
@@ -2632,8 +2660,8 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
     return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
-// The same for step s, which must be one of those that the path may be used
-// for. Also false: the function does not do what the step does.
+// The same for step s, for which the path must be allowed. It also returns
+// false if the function does not do what the step does.
 static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2651,8 +2679,8 @@ static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
     return true;
 }
 
-// Adjoints of what step s was given, by the function for its path. False: there
-// is none. If a primal ran here, only its path comes into question.
+// Computes the adjoints of the inputs of step s, by the function for its path.
+// False: there is none. If a primal ran here, only its path is tried.
 static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -2666,8 +2694,9 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
     return false;
 }
 
-// Reverses step s by a function. One is recorded if there is none, or if this
-// is the second step that takes none of them. False: the step itself must run.
+// Reverses step s by a function. A function is recorded if there is none, or if
+// this is the second step for which none is right. False: the step itself must
+// run.
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2685,8 +2714,8 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
     return adx_try_paths(k, s);
 }
 
-// Counts the numbers that are needed behind each state: which function it was,
-// and what those that are known hand on at most.
+// Counts the numbers that are needed behind each state: which function ran, and
+// the most numbers that a known function hands on.
 static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
@@ -2698,11 +2727,11 @@ static void adx_count_behind(adx_scan *c)
     c->behind = most == 0 ? 0 : 1 + most;
 }
 
-// Results of the step that was gathered, by path i. A function is used forwards
-// only where that is worth it: if it is machine code, if its primal hands
-// something on, and in lean runs (sir replayed with clang, bench/: 7.2 instead
-// of 8.3 times the plain program). False: it is not used, or the step does not
-// take this path.
+// Computes the results of the step whose inputs were gathered, by path i.
+// Forwards a function is used only where that pays: if it is machine code, if
+// its primal hands something on, and in lean runs (sir replayed with clang,
+// bench/: 7.2 instead of 8.3 times the plain program). False: it is not used,
+// or the step does not take this path.
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
@@ -2725,15 +2754,15 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
     return true;
 }
 
-// The next step, from s on, at which the first run compares a function with the
-// step: at 0 and the powers of two.
+// Returns the next step, from s on, at which the first run compares a function
+// with the step: step 0 and the powers of two.
 static size_t adx_next_look(const adx_stepping *k, size_t s)
 {
     return k->first ? adx_next_power(s) : SIZE_MAX;
 }
 
-// Does the step that was gathered by a function that was known before. False:
-// the step itself must run.
+// Does the step whose inputs were gathered by a function that an earlier scan
+// has left. False: the step itself must run.
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;
@@ -2781,14 +2810,15 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 #endif
 
 /* === loop/lean ============================================================
- * Where steps carry on one row of each state and nothing else (lean), most
- * steps in a row take the same path. Here one function does many of them,
- * without the layers that other loops need. Inputs that do not change stay
- * where the function takes them. A step that is special in any way ends the
- * run, and is done by those layers: one on another path, one that is compared,
- * one with a result that is not finite. Where runs turn out to be short, no new
- * one is begun for a while. (loop as a scan, bench/: compiled 2.2 instead of
- * 4.4 times the plain program, replayed 3.0 instead of 3.4.)
+ * A scan is lean if its steps carry on one row of each state and nothing else.
+ * Then most steps in a row take the same path. In this room one function does
+ * many of them, without the layers that other loops need. Inputs that do not
+ * change stay where the function reads them. The run ends at a step that is
+ * special in any way, which the other layers then do: a step that takes another
+ * path, that is compared with its function, or that has a result that is not
+ * finite. If runs turn out to be short, no new one is begun for a while. (loop
+ * as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
+ * replayed 3.0 instead of 3.4.)
  *
  *   needs   array/linear function/api function/operations function/program
  *           function/matrices function/run function/functions
@@ -2807,16 +2837,17 @@ typedef struct adx_lean {
     adx_kept_level *level;      // of the states; NULL: they are not kept
     size_t base;                // state 0 is that before this step
     char *at;                   // the latest state
-    size_t near;                // how many follow it in the same block, in the
-                                // direction of the run
+    size_t near;                // states that follow it in the same block, in
+                                // the direction of the run
     ptrdiff_t stride;           // from a state to the next, in bytes
-    ad_real mark;               // before what is handed on: 1 + the path, or 0
-    size_t kept;                // numbers handed on
+    ad_real mark;               // in front of the numbers handed on: 1 + the
+                                // path, or 0
+    size_t kept;                // numbers that are handed on
     const adx_evaluation *by;
     bool cut;                   // it ended at a step that is not for `by`
 } adx_lean;
 
-// Begins in the way `handing` if numbers are handed on, else in the way
+// Begins a run: in the way `handing` if numbers are handed on, else in the way
 // `plain`.
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
@@ -2824,7 +2855,7 @@ static bool adx_begin_lean(adx_lean *r, int plain, int handing)
     return r->by != NULL;
 }
 
-// Whether no run is to be begun now, because the latest one was short.
+// Whether no run should begin now, because the latest one was short.
 static bool adx_has_rest(adx_stepping *k)
 {
     if (k->rest == 0)
@@ -2851,9 +2882,10 @@ static bool adx_find_state(adx_lean *r, size_t s)
     return r->at != NULL;
 }
 
-// State s, which follows the latest one; *behind is the mark behind it. NULL:
-// there is no room. Memory further on is asked for before it is needed (loop as
-// a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a step).
+// Returns state s, which follows the latest one. *behind becomes the mark
+// behind it. NULL: there is no room. Memory further on is fetched before it is
+// needed (loop as a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a
+// step).
 ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
 {
     if (r->near > 0) {
@@ -2867,8 +2899,8 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
     return (ad_real *)(void *)r->at;
 }
 
-// Keeps x as state s, if states are kept, and says where to write what is
-// handed on. False: no memory.
+// Keeps x as state s, if states are kept, and says where the numbers handed on
+// are to be written. False: no memory.
 ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
                               ad_real **handed)
 {
@@ -2886,8 +2918,8 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
     return true;
 }
 
-// The state before step s, and what was handed on with it. NULL: its mark is
-// not that of the run.
+// Returns the state before step s, and the numbers that were handed on with it.
+// NULL: its mark differs from that of the run.
 ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
@@ -2897,8 +2929,8 @@ ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
     return behind != NULL && *behind != r->mark ? NULL : at;
 }
 
-// The weights of step s, from the adjoints of the state; NULL: all are 0. If
-// all results are the state, the adjoints are the weights.
+// Returns the weights of step s, from the adjoints of the state; NULL: all are
+// 0. If all results are the state, its adjoints are the weights.
 ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
                                          const ad_real carried[])
 {
@@ -2908,7 +2940,7 @@ ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
     return adx_zeros(c->window, carried) ? NULL : carried;
 }
 
-// Gathers what a step is given besides its state, as far as it changes.
+// Gathers those inputs of a step, besides its state, that change.
 ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 {
     adx_gather_sequences(c, s, c->value, x);
@@ -2937,8 +2969,8 @@ ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
     return fault == 0;
 }
 
-// Results of a step, and what it hands on, by machine code or a replay. False:
-// the step is not for this function.
+// Computes the results of a step, and what it hands on, by machine code or a
+// replay. False: the function cannot do this step.
 ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
@@ -2954,7 +2986,8 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
         && adx_take_results(by, c->out, r->kept, handed);
 }
 
-// Adjoints dx of what a step was given, from its weights.
+// Computes the adjoints dx of the inputs of a step from its weights. False: the
+// function cannot do this step.
 ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real x[], const ad_real w[],
                               const ad_real handed[], ad_real dx[])
@@ -2974,22 +3007,24 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
-// Whether machine code does many steps at once. It can if no step has results
-// of the scan.
+// Whether there is machine code that does many steps at once. It can do so only
+// if no step has results of the scan.
 static bool adx_has_loop(const adx_lean *r)
 {
     return r->k->scan->told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
-// The data of sequences that a step reads, one number each: where they are at a
-// step, and how far they move from step to step.
+// The numbers of sequences that a step reads: for each number, where it is at
+// one step, and how far it moves from step to step.
 typedef struct adx_moving_data {
     const ad_real *data[ADX_CHECKED_MOST];
     ad_real *sums[ADX_CHECKED_MOST];       // adjoints; back only
     long move[ADX_CHECKED_MOST];
 } adx_moving_data;
 
+// Lists the numbers of sequences that step s reads; `back`: with where their
+// adjoints are added.
 static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
                           bool back)
 {
@@ -3006,9 +3041,9 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
     }
 }
 
-// Lets machine code do many of `steps` steps, s first: as long as their states
-// are in one block. Returns how many it did. (loop as a scan, compiled, bench/:
-// 1.9 instead of 2.2 times the plain program.)
+// Lets machine code do many of the next `steps` steps, beginning with step s,
+// as long as their states are in one block. Returns how many it did. (loop as a
+// scan, compiled, bench/: 1.9 instead of 2.2 times the plain program.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
@@ -3032,14 +3067,15 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
-// Steps are unrolled only if they have few operations; else these take the
-// time. A program for one scan only must save what it costs to make it: 10 to
-// 20 us, where each step saves about 10 ns.
+// Steps are unrolled only if they have few operations; otherwise the operations
+// take nearly all of the time. If the program is made for one scan only, it
+// must save more than it costs to make it: 10 to 20 us, while each step saves
+// about 10 ns.
 enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
-// Whether a step is short enough, and has the shape that an unrolled pullback
-// needs. That does not look at guards: either the steps are known to be on this
-// path (passed), or there must be none.
+// Whether a step is short enough to be unrolled, and has the shape for it. An
+// unrolled pullback does not test guards. So there must be none, or the steps
+// must be known to be on this path (passed).
 static bool adx_may_unroll(const ad_fn *fn, bool passed)
 {
     const adx_program *p = &fn->program;
@@ -3053,8 +3089,8 @@ static bool adx_may_unroll(const ad_fn *fn, bool passed)
     return fits;
 }
 
-// What replays the pullbacks of ADX_UNROLLED steps at once, of `steps` steps
-// that are to be done; NULL: nothing does, or it is not worth it.
+// Returns the evaluation that replays ADX_UNROLLED pullbacks at once; `steps`
+// steps are to be done. NULL: there is none, or it does not pay.
 static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
@@ -3117,8 +3153,8 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     return s;
 }
 
-// Where the function takes its inputs: for machine code k->in, for a replay its
-// workspace, into which the inputs are copied once.
+// Returns where the function reads its inputs: machine code in k->in, a replay
+// in its workspace, to which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
@@ -3127,10 +3163,10 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
     return r->by->work->w;
 }
 
-// Does steps from s on, before `to`; returns the step at which the run ends.
-// k->in begins with the state, before and after. Results of machine code that
-// are a state and nothing else are the inputs of the next step without a copy:
-// two arrays take turns.
+// Does steps from s on, as far as `to`. Returns the step at which the run ends.
+// k->in begins with the state, before the run and after it. If the results of
+// machine code are the state and nothing else, they become the inputs of the
+// next step without a copy: two arrays take turns.
 ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
                                  size_t to)
 {
@@ -3163,11 +3199,11 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
     return s;
 }
 
-// Reverses steps before s, down to `from`; returns the earliest step that is
-// reversed then. f.carried are the adjoints of the state, before and after.
-// First machine code, or an unrolled program, does many steps at once; the
+// Reverses steps before s, down to `from`. Returns the earliest step that is
+// reversed. f.carried are the adjoints of the state, before the run and after
+// it. Machine code, or an unrolled program, first does many steps at once. The
 // others are done one by one, and the adjoints of each are the weights of the
-// step before.
+// step before it.
 ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
                                size_t s)
 {
@@ -3279,9 +3315,9 @@ static void adx_go_lean(adx_stepping *k) { (void)k; }
 #endif
 
 /* === loop/stepping ==========================================================
- * Runs of steps, one after the other. Each step is replayed by a function that
- * is known for it, or else called itself. Here are also the memory of a run,
- * and the stage on which it runs.
+ * Runs steps one after the other. A step is replayed by a function that is
+ * known for it; else the step itself is called. This room also has the memory
+ * of a run, and enters the stage on which it runs.
  *
  *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
  *           loop/replay loop/lean
@@ -3365,8 +3401,8 @@ static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
         && (k->sweep != NULL || purpose != ADX_SWEEP);
 }
 
-// Places the numbers of a step behind the state. If the scan is lean, the inputs
-// of a step begin with the state itself.
+// Places the numbers of a step behind the state. If the scan is lean, the
+// inputs of a step begin with the state itself.
 static void adx_place_numbers(adx_stepping *k)
 {
     const adx_scan *c = k->scan;
@@ -3393,7 +3429,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     if (!adx_take_stepping(k, purpose))
         return false;
     adx_place_numbers(k);
-    // What the timetable calls.
+    // The functions that the timetable calls.
     c->plan.state = k->state;
     c->plan.user = k;
     c->plan.advance = adx_advance_scan;
@@ -3403,7 +3439,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                     purpose == ADX_SWEEP);
         k->entered = true;
     }
-    // What a sweep carries, in one piece of memory.
+    // A sweep carries this, in one piece of memory.
     if (purpose == ADX_SWEEP) {
         k->f.carried = k->sweep;
         k->f.weight = k->sweep + c->window;
@@ -3416,12 +3452,12 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
 /* === loop/sweep =============================================================
  * The reverse and the forward sweep of a scan. A reverse sweep goes through the
  * steps backwards, as loop/schedule provides their states, and carries the
- * adjoints of the window. The adjoint of a step's results is that of the newest
- * rows of the window, and of what the scan returned for this step. These are
- * the weights by which the step is swept, replayed by a function or recorded on
- * the stage; what comes out is added to the window before the step, to
- * sequences and to parameters. A forward sweep runs all steps once more, and
- * carries tangents of the window.
+ * adjoints of the window. The adjoints of what a step returned are those of the
+ * newest rows of the window, plus those of the results of the scan. They are
+ * the weights with which the step is swept; it is replayed by a function, or
+ * recorded on the stage. The adjoints of its inputs are added to the window
+ * before the step, to sequences and to parameters. A forward sweep runs all
+ * steps once more, and carries tangents of the window.
  *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/stepping
@@ -3431,8 +3467,8 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
  *           adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
-// Moves the window back by one step: the newest rows, which have been used, go,
-// and the oldest ones are 0, since nothing has been added to them.
+// Moves the window back by one step. The newest rows have been used and go; the
+// oldest rows become 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -3445,7 +3481,7 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
     }
 }
 
-// Adds the adjoints of what step s was given where they belong.
+// Adds the adjoints of the inputs of step s where they belong.
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -3455,8 +3491,8 @@ static void adx_spread_step(adx_stepping *k, size_t s)
     adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
 }
 
-// Reverses step s, whose state is there. If all weights are 0, there is nothing
-// to do but move the window.
+// Reverses step s, whose state is the current one. If all weights are 0, only
+// the window moves.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -3479,8 +3515,8 @@ static bool adx_reverse_scan(void *user, size_t s)
     return k->status == ADREV_OK && !k->again;
 }
 
-// The last rows are results of the scan: writes their adjoints into the window
-// (from), or their values or tangents from the window (to).
+// The last rows are results of the scan. Writes their adjoints into the window
+// (from), or their values or tangents out of it (to).
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
@@ -3494,8 +3530,8 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Rows of the window before step `first` that are still initial rows: adds
-// their adjoints to those of the inputs, or reads their tangents.
+// Handles the rows of the window before step `first` that are still initial
+// rows: adds their adjoints to those of the inputs, or reads their tangents.
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
@@ -3514,9 +3550,10 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Continues the marks to before the steps that are reversed. Nothing is kept
-// with which those steps could run again: if a result depends on anything
-// there, it is taken to depend on all that they could use.
+// Continues the marks (loop/connections) to before the first step that is
+// reversed. Nothing is kept with which the steps before it could run again. So
+// if a result depends on anything there, it counts as dependent on everything
+// that they could use.
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -3544,7 +3581,8 @@ static void adx_mark_cut(adx_stepping *k)
         outside[i] = 1;
 }
 
-// From adjoints of the results to those of the inputs, which are added to dx.
+// Goes from the adjoints of the results to those of the inputs, which are added
+// to dx.
 static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 {
     adx_scan *c = k->scan;
@@ -3561,8 +3599,8 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     return true;
 }
 
-// One sweep. *again: a function did not do what the step does. Functions that
-// were there before the first sweep may be used at all steps (known).
+// Does one sweep. *again: a function did not do what the step does. Functions
+// from before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
                            adx_pull_fn *pull, bool *again)
 {
@@ -3611,7 +3649,7 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                           adx_stage_pull);
 }
 
-// Tangents of what step s is given.
+// Gathers the tangents of the inputs of step s.
 static void adx_gather_tangents(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -3727,9 +3765,9 @@ static void adx_free_scan(adx_staged *of)
 
 enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 
-// The step at this point as a function: a known one whose guards pass, or else
-// one that is recorded here. *once: it is not kept, and is to be freed after
-// use.
+// Returns the step as a function: a known function whose guards pass at this
+// point, or one that is recorded here. *once: the function is not kept, and is
+// freed after use.
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
@@ -3753,8 +3791,8 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
     return fn;
 }
 
-// The adjoints of the step's inputs and their tangents, as the opening says;
-// moved: the tangent of the inputs.
+// Computes the adjoints of the inputs of a step and their tangents, as the
+// opening says. moved: the tangent of the inputs.
 static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
 {
     const adx_frame *b = &k->frame[ADX_ADJOINT];
@@ -3773,7 +3811,7 @@ static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
     return ok;
 }
 
-// A step forwards with tangents.
+// Does a step forwards, with tangents.
 static bool adx_advance_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -3781,9 +3819,9 @@ static bool adx_advance_moving(void *user, size_t s)
     return adx_push_step(k, s);
 }
 
-// A step backwards with tangents. First the tangent of what the step was given
-// is gathered, from the state; then in both frames the weights are, and the
-// windows go back by a row; then what the step gives is added to them.
+// Does a step backwards, with tangents. First it gathers the tangent of the
+// inputs from the state. Then it gathers the weights in both frames, and moves
+// both windows back by a row. Last it adds the results to the windows.
 static bool adx_reverse_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -3806,8 +3844,8 @@ static bool adx_reverse_moving(void *user, size_t s)
     return true;
 }
 
-// The frames of a sweep to second order. Adjoints or tangents that are not
-// given are zeros. False: no memory.
+// Begins the frames of a sweep to second order. Adjoints or tangents that are
+// not given are zeros. False: no memory.
 static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
                             ad_real zeros[])
 {
@@ -3862,7 +3900,7 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
     return ok;
 }
 
-// The way back, of adjoints alone or with their tangents.
+// Sweeps back, with adjoints alone or also with their tangents.
 static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
 {
     adx_scan *c = k->scan;
@@ -3905,9 +3943,9 @@ static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
 }
 
 // The replay of the rule. The copy of the scan has its own values, timetable,
-// stage and functions; other threads may replay the scan at the same time.
-// Tangents of adjoints cannot be had without the adjoints: where these are not
-// wanted, they go to `unused`.
+// stage and functions, because other threads may replay the scan at the same
+// time. Tangents of adjoints cannot be computed without the adjoints; if those
+// are not asked for, they are written to `unused`.
 static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 {
     const adx_scan *of = *(adx_scan *const *)saved;
@@ -3963,12 +4001,12 @@ static const ad_external_rule adx_scan_rule = {
 };
 
 /* === loop/first =============================================================
- * The first run of a scan, and the statement that it leaves on the tape. The
- * run calls the steps with constants, or replays them by functions that an
- * earlier scan has left; states are kept as the schedule says (loop/schedule).
- * The values of all results are collected in a list, and the statement is
- * recorded when the run is complete: only then is it known how many steps there
- * were and what they captured.
+ * The first run of a scan, and the statement that it records. The run calls the
+ * steps with constants, or replays them by functions that an earlier scan has
+ * left; states are kept as the schedule says (loop/schedule). The values of all
+ * results are collected in a list. The statement is recorded when the run is
+ * complete, because only then is it known how many steps there were and what
+ * they captured.
  *
  *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
  *           loop/scan loop/step loop/replay loop/stepping loop/sweep
@@ -3978,7 +4016,7 @@ static const ad_external_rule adx_scan_rule = {
 
 /* --- the first run ------------------------------------------------------- */
 
-// Values of the sequences, then of the parameters.
+// Copies the values of the sequences, then those of the parameters.
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
     ad_real *to = c->value;
@@ -4000,7 +4038,7 @@ static size_t adx_count_pieces(const ad_scan_desc *d)
     return n;
 }
 
-// A timetable without levels, as far as it is known before the first run.
+// Begins a timetable without levels, with what is known before the first run.
 static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
@@ -4014,7 +4052,7 @@ static void adx_begin_timetable(adx_scan *c)
     };
 }
 
-// Memory for what a description describes. False: there is none.
+// Takes the memory that a scan of this description needs. False: there is none.
 static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
 {
     const ad_allocator *a = &c->of.memory;
@@ -4035,8 +4073,8 @@ static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
         && (c->untraced == 0 || c->untraced_first != NULL);
 }
 
-// A scan by its description, with copies of all values that it reads. NULL: no
-// memory.
+// Makes a scan from its description, with copies of all values that it reads.
+// NULL: no memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
 {
@@ -4066,7 +4104,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     return c;
 }
 
-// The state before step 0.
+// Writes the state before step 0.
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
@@ -4078,8 +4116,8 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
         memcpy(k->state, d->untraced, c->untraced);
 }
 
-// All steps: many at once where that is possible (adx_go_first), else one by
-// one. At the end the last rows of the states go to the list, too.
+// Does all steps: many at once where that is possible (adx_go_first), else one
+// by one. At the end the last rows of the states are also appended to the list.
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
                                adx_results_list *list)
 {
@@ -4121,8 +4159,8 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     c->report->steps = c->steps;
 }
 
-// *again: a function did not do what the step does, and the run is to be made
-// again without functions.
+// Does the first run once. *again: a function did not do what the step does, so
+// the run must be repeated without functions.
 static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
                                      adx_results_list *list, bool *again)
 {
@@ -4148,6 +4186,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
+// Does the first run; a second time, if a function did not do what the step
+// does.
 static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
                                 adx_results_list *list)
 {
@@ -4167,7 +4207,8 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
 
 /* --- one statement ------------------------------------------------------- */
 
-// All inputs: initial rows, sequences, parameters, and what was captured.
+// Lists all inputs: initial rows, sequences, parameters, and the captured
+// numbers.
 static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
                             ad_rev all[])
 {
@@ -4182,8 +4223,8 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
     adx_list_captured(&c->captured, all);
 }
 
-// Writes the results of the steps where they belong; returns what comes after
-// them.
+// Writes the results of the steps to where the caller wants them. Returns what
+// comes behind them.
 static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
                                         const ad_rev y[])
 {
@@ -4200,7 +4241,8 @@ static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
     return y;
 }
 
-// Writes all results where they belong: those of the steps, then the last rows.
+// Writes all results to where the caller wants them: those of the steps, then
+// the last rows.
 static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
                          const ad_rev y[])
 {
@@ -4213,8 +4255,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     }
 }
 
-// Records the statement, to which the scan then belongs; without results there
-// is no statement, and it is freed.
+// Records the statement, which owns the scan from then on. If there are no
+// results, there is no statement, and the scan is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -4238,9 +4280,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
-// statement of a recorded function, it is set to whether it can be: not if
-// steps capture anything, and then nothing is recorded.
+// Does a scan as one statement. whole is NULL, or the scan is to be a single
+// statement of a recorded function. Then *whole becomes whether that is
+// possible. It is not if steps capture anything, and then nothing is recorded.
 static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                  const ad_allocator *a, ad_scan_report *report,
                                  bool *whole)
@@ -4270,11 +4312,11 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
 }
 
 /* === loop/unrolled ==========================================================
- * The calls of users. A scan becomes one statement where it can (loop/first).
+ * The public functions. A scan becomes one statement where it can (loop/first).
  * Under a hook and in fixed memory it is unrolled: the same steps run on the
- * numbers themselves, and everything is recorded as it happens. Under the hook
- * of a function that is recorded, a scan that says `whole` may still be one
- * statement.
+ * recorded numbers themselves, and everything is recorded as it happens. Under
+ * the hook of a function that is being recorded, a scan that says `whole` may
+ * still be one statement.
  *
  *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
  *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
@@ -4291,8 +4333,8 @@ typedef struct adx_unrolled {
     bool counting;              // only how many steps there are
 } adx_unrolled;
 
-// The number as a constant; a hook is told, so that a recorded function, too,
-// has it at each point, without a derivative.
+// Returns a number as a constant. A hook is told of it (detach), so that in a
+// recorded function, too, it has its value at each point, but no derivative.
 static ad_rev adx_without_derivative(ad_rev x)
 {
     if (adx_now.trace && x.job != 0)
@@ -4322,7 +4364,7 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
     c->report->evaluations++;
 }
 
-// Takes what a step returned: moves the window on, and lists results of the
+// Takes what a step returned: moves the window on, and lists the results of the
 // scan.
 static bool adx_unrolled_results(adx_unrolled *u)
 {
@@ -4348,7 +4390,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
     return true;
 }
 
-// The state before step 0, and the data of sequences.
+// Writes the state before step 0, and the data of sequences.
 static void adx_unrolled_begin(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -4388,8 +4430,8 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
     return ADREV_OK;
 }
 
-// If only the last steps matter, a run without a tape counts first how many
-// there are.
+// Unrolls all steps. If only the last ones matter, a run without a tape first
+// counts how many steps there are.
 static ad_status adx_unroll_all(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -4455,7 +4497,7 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
 }
 
 // Notes that a long loop has been unrolled under a hook: a function that
-// records this would take the memory that the loop is to save.
+// records it would take the memory that the loop is meant to save.
 static void adx_note_unrolled(size_t steps)
 {
     adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
@@ -4475,6 +4517,7 @@ static bool adx_may_be_whole(const ad_scan_desc *d)
 #endif
 }
 
+// Does a scan: as one statement, or unrolled.
 static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
                              ad_scan_report *report)
 {
@@ -4511,6 +4554,8 @@ static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                            d->output[j].row);
 }
 
+// Checks the arguments of a scan, and does it. On failure the results are NaN
+// and the report is empty.
 static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                                ad_scan_report *report)
 {
@@ -4546,12 +4591,12 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 }
 
 /* === loop/connections =======================================================
- * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
+ * A reverse sweep with marks in place of adjoints: 1 where y depends on a
  * value, whatever the partials are, and else 0. Each statement with a marked
- * result marks its operands; for each kind of array statement a function says
- * which. A scan or a checkpoint runs again, as in a sweep, and marks what its
- * run connects. Statements whose rule the user gives connect all results with
- * all operands.
+ * result marks its operands; for each kind of array statement there is a
+ * function that says which. A scan or a checkpoint runs again, as in a sweep,
+ * and marks the operands that its run connects with marked results. Statements
+ * whose rule the user gives connect all results with all operands.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -4612,15 +4657,15 @@ static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
         }
 }
 
-// All operands of a statement with marked results.
+// Marks all operands of a statement.
 static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
 {
     for (size_t i = 0; i < n; i++)
         adx_mark_id(mark, ids, i);
 }
 
-// How many results there are up to the last marked one: prefixes depend on what
-// is before them.
+// Returns how many results there are up to the last marked one: a prefix
+// depends on all numbers before it.
 static size_t adx_marked_until(const ad_real mark[], size_t n)
 {
     while (n > 0 && mark[n - 1] == 0)
@@ -4644,8 +4689,9 @@ static void adx_mark_bins(const adx_bins *s, ad_real mark[])
             mark[s->v[i]] = 1;
 }
 
-// Operators of adrev_bulk.h with functions: an element depends on its arguments
-// and on what is captured, whatever the function does with them.
+// Marks the operands of an operator of adrev_bulk.h that has a function: an
+// element depends on all of its arguments and on all captured numbers, whatever
+// the function does with them.
 static void adx_mark_elements(const adx_external *s, ad_real mark[])
 {
     const adx_bulk b = adx_open_bulk(s->saved);
@@ -4666,8 +4712,8 @@ static void adx_mark_elements(const adx_external *s, ad_real mark[])
 
 static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
 
-// Continues the marks on a stage: dx and da are those of the inputs of a run
-// and of what it captured, from the marks dy of its results.
+// Continues the marks on a stage, from the marks dy of the results of a run. dx
+// are the marks of its inputs, and da those of the captured numbers.
 static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const ad_rev y[], const ad_real dy[],
                                  size_t n, const ad_rev x[], ad_real dx[],
@@ -4703,8 +4749,8 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     return ok;
 }
 
-// The operands of an external statement. Scans and checkpoints need memory for
-// marks in the place of adjoints; `a` is where it comes from.
+// Marks the operands of an external statement. Scans and checkpoints need
+// memory for marks in place of adjoints, which is taken from `a`.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
 {
     const ad_allocator *a = s->rule == &adx_scan_rule
@@ -4735,8 +4781,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
-// The operands of an array statement or an external statement. Every rule of
-// the library is known here; a rule of another header would not be.
+// Marks the operands of an array statement or an external statement. All rules
+// of the library are known here; a rule of another header would not be.
 static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
 {
     if (adx_zeros(e->values, &mark[e->first]))
@@ -4760,7 +4806,8 @@ static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
     return ADREV_OK;
 }
 
-// One entry, whose n operands begin at `op`, and whose value is `seq`.
+// Marks the operands of one entry. Its n operands begin at `op`, and its value
+// is `seq`.
 static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
                                    size_t n, size_t seq, ad_real mark[])
 {

@@ -1022,10 +1022,10 @@ static adx_range *adx_find(adx_seat *s)
     return NULL;
 }
 
-// Finds work for a thread that waits for a range: first from whoever stole that
-// range, whose deque most often holds pieces of it. Work from others is taken
-// only while the stack is not deep in stolen work, because whatever is taken
-// must end before the thread can go on with its own.
+// Finds work for a thread that waits for a range. It looks first at the thread
+// that stole the range, whose deque most often holds pieces of it. It takes
+// work from others only while the stack is not deep in stolen work, because
+// that work must end before the thread can go on with its own.
 static adx_range *adx_work_while_waiting(adx_seat *s, const adx_range *awaited)
 {
     unsigned thief = atomic_load_explicit(&awaited->thief,
@@ -1064,7 +1064,8 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
     ad_pool *p = s->pool;
 
     ADX_LOCK(&p->mutex);
-    // who wakes a sleeper has set the count to 0: it counts itself in again
+    // a thread that wakes the sleepers sets the count to 0, so one that goes on
+    // sleeping counts itself again
     for (atomic_fetch_add(&p->sleepers, 1); !adx_should_wake(s, awaited);
          atomic_fetch_add(&p->sleepers, 1))
         ADX_CONDITION_WAIT(&p->wake, &p->mutex);
@@ -2214,7 +2215,7 @@ static void adx_forget_branches(adx_fork *fork)
 static void adx_cut_level(adx_level *level, const ad_tape *t)
 {
     size_t seq = adx_live(t)->seq;
-    adx_list *kept = NULL;
+    adx_list *last = NULL;      // of the lists that stay
 
     for (adx_list *list = level->first; list != NULL; list = list->next) {
         while (list->tape == t && list->n > 0
@@ -2222,13 +2223,13 @@ static void adx_cut_level(adx_level *level, const ad_tape *t)
             list->n--;
         if (list->n == 0)
             break;
-        kept = list;
+        last = list;
     }
-    if (kept == NULL)
+    if (last == NULL)
         level->first = NULL;
     else
-        kept->next = NULL;
-    level->last = kept;
+        last->next = NULL;
+    level->last = last;
 }
 
 // Of the tasks on a tape that have not been forgotten, the one that ends last.
@@ -2456,8 +2457,8 @@ static bool adx_leap_reverse(adx_leap *leap, size_t W)
     return ok;
 }
 
-// The same in the other order: what the branches import, the branches, what the
-// task imports of them.
+// A forward sweep comes to the fork: it applies first what the branches import,
+// then sweeps the branches, then applies what the task imports of them.
 static bool adx_leap_forward(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
@@ -2654,9 +2655,8 @@ static bool adx_is_alone(const ad_tape *t)
         || (t->annex != NULL && !adx_is_root(t) && t->segments > 1);
 }
 
-// From now on what is recorded on w, which is current here, belongs to this
-// task. NULL: it belongs to no task, and whoever uses it learns that it is
-// foreign.
+// From now on whatever is recorded on w, whose tape is current here, belongs to
+// this task. NULL: it belongs to no task, and is foreign wherever it is used.
 static void adx_switch_task(adx_worker *w, adx_task *task)
 {
     ad_tape *t = w->tape;

@@ -1,5 +1,5 @@
-/* adrev_gsl.h - minimisation and nonlinear least squares by the GNU Scientific
- * Library, with exact derivatives.
+/* adrev_gsl.h - minimisation, nonlinear least squares and ordinary differential
+ * equations by the GNU Scientific Library, with exact derivatives.
  *
  *     #include "adrev_gsl.h"
  *
@@ -29,11 +29,13 @@
 #define ADREV_GSL_H
 
 #include "adrev_model.h"
+#include "adrev_system.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <gsl/gsl_multimin.h>
+#include <gsl/gsl_odeiv2.h>
 
 // What GSL is told of the model's status.
 //
@@ -250,6 +252,69 @@ static inline gsl_multifit_nlinear_fdf ad_gsl_multifit_nlinear(ad_model *m)
     fdf.p = m->n;
     fdf.params = m;
     return fdf;
+}
+
+/* --- odeiv2 --------------------------------------------------------------- */
+
+// What odeiv2 is told: GSL_EDOM has it try a shorter step, the others end it.
+static inline int adx_gsl_ode_code(const ad_system *s, ad_status status,
+                                   size_t n, const double result[])
+{
+    if (status == ADREV_OK && adx_model_finite(n, result))
+        return GSL_SUCCESS;
+    return s->model->stopped ? ad_gsl_error(s->model) : GSL_EDOM;
+}
+
+static inline int adx_gsl_ode_f(double t, const double y[], double rate[],
+                                void *system)
+{
+    ad_system *s = (ad_system *)system;
+    adx_system_at(s, t, y, NULL);
+    return adx_gsl_ode_code(s, adx_system_eval(s, rate), s->n, rate);
+}
+
+static inline int adx_gsl_ode_jacobian(double t, const double y[],
+                                       double *dfdy, double dfdt[],
+                                       void *system)
+{
+    ad_system *s = (ad_system *)system;
+    const adx_system_matrix *M = &s->by_rows;
+    adx_system_at(s, t, y, NULL);
+    ad_status status = adx_system_jacobian(s, &s->by_rows, 0);
+    if (status == ADREV_OK) {
+        memset(dfdy, 0, s->n * s->n * sizeof *dfdy);
+        for (size_t i = 0; i < s->n; i++)
+            for (size_t k = M->start[i]; k < M->start[i + 1]; k++)
+                dfdy[i * s->n + M->across[k]] = M->value[k];
+        adx_system_direction(s, NULL, NULL, 0)[s->t_at] = 1;
+        status = adx_system_jvp(s, dfdt);
+    }
+    const int code = adx_gsl_ode_code(s, status, s->n, dfdt);
+    return code != GSL_SUCCESS ? code
+         : adx_gsl_ode_code(s, status, M->count, M->value);
+}
+
+// The system, of ad_system_ode, for the steppers of odeiv2: rates, and for
+// implicit ones (gsl_odeiv2_step_msbdf and others) df/dy and df/dt. Set s->p
+// first.
+//
+// Where a rate or a derivative is not finite, odeiv2 tries a shorter step. It
+// returns GSL_EBADFUNC or GSL_ENOMEM if the model has stopped: see
+// ad_system_status.
+//
+//   returns      function NULL: no system, or not of that kind
+//   cost         of derivatives: a sparse Jacobian, and a product for df/dt
+//   memory       none in an evaluation, after the first one on its path
+static inline gsl_odeiv2_system ad_gsl_odeiv2(ad_system *s)
+{
+    gsl_odeiv2_system system = { NULL, NULL, 0, NULL };
+    if (s == NULL || s->ode == NULL)
+        return system;
+    system.function = adx_gsl_ode_f;
+    system.jacobian = adx_gsl_ode_jacobian;
+    system.dimension = s->n;
+    system.params = s;
+    return system;
 }
 
 #endif

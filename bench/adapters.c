@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT-0
-/* adapters.c - what optimisers cost with adrev's derivatives, with derivatives
- * written by hand, and with finite differences.      sh bench/alone.sh adapters
+/* adapters.c - what optimisers and CVODES cost with adrev's derivatives, with
+ * derivatives written by hand, and with finite differences.
+ *                                                 sh bench/alone.sh adapters
  *
  *     adapters [-r rounds]
  *
@@ -10,16 +11,22 @@
  * way must end at the same minimum.
  *
  * By hand is what users of these libraries do who care; differences are Ipopt's
- * own (jacobian_approximation), GSL's own (df = NULL), and for the others
- * forward ones. Not representative: functions of a few operations, which
- * flatter differences and derivatives by hand. */
+ * own (jacobian_approximation), GSL's own (df = NULL), SUNDIALS' own (no
+ * Jacobian function), and for the others forward ones. Not representative:
+ * functions of a few operations, which flatter differences and derivatives by
+ * hand. */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_gsl.h"
 #include "adrev_ipopt.h"
 #include "adrev_lbfgs.h"
 #include "adrev_nlopt.h"
+#include "adrev_sundials.h"
 #include "report.h"
+
+#include <nvector/nvector_serial.h>
+#include <sunlinsol/sunlinsol_band.h>
+#include <sunlinsol/sunlinsol_dense.h>
 
 typedef enum way { HAND, DIFFERENCES, FIRST, AGAIN, WAYS } way;
 
@@ -556,6 +563,132 @@ static ad_model *model_ipopt(void)
     return ad_model_vector(swing, NULL, VARIABLES, 1 + EQUATIONS);
 }
 
+/* --- SUNDIALS: a Brusselator in one dimension ------------------------------ */
+
+// u' = 1 + u^2 v - 4 u + a u'', v' = 3 u - u^2 v + a v'', u = 1 and v = 3 at
+// the ends (Hairer and Wanner); y = u0, v0, u1, v1, ...
+enum { CELLS = 100, RATES = 2 * CELLS };
+
+static const double spread = 0.02 * (CELLS + 1) * (CELLS + 1);     // a / h^2
+
+static bool banded;                 // the matrix
+
+static void brusselator(ad_rev t, const ad_rev *y, const ad_rev *p,
+                        ad_rev *rate, void *ctx)
+{
+    (void)t;
+    (void)p;
+    (void)ctx;
+    for (int i = 0; i < RATES; i++) {
+        const ad_rev u = y[i & ~1], v = y[i | 1];
+        const ad_rev end = { .v = i % 2 ? 3 : 1 };
+        const ad_rev before = i < 2 ? end : y[i - 2];
+        const ad_rev after = i >= RATES - 2 ? end : y[i + 2];
+        const ad_rev far = ad_rec(ad_mul(spread,
+                                         ad_sub(ad_add(before, after),
+                                                ad_mul(2, y[i]))));
+        rate[i] = i % 2
+            ? ad_rec(ad_add(ad_sub(ad_mul(3, u), ad_mul(ad_sqr(u), v)), far))
+            : ad_rec(ad_add(ad_add(ad_sub(ad_mul(ad_sqr(u), v), ad_mul(4, u)),
+                                   1), far));
+    }
+}
+
+static int brusselator_plain(double t, N_Vector at, N_Vector to, void *user)
+{
+    const double *y = NV_DATA_S(at);
+    double *rate = NV_DATA_S(to);
+    (void)t;
+    (void)user;
+    evaluations++;
+    for (int i = 0; i < RATES; i++) {
+        const double u = y[i & ~1], v = y[i | 1], end = i % 2 ? 3 : 1;
+        const double before = i < 2 ? end : y[i - 2];
+        const double after = i >= RATES - 2 ? end : y[i + 2];
+        rate[i] = (i % 2 ? 3 * u - u * u * v : 1 + u * u * v - 4 * u)
+                + spread * (before + after - 2 * y[i]);
+    }
+    return 0;
+}
+
+static void enter(SUNMatrix A, int i, int j, double value)
+{
+    if (banded)
+        SM_ELEMENT_B(A, i, j) = value;
+    else
+        SM_ELEMENT_D(A, i, j) = value;
+}
+
+static int brusselator_hand(double t, N_Vector at, N_Vector rate, SUNMatrix A,
+                            void *user, N_Vector a, N_Vector b, N_Vector c)
+{
+    const double *y = NV_DATA_S(at);
+    (void)t;
+    (void)rate;
+    (void)user;
+    (void)a;
+    (void)b;
+    (void)c;
+    for (int i = 0; i < RATES; i += 2) {
+        const double u = y[i], v = y[i + 1];
+        enter(A, i, i, 2 * u * v - 4 - 2 * spread);
+        enter(A, i, i + 1, u * u);
+        enter(A, i + 1, i, 3 - 2 * u * v);
+        enter(A, i + 1, i + 1, -u * u - 2 * spread);
+        for (int k = i; k < i + 2; k++) {
+            if (k >= 2)
+                enter(A, k, k - 2, spread);
+            if (k < RATES - 2)
+                enter(A, k, k + 2, spread);
+        }
+    }
+    return 0;
+}
+
+// To t = 10. The value is the sum of all u there.
+static double solve_cvodes(way how, ad_model *m)
+{
+    double t = 0, sum = 0;
+    SUNContext context;
+    SUNContext_Create(NULL, &context);
+    N_Vector y = N_VNew_Serial(RATES, context);
+    for (int i = 0; i < RATES; i++)
+        NV_Ith_S(y, i) = i % 2 ? 3 : 1 + sin(2 * pi * (i / 2 + 1)
+                                             / (CELLS + 1));
+    SUNMatrix A = banded ? SUNBandMatrix(RATES, 2, 2, context)
+                         : SUNDenseMatrix(RATES, RATES, context);
+    SUNLinearSolver solver = banded ? SUNLinSol_Band(y, A, context)
+                                    : SUNLinSol_Dense(y, A, context);
+    void *cvodes = CVodeCreate(CV_BDF, context);
+    if (how >= FIRST)
+        ad_cvodes_init(cvodes, (ad_system *)m->ctx, 0, y);
+    else
+        CVodeInit(cvodes, brusselator_plain, 0, y);
+    CVodeSStolerances(cvodes, 1e-6, 1e-6);
+    CVodeSetMaxNumSteps(cvodes, 5000);
+    if (how >= FIRST)
+        ad_cvodes_linear_solver(cvodes, solver, A);
+    else
+        CVodeSetLinearSolver(cvodes, solver, A);
+    if (how == HAND)
+        CVodeSetJacFn(cvodes, brusselator_hand);
+    CVode(cvodes, 10, y, &t, CV_NORMAL);
+    for (int i = 0; i < RATES; i += 2)
+        sum += NV_Ith_S(y, i);
+    CVodeFree(&cvodes);
+    SUNLinSolFree(solver);
+    SUNMatDestroy(A);
+    N_VDestroy(y);
+    SUNContext_Free(&context);
+    return sum;
+}
+
+// Its context is the system.
+static ad_model *model_cvodes(void)
+{
+    return ad_system_ode(brusselator, NULL, RATES, 0)->model;
+}
+
 /* --- the table ------------------------------------------------------------ */
 
 typedef struct problem {
@@ -567,6 +700,14 @@ typedef struct problem {
     double scale;               // what errors are relative to
 } problem;
 
+static void free_model(ad_model *m)
+{
+    if (m->vector == adx_system_run)
+        ad_system_free((ad_system *)m->ctx);
+    else
+        ad_model_free(m);
+}
+
 static const problem problems[] = {
     { "libLBFGS", "Rosenbrock, n = 1000", solve_lbfgs, model_lbfgs, 0, 1 },
     { "NLopt, SLSQP", "10 circles, 85 limits", solve_nlopt, model_nlopt, 0, 0 },
@@ -576,6 +717,10 @@ static const problem problems[] = {
       58.83 },
     { "Ipopt", "cart-pole, exact Hessian", solve_ipopt, model_ipopt, 58.83,
       58.83 },
+    { "CVODES, band", "Brusselator, n = 200", solve_cvodes, model_cvodes, 0,
+      0 },
+    { "CVODES, dense", "Brusselator, n = 200", solve_cvodes, model_cvodes, 0,
+      0 },
 };
 
 // Seconds of a solution, repeated for at least 20 ms.
@@ -590,7 +735,7 @@ static double timed(const problem *p, way how, ad_model *used, double *found)
         spent += cpu() - begin;
         count++;
         if (how == FIRST)
-            ad_model_free(m);
+            free_model(m);
     } while (spent < 0.02);
     return spent / count;
 }
@@ -617,7 +762,7 @@ static bool print_problem(const problem *p, size_t rounds)
     printf("%s\n", right ? "" : "  WRONG");
     for (int w = 0; !right && w < WAYS; w++)
         printf("  %.9g%s", found[w], w == AGAIN ? "\n" : "");
-    ad_model_free(used);
+    free_model(used);
     return right;
 }
 
@@ -630,6 +775,7 @@ int main(int argc, char **argv)
            "%-13s %-25s %10s  %8s  %8s  %8s\n", "library", "problem", "by hand",
            "differ.", "first", "again");
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        banded = strstr(problems[i].library, "band") != NULL;
         exact = strstr(problems[i].name, "exact") != NULL;
         right &= print_problem(&problems[i], rounds);
     }

@@ -49,9 +49,11 @@ if [ "$name" = tensor ]; then
     $pin true 2> /dev/null || pin=
 fi
 
-# Of Debian: coinor-libipopt-dev, libnlopt-dev, liblbfgs-dev, libgsl-dev.
+# Of Debian: coinor-libipopt-dev, libnlopt-dev, liblbfgs-dev, libgsl-dev,
+# libsundials-dev.
 if [ "$name" = adapters ]; then
-    libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas"
+    libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas -lsundials_cvodes
+        -lsundials_nvecserial"
     more="-I$root -I$root/adapters"
     # shellcheck disable=SC2086  # a list
     if ! echo 'int main(void) { return 0; }' \

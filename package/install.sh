@@ -13,6 +13,7 @@
 #     share/adrev/python/adrev.py       the module for Python, if it is there
 #     share/doc/adrev/                  README, docs, license, examples
 #     share/man/man1/adrev-port.1
+#     share/man/man3/ad_*.3 ADREV_*.3   a page for each name
 #
 # PREFIX is where it will be; DESTDIR stands before it while it is put there.
 # LIBDIR is lib, or where in PREFIX else libraries are.
@@ -49,9 +50,10 @@ if [ "$what" = uninstall ]; then
     rm -f "$to/bin/adrev-port" "$to/share/man/man1/adrev-port.1" \
         "$to/$lib/libadrev.a" "$to/$lib/$soname" "$to/$lib/libadrev.so.$version" \
         "$to/$lib/pkgconfig/adrev.pc"
+    rm -f "$to"/share/man/man3/ad_*.3 "$to"/share/man/man3/ADREV_*.3
     rm -rf "$to/$lib/cmake/adrev" "$to/share/adrev" "$to/share/doc/adrev"
     for folder in "$lib/cmake" "$lib/pkgconfig" "$lib" bin include share/doc \
-        share/man/man1 share/man share; do
+        share/man/man1 share/man/man3 share/man share; do
         rmdir "$to/$folder" 2> /dev/null
     done
     exit 0
@@ -120,6 +122,8 @@ put 644 "$lib/cmake/adrev" "$work"/*.cmake
 put 644 share/adrev "$work/adrev-port.mk"
 put 644 share/adrev/python "$root/python/adrev.py"
 put 644 share/man/man1 "$here/adrev-port.1"
+sh "$root/tools/manual/man.sh" "$work/man3" || stop "no man pages"
+put 644 share/man/man3 "$work"/man3/*.3
 put 644 $doc "$root/README.md" "$root/CHANGELOG.md" "$root/BENCHMARKS.md" \
     "$root/LICENSE"
 put 644 $doc/docs "$root"/docs/*.md

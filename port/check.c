@@ -48,7 +48,7 @@ static const setting *set_of(text path)
 {
     for (int i = 0; i < opt.sets; i++)
         if (same(opt.set[i].name, path))
-            return &opt.set[i];
+            return opt.set[i].used = true, &opt.set[i];
     return NULL;
 }
 
@@ -340,7 +340,7 @@ static const char *header_folder(void)
 static void put_compiler(buffer *b, const translation *u)
 {
     const char *cc = getenv("CC");
-    putf(b, "%s -std=gnu11 -O1 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
+    putf(b, "%s -std=gnu11 -O0 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
          header_folder(), folder_of(u->path));
     flags_put(b, u);
 }
@@ -397,6 +397,20 @@ static int run_there(const char *dir, const function *f, text text_of_twin)
     return system(run.at) != 0;
 }
 
+// What --set names must be there, or the check is not of what the user means.
+static int unused_settings(void)
+{
+    int status = 0;
+    for (int i = 0; i < opt.sets; i++)
+        if (!opt.set[i].used) {
+            fprintf(stderr, "adrev-port: --set %.*s: the check passes no whole "
+                    "number of that name; a member is PARAMETER.MEMBER\n",
+                    (int)opt.set[i].name.n, opt.set[i].name.at);
+            status = 2;
+        }
+    return status;
+}
+
 int check_run(text text_of_twin)
 {
     char dir[] = "/tmp/adrev-port-XXXXXX";
@@ -408,5 +422,7 @@ int check_run(text text_of_twin)
     for (int i = 0; i < opt.entries && status == 0; i++)
         status = run_there(dir, entry_named(opt.entry[i]), text_of_twin);
     putf(&clean, "rm -r '%s'", dir);
-    return system(clean.at) != 0 ? 2 : status;
+    if (system(clean.at) != 0)
+        return 2;
+    return status ? status : unused_settings();
 }

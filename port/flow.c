@@ -17,6 +17,7 @@
 
 #include "port.h"
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 function *flow_in;
@@ -75,7 +76,6 @@ static ty *odd(node *n, const char *why, const char *proposal)
 
 static ty *see(node *n);
 static void see_stmt(node *n);
-static void see_variable(node *d);
 
 static ty *other(void)
 {
@@ -178,7 +178,7 @@ static void see_dimensions(node *d)
     }
 }
 
-static void see_variable(node *d)
+void see_variable(node *d)
 {
     if (d->visited)
         return;
@@ -311,10 +311,23 @@ static ty *see_unseen(node *call, ty *f, ty **arg, int n)
     ty *value = ty_of(call->type, call);
     for (int i = 0; i < n; i++)
         flows(arg[i], value);
+    if (value->kind == T_REC)
+        put_off(SORTED, call, value, "a structure of a function that is not seen "
+                "gets recorded numbers", "copy its members to one of your own");
     if (value->kind == T_PTR)
         put_off(BYTES, call, value, "memory of a function that is not seen gets "
                 "recorded numbers", "copy them to memory of your own");
     return value;
+}
+
+// It returns an int, as C90 has it; arguments of what types, nobody knows.
+static ty *see_undeclared(node *call, ty **arg, int n)
+{
+    put_off(OUTSIDE, call, other(), NULL, NULL);
+    for (int i = 0; i < n; i++)
+        put_off(UNSEEN, call, arg[i], "a function that is not declared",
+                "include the header that declares it, and give its source");
+    return ty_of(call->type, call);
 }
 
 static bool stub_given(text name)
@@ -384,13 +397,18 @@ static ty *see_call(node *call)
     for (int i = 0; i < n; i++)
         arg[i] = l.kind == L_FREE ? see_freed(call->kid[i + 1])
                                   : see(call->kid[i + 1]);
-    if (l.kind == L_REFUSED)
+    if (l.kind == L_REFUSED && strstr(l.why, "_create"))
+        put_off(ODD, call, other(), l.why, "call the function itself: a recording "
+                "belongs to one thread");
+    else if (l.kind == L_REFUSED)
         put_off(strstr(l.why, "jmp") ? ODD : UNSEEN, call, n ? arg[0] : other(),
                 l.why, "write it by other functions of <math.h>");
     if (l.kind == L_REFUSED)
         return see_unseen(call, f, arg, n);
     if (l.kind != L_NONE)
         return see_library(call, l, arg, n);
+    if (target == NULL && name.n)
+        return see_undeclared(call, arg, n);
     if (gives_memory(target)) {
         ty *result = ty_of(call->type, call);
         put_off(MEMORY, call, result->to, NULL, NULL);
@@ -404,6 +422,7 @@ static ty *see_call(node *call)
     }
     if (f->kind == T_PTR)
         f = f->to;
+    put_off(OUTSIDE, call, f, NULL, NULL);
     if (f->kind != T_FUN)
         return see_unseen(call, f, arg, n);
     for (int i = 0; target == NULL && i < f->pars; i++)
@@ -981,23 +1000,58 @@ static void odd_numbers(node *n)
         odd_numbers(n->kid[i]);
 }
 
+static void say_function(text name)
+{
+    const char *before = "";
+    fprintf(stderr, "adrev-port: no function %.*s is defined in ", (int)name.n,
+            name.at);
+    for (int i = 0; i < unit_count && i < 8; i++, before = ", ")
+        fprintf(stderr, "%s%s", before, units[i].path);
+    fprintf(stderr, "%s: name the file that defines it\n",
+            unit_count > 8 ? " ..." : "");
+}
+
+// And which parameters there are.
+static void say_parameter(const char *what, text name)
+{
+    fprintf(stderr, "adrev-port: %s %.*s: no such parameter", what, (int)name.n,
+            name.at);
+    for (int i = 0; i < opt.entries; i++) {
+        const node *d = entry_named(opt.entry[i])->decl;
+        const char *before = " has ";
+        fprintf(stderr, "; %.*s", (int)d->name.n, d->name.at);
+        for (int k = 0; k < d->kids; k++)
+            if (d->kid[k]->kind == ParmVarDecl) {
+                fprintf(stderr, "%s%.*s", before, (int)d->kid[k]->name.n,
+                        d->kid[k]->name.at);
+                before = ", ";
+            }
+    }
+    fprintf(stderr, "\n");
+}
+
 static bool names_are_right(void)
 {
-    for (int k = 0; k < opt.withs; k++)
-        if (!any_parameter(opt.with[k].name))
-            return false;
-    for (int k = 0; k < opt.ofs; k++)
-        if (!any_parameter(opt.of[k].name))
-            return false;
-    return true;
+    bool right = true;
+    for (int k = 0; k < opt.withs + opt.ofs; k++) {
+        const bool with = k < opt.withs;
+        const text name = with ? opt.with[k].name : opt.of[k - opt.withs].name;
+        if (any_parameter(name))
+            continue;
+        say_parameter(with ? "--with" : "--of", name);
+        right = false;
+    }
+    return right;
 }
 
 bool flow_run(void)
 {
     for (int i = 0; i < opt.entries; i++) {
         function *f = entry_named(opt.entry[i]);
-        if (f == NULL || f->body == NULL)
+        if (f == NULL || f->body == NULL) {
+            say_function(opt.entry[i]);
             return false;
+        }
         f->entry = true;
         reach(f);
     }

@@ -33,9 +33,17 @@ static const char usage[] =
 
 static int wrong(const char *what, const char *which)
 {
-    fprintf(stderr, "adrev-port: %s%s%s\n%s", what, which ? ": " : "",
-            which ? which : "", usage);
+    fprintf(stderr, "adrev-port: %s%s%s (--help lists the options)\n", what,
+            which ? ": " : "", which ? which : "");
     return 2;
+}
+
+// An option's value.
+static int misunderstood(const char *name, const char *value)
+{
+    buffer b = { 0 };
+    putf(&b, "%s %s", name, *value ? value : "''");
+    return wrong("not understood", b.at);
 }
 
 static option option_of(const char *s)
@@ -46,6 +54,17 @@ static option option_of(const char *s)
     if (colon == NULL)
         o.count.n = 0;
     return o;
+}
+
+// NAME or NAME:COUNT, for which there is room.
+static bool take_option(option *list, int *count, const char *s)
+{
+    const option o = option_of(s);
+    if (*count == MOST_OPTIONS || o.name.n == 0
+        || (o.count.n == 0 && s[o.name.n] == ':'))
+        return false;
+    list[(*count)++] = o;
+    return true;
 }
 
 /* --- arguments ------------------------------------------------------------ */
@@ -72,13 +91,14 @@ static bool number_known(const char *s)
 static bool take_value(const char *name, const char *v)
 {
     if (strcmp(name, "--function") == 0)
-        return opt.entries < 64 && (opt.entry[opt.entries++] = text_of(v), true);
+        return opt.entries < MOST_OPTIONS
+            && (opt.entry[opt.entries++] = text_of(v), true);
     if (strcmp(name, "--with") == 0 && strcmp(v, "all") == 0)
         return opt.all = true;
     if (strcmp(name, "--with") == 0)
-        return opt.withs < 64 && (opt.with[opt.withs++] = option_of(v), true);
+        return take_option(opt.with, &opt.withs, v);
     if (strcmp(name, "--of") == 0)
-        return opt.ofs < 64 && (opt.of[opt.ofs++] = option_of(v), true);
+        return take_option(opt.of, &opt.ofs, v);
     if (strcmp(name, "--number") == 0)
         return opt.number = v, number_known(v);
     if (strcmp(name, "--suffix") == 0)
@@ -91,9 +111,10 @@ static bool take_value(const char *name, const char *v)
         return opt.seed = (unsigned)atoi(v), true;
     if (strcmp(name, "--set") == 0) {
         const char *e = strchr(v, '=');
-        if (e == NULL || opt.sets == 64)
+        if (e == NULL || opt.sets == MOST_OPTIONS || e == v || e[1] == 0)
             return false;
-        opt.set[opt.sets++] = (setting){ { v, (size_t)(e - v) }, text_of(e + 1) };
+        opt.set[opt.sets++] = (setting){ .name = { v, (size_t)(e - v) },
+                                         .value = text_of(e + 1) };
         return true;
     }
     if (strcmp(name, "--clang") == 0)
@@ -123,7 +144,7 @@ static int read_arguments(int argc, char **argv)
         else if (has_value(s) && i + 1 == argc)
             return wrong("a value is missing", s);
         else if (has_value(s) && !take_value(s, argv[i + 1]))
-            return wrong("not understood", argv[i + 1]);
+            return misunderstood(s, argv[i + 1]);
         else if (has_value(s))
             i++;
         else if (*s == '-')
@@ -165,10 +186,12 @@ static void set_number(void)
 
 int main(int argc, char **argv)
 {
-    int status = read_arguments(argc, argv);
     buffer out = { 0 };
     bool found;
 
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return fputs(usage, stdout) < 0 ? 2 : 0;
+    const int status = read_arguments(argc, argv);
     if (status)
         return status;
     for (int i = 0; i < opt.files; i++)
@@ -176,13 +199,13 @@ int main(int argc, char **argv)
             return wrong("no such file", opt.file[i]);
     set_number();
     if (!units_list())
-        return wrong("no list of commands", opt.commands);
+        return wrong("-p: not a list of commands", opt.commands);
     if (opt.stubs != NULL)
         opt.stub_text = read_file(opt.stubs, &found);
     if (!units_read())
         return 2;
     if (!flow_run())
-        return wrong("no such function, or parameter", NULL);
+        return 2;
     write_output(&out);
     if (refused) {
         refusals_print();

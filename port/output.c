@@ -124,9 +124,29 @@ static text plain_of(text t)
     return t;
 }
 
+static void need_data(node *d);
+
+// An enumeration's text from *at on. Data that it names, as in
+// `ROWS = sizeof table / sizeof table[0]`, have the names of their twins.
+static void put_data_names(buffer *b, node *n, int source, size_t *at)
+{
+    node *d = n->kind == DeclRefExpr && is(n->ref_kind, "VarDecl")
+        ? declared(n) : NULL;
+    const spot here = n->begin.argument ? n->begin.spelled : n->begin.expanded;
+    if (d != NULL && d->parent == tree && here.file == source && here.at >= *at) {
+        need_data(d);
+        put_text(b, slice((span){ source, *at, here.at }));
+        twin_name(b, d);
+        *at = here.at + here.n;
+    }
+    for (int i = 0; i < n->kids; i++)
+        put_data_names(b, n->kid[i], source, at);
+}
+
 static void write_plain(item *t)
 {
     span s = span_of(t->first);
+    size_t at;
     node *n;
     for (int i = -1; next_node(t, &i, &n);) {
         const span e = span_of(n);
@@ -135,7 +155,11 @@ static void write_plain(item *t)
         s.begin = e.begin < s.begin ? e.begin : s.begin;
         s.end = e.end > s.end ? e.end : s.end;
     }
-    put_text(&t->plain_text, slice(s));
+    at = s.begin;
+    for (int i = -1; t->in_source && next_node(t, &i, &n);)
+        if (n->kind == EnumDecl)
+            put_data_names(&t->plain_text, n, s.file, &at);
+    put_text(&t->plain_text, slice((span){ s.file, at, s.end }));
     put(&t->plain_text, ";");
 }
 
@@ -264,307 +288,9 @@ static void need_text(text t, int unit)
     }
 }
 
-/* --- functions ------------------------------------------------------------ */
-
-static bool storage_word(text w)
-{
-    return is(w, "static") || is(w, "inline") || is(w, "extern")
-        || is(w, "__inline") || is(w, "__inline__");
-}
-
-// The specifiers, with `static` or `static inline` first.
-static void write_function_words(buffer *b, text t, const function *f)
-{
-    buffer words = { 0 };
-    bool fixed = false;
-
-    for (size_t i = 0; i < t.n;) {
-        const size_t next = skip_token(t, i);
-        const text w = { t.at + i, next - i };
-        i = next;
-        fixed |= is(w, "static");
-        if (!storage_word(w))
-            put_text(&words, w);
-        else
-            i = skip_blank(t, i);
-    }
-    put(b, fixed && !f->decl->is_inline && !f->entry ? "static "
-           : "static inline ");
-    write_type_words(b, text_in(&words), ty_base(f->type->to));
-}
-
-static size_t words_end(text t, size_t begin, size_t name)
-{
-    size_t i = begin;
-    while ((i = skip_blank(t, i)) < name) {
-        if (t.at[i] == '*')
-            return i;
-        i = t.at[i] == '(' ? closing(t, i) : skip_token(t, i);
-    }
-    return name;
-}
-
-static size_t column_of(text t, size_t at)
-{
-    size_t i = at;
-    while (i > 0 && t.at[i - 1] != '\n')
-        i--;
-    return at - i;
-}
-
-// Parameters that were aligned with the first one still are.
-static void realign(buffer *b, size_t from, text source, size_t name)
-{
-    size_t open = name, now = from;
-    buffer o = { 0 };
-    while (open < source.n && source.at[open] != '(')
-        open++;
-    while (now < b->n && b->at[now] != '(')
-        now++;
-    const size_t before = column_of(source, open) + 1;
-    const size_t after = column_of(text_in(b), now) + 1;
-    for (size_t i = from; i < b->n;) {
-        size_t n = 0;
-        put_char(&o, b->at[i]);
-        if (b->at[i++] != '\n')
-            continue;
-        while (i + n < b->n && b->at[i + n] == ' ')
-            n++;
-        if (n != before)
-            continue;
-        for (size_t k = 0; k < after; k++)
-            put_char(&o, ' ');
-        i += n;
-    }
-    b->n = from;
-    put_text(b, text_in(&o));
-}
-
-void write_signature(buffer *b, function *f)
-{
-    const size_t from = b->n;
-    const span all = span_of(f->decl);
-    const text t = file_at(all.file)->text;
-    const size_t name = f->decl->loc.expanded.at;
-    const size_t words = words_end(t, all.begin, name);
-    size_t at = name + f->decl->loc.expanded.n;
-    const size_t end = f->body ? span_of(f->body).begin : all.end;
-
-    write_function_words(b, slice((span){ all.file, all.begin, words }), f);
-    put_text(b, slice((span){ all.file, words, name }));
-    twin_name(b, f->decl);
-    for (int i = 0; i < f->decl->kids; i++) {
-        node *p = f->decl->kid[i];
-        const span s = span_of(p);
-        if (p->kind != ParmVarDecl || s.begin < at || s.end > end)
-            continue;
-        put_text(b, slice((span){ all.file, at, s.begin }));
-        if (!ty_changed(p->ty)) {
-            put_text(b, slice(s));
-        } else {
-            write_group(b, &p, 1, false, s);
-            if (b->at[b->n - 1] == ';')
-                b->n--;
-        }
-        at = s.end;
-    }
-    put_text(b, slice((span){ all.file, at, end }));
-    realign(b, from, t, name);
-}
-
-// Parameters are declared behind the parentheses.
-static bool old_definition(const node *d)
-{
-    const text t = file_at(span_of(d).file)->text;
-    size_t open = d->loc.expanded.at;
-    while (open < t.n && t.at[open] != '(')
-        open++;
-    const size_t end = open < t.n ? closing(t, open) : t.n;
-    for (int i = 0; i < d->kids; i++)
-        if (d->kid[i]->kind == ParmVarDecl
-            && span_of(d->kid[i]).begin >= end)
-            return !in_macro(d);
-    return false;
-}
-
-// A function that a macro defines, or one of the old kind.
-static void signature_apart(buffer *b, const function *f)
-{
-    buffer o = { 0 };
-    put(b, f->entry || f->decl->is_inline ? "static inline " : "static ");
-    twin_name(&o, f->decl);
-    put(&o, "(");
-    for (int i = 0, n = 0; i < f->decl->kids; i++)
-        if (f->decl->kid[i]->kind == ParmVarDecl) {
-            put(&o, n++ ? ", " : "");
-            ty_print(&o, f->decl->kid[i]->ty, f->decl->kid[i]->name);
-        }
-    put(&o, o.at[o.n - 1] == '(' ? "void)" : ")");
-    ty_print(b, f->type->to, text_in(&o));
-}
-
-static void trim(buffer *b)
-{
-    while (b->n && (b->at[b->n - 1] == ' ' || b->at[b->n - 1] == '\n'))
-        b->n--;
-}
-
 static bool written_here(const function *f)
 {
     return f->reached && f->decl->renamed && !f->merged;
-}
-
-/* --- lines of 80 columns -------------------------------------------------- */
-
-typedef struct brackets {
-    int depth;
-    size_t column[64];          // of what stands in each
-} brackets;
-
-// The comma of least depth before column 80, and the brackets that are open
-// there.
-static size_t best_cut(text l, brackets b, size_t least, brackets *at)
-{
-    size_t cut = 0;
-    at->depth = 99;
-    for (size_t i = 0; i < l.n && i < 80;) {
-        const char c = l.at[i];
-        if (c == '/' && i + 1 < l.n && (l.at[i + 1] == '/' || l.at[i + 1] == '*'))
-            break;
-        const size_t next = skip_token(l, i);
-        if (strchr("({[", c) != NULL && b.depth < 63)
-            b.column[++b.depth] = next;
-        if (strchr(")}]", c) != NULL && b.depth > 0)
-            b.depth--;
-        const bool choice = (c == '?' || c == ':') && i > 0
-            && l.at[i - 1] == ' ' && next < l.n && l.at[next] == ' ';
-        const size_t here = choice ? i : next;
-        if ((c == ',' || choice) && b.depth > 0 && b.depth <= at->depth
-            && here < l.n && here <= 80 && here >= least) {
-            cut = here;
-            *at = b;
-        }
-        i = next;
-    }
-    return cut;
-}
-
-// Behind the `=` of a declaration or an assignment.
-static size_t assignment_cut(text l)
-{
-    for (size_t i = 0; i + 2 < l.n && i < 80; i = skip_token(l, i)) {
-        if (strchr("({[\"/", l.at[i]) != NULL)
-            break;
-        if (l.at[i] == '=' && l.at[i + 1] == ' ' && l.at[i - 1] == ' ')
-            return i + 1;
-    }
-    return 0;
-}
-
-static bool has_cut(text l)
-{
-    brackets at;
-    return best_cut(l, (brackets){ 0 }, 0, &at) > 0;
-}
-
-static void put_line(buffer *b, text l)
-{
-    brackets open = { 0 }, at;
-    size_t cut = l.n > 80 && !has_cut(l) ? assignment_cut(l) : 0;
-    buffer moved = { 0 };
-    if (cut > 0) {
-        put_text(b, (text){ l.at, cut });
-        put(b, "\n");
-        put_text(&moved, (text){ l.at, skip_blank(l, 0) });
-        put(&moved, "    ");
-        put_text(&moved, (text){ l.at + cut + 1, l.n - cut - 1 });
-        l = text_in(&moved);
-    }
-    for (int i = 0; i < 60 && l.n > 80
-                    && ((cut = best_cut(l, open, 48, &at)) > 0
-                        || (cut = best_cut(l, open, 0, &at)) > 0); i++) {
-        buffer rest = { 0 };
-        put_text(b, (text){ l.at, cut });
-        trim(b);
-        put(b, "\n");
-        const size_t next = skip_blank(l, cut);
-        size_t column = at.column[at.depth];
-        if (column > 40 && l.n - next > 80 - column)
-            column = 40;
-        for (size_t k = 0; k < column; k++)
-            put_char(&rest, ' ');
-        put_text(&rest, (text){ l.at + next, l.n - next });
-        l = text_in(&rest);
-        open = at;
-    }
-    put_text(b, l);
-}
-
-// `if (...) statement` in two lines.
-static void put_statement(buffer *b, text l)
-{
-    size_t i = skip_blank(l, 0);
-    const size_t indent = i;
-    if (starts((text){ l.at + i, l.n - i }, "else "))
-        i += 5;
-    const text t = { l.at + i, l.n - i };
-    const size_t word = starts(t, "if (") ? 3 : starts(t, "while (") ? 6
-        : starts(t, "for (") ? 4 : 0;
-    const size_t end = word ? closing(l, i + word) : i > indent ? i : l.n;
-    const size_t next = end < l.n ? skip_blank(l, end) : l.n;
-    buffer rest = { 0 };
-    if (next >= l.n || strchr("{;/", l.at[next]) != NULL) {
-        put_line(b, l);
-        return;
-    }
-    put_line(b, (text){ l.at, end });
-    trim(b);
-    put(b, "\n");
-    for (size_t k = 0; k < indent + 4; k++)
-        put_char(&rest, ' ');
-    put_text(&rest, (text){ l.at + next, l.n - next });
-    put_statement(b, text_in(&rest));
-}
-
-static bool plain_line(text l)
-{
-    const size_t i = skip_blank(l, 0);
-    return i < l.n && l.at[i] == '#';
-}
-
-// A recording belongs to one thread: what asks for several is left out.
-static bool for_threads(text l)
-{
-    size_t i = skip_blank(l, 0);
-    if (i >= l.n || l.at[i] != '#')
-        return false;
-    i = skip_blank(l, i + 1);
-    if (!starts((text){ l.at + i, l.n - i }, "pragma"))
-        return false;
-    i = skip_blank(l, i + 6);
-    const text words = { l.at + i, l.n - i };
-    if (!starts(words, "omp ") || starts(words, "omp simd"))
-        return false;
-    note(NULL, "#pragma omp is left out: a recording belongs to one thread");
-    return true;
-}
-
-static void put_lines(buffer *b, text t)
-{
-    for (size_t i = 0; i < t.n;) {
-        size_t e = i;
-        while (e < t.n && t.at[e] != '\n')
-            e++;
-        const text l = { t.at + i, e - i };
-        i = e + 1;
-        if (for_threads(l))
-            continue;
-        if (l.n <= 80 || plain_line(l))
-            put_text(b, l);
-        else
-            put_statement(b, l);
-        put(b, e < t.n ? "\n" : "");
-    }
 }
 
 /* --- the file ------------------------------------------------------------- */
@@ -583,6 +309,13 @@ static bool in_source(const node *d)
     return source_unit(d->begin.expanded.file) >= 0;
 }
 
+static void rename_data(node *d)
+{
+    d->renamed = ty_changed(d->ty)
+        || (in_source(d) && (is(d->storage, "static")
+                             || (d->init && constant_data(d))));
+}
+
 // What has a twin of another name: functions, and data of the sources.
 static void rename_all(void)
 {
@@ -599,10 +332,7 @@ static void rename_all(void)
                 || (d->function->body == NULL && d->function->stub
                     && d->function->type && ty_changed(d->function->type));
         if (d->kind == VarDecl && d->visited)
-            d->renamed = ty_changed(d->ty)
-                || (in_source(d)
-                    && (is(d->storage, "static")
-                        || (d->init && constant_data(d))));
+            rename_data(d);
     }
 }
 
@@ -714,20 +444,14 @@ static void unfold(buffer *b, size_t body)
 static piece function_piece(function *f, int order)
 {
     piece p = { .order = order, .function = true };
-    if (old_definition(f->decl)) {
+    if (!in_macro(f->decl))
         comment_above(&p.above, f->decl);
+    if (stands_apart(f)) {
         signature_apart(&p.text, f);
         put(&p.text, "\n");
         write_body(&p.text, f);
         return p;
     }
-    if (in_macro(f->decl)) {
-        signature_apart(&p.text, f);
-        put(&p.text, "\n");
-        write_body(&p.text, f);
-        return p;
-    }
-    comment_above(&p.above, f->decl);
     write_signature(&p.text, f);
     const size_t body = p.text.n;
     write_body(&p.text, f);
@@ -736,166 +460,64 @@ static piece function_piece(function *f, int order)
     return p;
 }
 
-/* --- includes ------------------------------------------------------------- */
+/* --- macros --------------------------------------------------------------- */
 
-static bool before_others(const char *s) { return strstr(s, "adrev") != NULL; }
+static names current;           // what a name is at this place of the output
 
-// Whether a place of a source is in a declaration.
-static bool in_declaration(const translation *u, size_t at)
+// Of a header, or given: it is there from the start.
+static macro *first_meaning(text name)
 {
-    for (int i = u->first; i < u->last; i++) {
-        const span s = span_of(tree->kid[i]);
-        if (s.file == u->file && s.begin < at && at < s.end)
+    for (int u = 0; u < unit_count; u++) {
+        macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m != NULL && m->at.file < 0 && !m->given)
+            return m;
+    }
+    return NULL;
+}
+
+static bool same_macro(const macro *a, const macro *b)
+{
+    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
+}
+
+static macro none;              // a name that is no macro here
+
+static macro *current_macro(text name)
+{
+    macro *m = name_find(&current, name, -1);
+    return m == &none ? NULL : m ? m : first_meaning(name);
+}
+
+// Headers of two files define it in different ways.
+static bool is_ambiguous(text name)
+{
+    const macro *one = NULL;
+    for (int u = 0; u < unit_count; u++) {
+        const macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m == NULL || m->at.file >= 0 || m->given)
+            continue;
+        if (one != NULL && !same_macro(m, one))
             return true;
+        one = m;
     }
     return false;
 }
 
-// The file that a line includes; nothing, if a macro says it.
-static text included(text l)
+// Behind what a file includes: such macros are defined in its part.
+void put_ends(buffer *b)
 {
-    size_t i = 0;
-    while (i < l.n && l.at[i] != '"' && l.at[i] != '<')
-        i++;
-    const char close = i < l.n && l.at[i] == '<' ? '>' : '"';
-    const size_t from = i < l.n ? ++i : i;
-    while (i < l.n && l.at[i] != close)
-        i++;
-    return (text){ l.at + from, i - from };
-}
-
-// Whether it is read: a line may stand where a condition excludes it.
-static bool is_read(const translation *u, text name)
-{
-    for (size_t i = 0; i < u->headers; i++) {
-        const text path = text_of(file_at(u->header[i])->path);
-        text tail = name;
-        while (starts(tail, "../") || starts(tail, "./"))
-            tail = (text){ tail.at + 1, tail.n - 1 };
-        if (path.n >= tail.n && same((text){ path.at + path.n - tail.n, tail.n },
-                                     tail))
-            return true;
-    }
-    return name.n == 0;
-}
-
-// A header of the source whose name the written file takes is found beside the
-// source.
-static void put_include(buffer *b, text l, const translation *u)
-{
-    const char *name = text_copy(included(l));
-    const char *slash = strrchr(u->path, '/');
-
-    if (opt.out != NULL && strcmp(base_name(name), base_name(opt.out)) == 0) {
-        buffer path = { 0 };
-        if (slash != NULL)
-            put_text(&path, (text){ u->path, (size_t)(slash - u->path) + 1 });
-        put(&path, name);
-        char *full = realpath(path.at, NULL);
-        putf(b, "#include \"%s\"\n", full ? full : name);
-        free(full);
-        return;
-    }
-    put_text(b, l);
-    put(b, "\n");
-}
-
-static bool is_include(text l)
-{
-    size_t k = 0;
-    while (k < l.n && (l.at[k] == ' ' || l.at[k] == '#'))
-        k++;
-    return l.n && l.at[0] == '#'
-        && starts((text){ l.at + k, l.n - k }, "include");
-}
-
-static bool put_includes_of(buffer *b, const translation *u)
-{
-    static names seen;
-    const text t = file_at(u->file)->text;
-    bool header = false;
-    for (size_t i = 0; i < t.n; i++) {
-        const size_t line = i;
-        while (i < t.n && t.at[i] != '\n')
-            i++;
-        const text l = { t.at + line, i - line };
-        if (!is_include(l) || in_declaration(u, line) || !is_read(u, included(l))
-            || name_find(&seen, l, -1) != NULL)
+    names done = { 0 };
+    for (size_t i = 0; i < needed.room; i++) {
+        const text name = needed.row[i].name;
+        if (name.at == NULL || name_find(&done, name, -1) || !is_ambiguous(name))
             continue;
-        name_set(&seen, l, -1, &seen);
-        header |= before_others(text_copy(l));
-        put_include(b, l, u);
+        name_set(&done, name, -1, &done);
+        name_set(&current, name, -1, &none);
+        putf(b, "#undef %.*s\n", (int)name.n, name.at);
     }
-    return header;
 }
 
-static void put_includes(buffer *b)
-{
-    bool header = false;
-    for (int u = 0; u < unit_count; u++)
-        if (units[u].root != NULL && put_includes_of(b, &units[u]))
-            header = true;
-    if (!header)
-        put(b, "#include \"adrev.h\"\n");
-    if (opt.stubs != NULL && opt.stub_text.n)
-        putf(b, "#include \"%s\"\n", base_name(opt.stubs));
-}
-
-static void put_guard(buffer *b)
-{
-    for (const char *s = base_name(opt.out); *s; s++)
-        put_char(b, word_char(*s) ? (char)(*s >= 'a' && *s <= 'z' ? *s - 32 : *s)
-                                  : '_');
-}
-
-static const char real_kinds[] =
-"\n// `real` is double with ADREV_PORT_PLAIN, ad_fwd with ADREV_PORT_FORWARD, and\n"
-"// ad_rev otherwise.\n"
-"#ifndef real_rec\n"
-"#if defined ADREV_PORT_PLAIN\n"
-"typedef double real;\n"
-"#define real_rec(e) ad_value(e)\n"
-"#define real_acc(s, e) ((void)(*(s) += ad_value(e)))\n"
-"#define real_constant(c) c\n"
-"#elif defined ADREV_PORT_FORWARD\n"
-"typedef ad_fwd real;\n"
-"#define real_rec(e) ad_dual(e)\n"
-"#define real_acc(s, e) ad_acc(s, e)\n"
-"#define real_constant(c) { .v = c }\n"
-"#else\n"
-"typedef ad_rev real;\n"
-"#define real_rec(e) ad_rec(e)\n"
-"#define real_acc(s, e) ad_acc(s, e)\n"
-"#define real_constant(c) { .v = c }\n"
-"#endif\n"
-"#endif\n";
-
-static void put_head(buffer *b)
-{
-    const char *before = "/* Made by adrev-port from ";
-    for (int u = 0; u < unit_count; u++)
-        if (units[u].root != NULL) {
-            putf(b, "%s%s", before, base_name(units[u].path));
-            before = ", ";
-        }
-    put(b, ": changes belong there.\n *\n");
-    for (int i = 0; i < opt.entries; i++)
-        putf(b, " *     %.*s%s", (int)opt.entry[i].n, opt.entry[i].at, opt.suffix),
-        putf(b, i + 1 < opt.entries ? "\n" : "");
-    put(b, " of");
-    if (opt.all)
-        put(b, " all its numbers");
-    for (int i = 0; i < opt.withs; i++)
-        putf(b, "%s %.*s", i ? "," : "", (int)opt.with[i].name.n, opt.with[i].name.at);
-    put(b, "\n */\n\n#ifndef ");
-    put_guard(b);
-    put(b, "\n#define ");
-    put_guard(b);
-    put(b, "\n\n");
-    put_includes(b);
-    if (strcmp(opt.number, "real") == 0)
-        put(b, real_kinds);
-}
+/* --- pieces ---------------------------------------------------------------- */
 
 static int by_order(const void *a, const void *b)
 {
@@ -966,7 +588,7 @@ static void add_prototypes(buffer *b, const translation *u)
             continue;
         f->announced = true;
         unit_written = f->decl->unit;
-        if (in_macro(f->decl) || old_definition(f->decl))
+        if (stands_apart(f))
             signature_apart(b, f);
         else
             write_signature(b, f);
@@ -975,132 +597,7 @@ static void add_prototypes(buffer *b, const translation *u)
     }
 }
 
-typedef struct helper {
-    const char *name, *text;
-} helper;
-
-// @: the number; #: the suffix; $: how an expression is recorded.
-static const helper parts[] = {
-    { "float", "// x as a float: its derivative is that of x.\n"
-      "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
-      "    return x;\n}\n" },
-    { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
-      "    *whole = $(ad_trunc(x));\n"
-      "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"
-      "                              : $(ad_sub(x, *whole));\n}\n" },
-    { "frexp", "static inline @ frexp#(@ x, int *e)\n{\n"
-      "    (void)frexp(ad_value(x), e);\n"
-      "    return $(ad_ldexp(x, -*e));\n}\n" },
-    { "remquo", "static inline @ remquo#(@ x, @ y, int *q)\n{\n"
-      "    (void)remquo(ad_value(x), ad_value(y), q);\n"
-      "    return $(ad_remainder(x, y));\n}\n" },
-    { "added", "static inline @ added#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_add(*x, y));\n}\n" },
-    { "subtracted", "static inline @ subtracted#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_sub(*x, y));\n}\n" },
-    { "multiplied", "static inline @ multiplied#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_mul(*x, y));\n}\n" },
-    { "divided", "static inline @ divided#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_div(*x, y));\n}\n" },
-    { "then_added", "static inline @ then_added#(@ *x, @ y)\n{\n"
-      "    const @ before = *x;\n    *x = $(ad_add(*x, y));\n"
-      "    return before;\n}\n" },
-    { "then_subtracted", "static inline @ then_subtracted#(@ *x, @ y)\n{\n"
-      "    const @ before = *x;\n    *x = $(ad_sub(*x, y));\n"
-      "    return before;\n}\n" },
-};
-
-// Several files with the same helper may be included.
-static void put_helper(buffer *b, const char *name, const char *s)
-{
-    putf(b, "#ifndef ADREV_PORT_%s%s\n#define ADREV_PORT_%s%s\n", name,
-         opt.suffix, name, opt.suffix);
-    for (; *s; s++)
-        if (*s == '@')
-            put(b, opt.number);
-        else if (*s == '#')
-            put(b, opt.suffix);
-        else if (*s == '$')
-            put(b, opt.rec);
-        else
-            put_char(b, *s);
-    put(b, "#endif\n\n");
-}
-
-static bool calls(text all, text name)
-{
-    const char *s = text_copy(name);
-    for (size_t i = find(all, s); i < all.n;) {
-        if (i == 0 || !word_char(all.at[i - 1]))
-            return true;
-        all = (text){ all.at + i + 1, all.n - i - 1 };
-        i = find(all, s);
-    }
-    return false;
-}
-
-static void add_parts(buffer *b, text all)
-{
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        buffer name = { 0 };
-        putf(&name, "%s%s(", parts[i].name, opt.suffix);
-        if (calls(all, text_in(&name)))
-            put_helper(b, parts[i].name, parts[i].text);
-    }
-}
-
-// An operation whose address is taken.
-static void add_wrappers(buffer *b)
-{
-    for (function *f = functions; f != NULL; f = f->next) {
-        const library l = library_named(f->name);
-        if (!f->addressed || f->body != NULL || l.kind != L_OPERATION
-            || !ty_changed(f->type))
-            continue;
-        buffer name = { 0 };
-        putf(b, "#ifndef ADREV_PORT_%.*s%s\n#define ADREV_PORT_%.*s%s\n",
-             (int)f->name.n, f->name.at, opt.suffix, (int)f->name.n,
-             f->name.at, opt.suffix);
-        put(b, "static inline ");
-        putf(&name, "%.*s%s(%s x%s)", (int)f->name.n, f->name.at, opt.suffix,
-             opt.number, "");
-        if (f->type->pars > 1) {
-            name.n = 0;
-            putf(&name, "%.*s%s(%s x, %s y)", (int)f->name.n, f->name.at,
-                 opt.suffix, opt.number, opt.number);
-        }
-        putf(b, "%s %s\n{\n    return %s(ad_%s(x%s));\n}\n#endif\n\n", opt.number,
-             name.at, opt.rec, l.name, f->type->pars > 1 ? ", y" : "");
-    }
-}
-
-/* --- macros --------------------------------------------------------------- */
-
-static names current;           // what a name is at this place of the output
-
-// Of a header, or given: it is there from the start.
-static macro *first_meaning(text name)
-{
-    for (int u = 0; u < unit_count; u++) {
-        macro *m = units[u].root ? macro_named(name, u) : NULL;
-        if (m != NULL && m->at.file < 0 && !m->given)
-            return m;
-    }
-    return NULL;
-}
-
-static bool same_macro(const macro *a, const macro *b)
-{
-    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
-}
-
-static macro none;              // a name that is no macro here
-
-static macro *current_macro(text name)
-{
-    macro *m = name_find(&current, name, -1);
-    return m == &none ? NULL : m ? m : first_meaning(name);
-}
+/* --- macros in the output ------------------------------------------------- */
 
 static void put_macro(buffer *b, macro *m)
 {
@@ -1256,6 +753,24 @@ static void write_data(node *d, int order)
     add_piece(p);
 }
 
+// Data that only an enumeration names.
+static void need_data(node *d)
+{
+    int order = 0;
+    if (d->visited)
+        return;
+    see_variable(d);
+    rename_data(d);
+    while (tree->kid[order] != d)
+        order++;
+    const int before = unit_written, count = piece_count;
+    unit_written = d->unit;
+    write_data(d, 2 * order + 1);
+    unit_written = before;
+    if (piece_count > count)
+        need_text(text_in(&pieces[count].text), d->unit);
+}
+
 static void write_pieces(void)
 {
     for (int i = 0; i < tree->kids; i++) {
@@ -1291,6 +806,53 @@ static void need_pieces(void)
         if (p.text.n)
             comment_above(&p.above, t->first);
         add_piece(p);
+    }
+}
+
+// A name of a type that means something else in each of two files.
+static void type_once(names *all, node *n, const char *suffix)
+{
+    buffer key = { 0 };
+    if (n->name.n == 0 || (n->kind == RecordDecl && !n->complete))
+        return;
+    put(&key, n->kind == RecordDecl || n->kind == EnumDecl ? "struct " : "");
+    put_text(&key, n->name);
+    put(&key, suffix);
+    const node *first = name_find(all, text_in(&key), -1);
+    if (first == NULL)
+        name_set(all, text_in(&key), -1, n);
+    else if (first->unit != n->unit && first->item != n->item
+             && (first->begin.expanded.file != n->begin.expanded.file
+                 || first->begin.expanded.at != n->begin.expanded.at))
+        refuse(n, "give one of the two another name", "%.*s is another type in %s",
+               (int)n->name.n, n->name.at,
+               file_at(first->begin.expanded.file)->path);
+}
+
+static void enumerators_once(names *all, node *n)
+{
+    for (int i = 0; n->kind == EnumDecl && i < n->kids; i++)
+        if (n->kid[i]->kind == EnumConstantDecl) {
+            n->kid[i]->item = n->item;
+            type_once(all, n->kid[i], "");
+        }
+}
+
+// Of the types that are written, and of those of headers, which are included.
+static void types_once(void)
+{
+    static names all;
+    for (int i = 0; i < item_count; i++) {
+        const item *t = &items[i];
+        node *n;
+        for (int k = -1; next_node(t, &k, &n);) {
+            if (is_type(n) && (t->plain || !t->in_source)) {
+                type_once(&all, n, "");
+                enumerators_once(&all, n);
+            }
+            if (is_type(n) && t->twin && n->kind != EnumDecl)
+                type_once(&all, n, opt.suffix);
+        }
     }
 }
 
@@ -1364,6 +926,7 @@ bool write_output(buffer *b)
     write_pieces();
     add_wrappers(&helpers);
     need_pieces();
+    types_once();
     number_functions();
     list_directives();
     if (piece_count)

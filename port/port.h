@@ -16,8 +16,13 @@
  *   flow         what flows where; which numbers are active
  *   instances    functions that are looked at anew for each call
  *   later        what is decided when it is known what is active
+ *   globals      data at file scope, which other code may see
  *   expressions  writes expressions
  *   statements   writes statements and declarations
+ *   signatures   the heads of functions that are written
+ *   helpers      small functions that twins call
+ *   lines        lines of 80 columns
+ *   head         the head of the file that is written
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
  *   check        builds and runs twin and original
@@ -160,7 +165,9 @@ typedef struct node {
     unsigned renamed : 1;       // its twin has another name
     unsigned visited : 1;
     unsigned touched_known : 1, touched : 1;
-    unsigned outer_write : 1;   // data that functions write which are not read
+    unsigned outer_write : 1;   // data that code writes which is not converted
+    unsigned outer_use : 1;     // data that such code names
+    unsigned inner_write : 1;   // data that code writes which is converted
     unsigned followed : 1;      // of data: files that they need are read
     unsigned addressed : 1;     // a function whose address is taken here
     struct node *use;           // the first, of data
@@ -384,6 +391,7 @@ extern function *functions;
 void function_add(function *f);
 function *function_of(node *decl);
 node *declared(node *n);                // the one that stands for all of a name
+node *data_meant(node *d);              // the same, of a declaration of data
 node *body_of(node *decl);
 node *variable_named(text name, int unit);
 node *outer_variable(const node *at, text name);
@@ -397,17 +405,20 @@ typedef struct option {
 
 typedef struct setting {
     text name, value;
+    bool used;
 } setting;
 
+enum { MOST_OPTIONS = 64 };     // of one kind
+
 typedef struct options {
-    setting set[64];
+    setting set[MOST_OPTIONS];
     int sets;
     const char *self;
     const char *out, *suffix, *number, *stubs, *commands, *clang, *depend;
     const char **file;
     int files;
-    option with[64], of[64];
-    text entry[64];
+    option with[MOST_OPTIONS], of[MOST_OPTIONS];
+    text entry[MOST_OPTIONS];
     int withs, ofs, entries;
     bool all, check, notes;
     int points;
@@ -429,7 +440,7 @@ bool depend_write(void);
 void flags_put(buffer *b, const translation *u);
 bool units_read(void);                  // those that are needed
 function *entry_named(text name);
-bool flow_run(void);                    // false: wrong use
+bool flow_run(void);                    // false: wrong use, which it says
 node *base_node(node *n);               // without parentheses and casts
 text callee_name(const node *call);
 library call_library(const node *call);
@@ -438,6 +449,7 @@ void twin_name(buffer *b, const node *decl);
 
 extern function *flow_in;               // that is looked at
 void reach(function *f);
+void see_variable(node *d);             // of file scope
 function *origin_of(function *f);
 function *instance_of(function *f);
 void call_instance(node *callee, function *f);
@@ -451,6 +463,7 @@ typedef enum later_kind {
     KEPT,               // static data: it must be written before it is read
     SIZE,               // a sizeof: of what is known
     UNSEEN,             // of a call: nothing that varies may get there
+    OUTSIDE,            // of a call: the function's source may not be seen
     POINTER,            // type: a function must be known behind it
     BYTES,              // type: nothing recorded may be in it
     MEMORY,             // of a call: how many bytes, of what
@@ -460,6 +473,8 @@ typedef enum later_kind {
 void put_off(later_kind what, node *at, ty *type, const char *why,
              const char *proposal);
 void laters_check(void);
+bool holds_varied(ty *t);               // some number in it depends on inputs
+const node *unseen_call(void);          // of what is not seen; NULL: there is none
 void globals_check(void);
 extern bool flow_reads;                 // numbers are read from a file
 
@@ -482,6 +497,14 @@ void write_gaps(buffer *b, node *n, bool apart,
                 void (*each)(buffer *, node *, bool));
 void write_typedef(buffer *b, node *d, bool first);
 void write_signature(buffer *b, function *f);
+bool stands_apart(const function *f);   // its head is written from its type
+void signature_apart(buffer *b, const function *f);
+void add_parts(buffer *b, text all);    // those that `all` calls
+void add_wrappers(buffer *b);           // operations whose addresses are taken
+void trim(buffer *b);                   // blanks and ends of lines at its end
+void put_lines(buffer *b, text t);
+void put_head(buffer *b);
+void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);
 int check_run(text twin);

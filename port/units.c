@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 translation *units;
 int unit_count;
@@ -298,6 +299,21 @@ void unit_include(int unit, int index)
     u->header[u->headers++] = index;
 }
 
+// 127 is what the shell says of a program that is not there.
+static void say_unread(const translation *u, int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        fprintf(stderr, "adrev-port: %s is not installed, which reads the "
+                "files: install clang, or name one by --clang\n", opt.clang);
+    else if (status != 0)
+        fprintf(stderr, "adrev-port: %s cannot read %s: give it your compiler's "
+                "flags, such as -I and -D, behind --, or by -p\n", opt.clang,
+                u->path);
+    else
+        fprintf(stderr, "adrev-port: %s: what %s prints is not understood\n",
+                u->path, opt.clang);
+}
+
 static bool read_unit(int i)
 {
     translation *u = &units[i];
@@ -306,7 +322,7 @@ static bool read_unit(int i)
     const text json = clang(u, "-fsyntax-only -Xclang -ast-dump=json", &status);
     node *root = status == 0 ? tree_read(json, i) : NULL;
     if (root == NULL) {
-        fprintf(stderr, "adrev-port: %s cannot read %s\n", opt.clang, u->path);
+        say_unread(u, status);
         return false;
     }
     u->root = root;

@@ -112,7 +112,8 @@ _declare(_Rev, [ctypes.c_uint] + [_Rev], "ad_op1")
 _declare(_Rev, [ctypes.c_uint] + [_Rev] * 2, "ad_op2")
 _declare(_Rev, [ctypes.c_uint] + [_Rev] * 3, "ad_op3")
 _declare(None, [_pointer], "ad_fn_free")
-_declare(_size, [_pointer], "ad_fn_inputs", "ad_fn_outputs")
+_declare(_size, [_pointer], "ad_fn_inputs", "ad_fn_variables",
+         "ad_fn_outputs")
 _declare(ctypes.c_int, [_pointer] * 2, "ad_fn_compile")
 _declare(ctypes.c_int, [_pointer] * 3, "ad_fn_eval", "ad_fn_jacobian",
          "ad_fn_jacobian_sparse")
@@ -124,6 +125,8 @@ _declare(ctypes.c_int, [_pointer] * 3 + [_size, _pointer], "ad_fn_taylor")
 _declare(ctypes.c_int, [_pointer, _size] + [_pointer] * 3, "ad_fn_map")
 _declare(ctypes.c_int, [_pointer, _size] + [_pointer] * 5, "ad_fn_map_vjp")
 _declare(ctypes.c_int, [_pointer] * 3 + [_size, _pointer, _size], "ad_fn_record")
+_declare(ctypes.c_int, [_pointer, _pointer] + [_size, _pointer] * 2,
+         "ad_fn_select")
 _declare(ctypes.c_int, [_pointer, _WRITE_FN, _pointer], "ad_fn_save")
 _declare(ctypes.c_int, [_pointer, _pointer, _size, _pointer], "ad_fn_load")
 _declare(ctypes.c_int, [_pointer, _pointer, _WRITE_FN, _pointer, _pointer],
@@ -332,13 +335,15 @@ def _at(array):
 
 
 class Function:
-    """A recorded function of n inputs and m results. Made by record and load."""
+    """A recorded function of n inputs and m results. Made by record and load.
+    Derivatives are by its variables, the first inputs: all, but for select."""
 
     def __init__(self, handle):
         self._lock = threading.RLock()
         self._handle = handle
         self._free = weakref.finalize(self, _lib.ad_fn_free, handle)
         self.inputs = _lib.ad_fn_inputs(handle)
+        self.variables = _lib.ad_fn_variables(handle)
         self.outputs = _lib.ad_fn_outputs(handle)
 
     def close(self):
@@ -393,22 +398,22 @@ class Function:
         """Gradient of the only result, [n]; at many points, [points, n]."""
         x = numpy.ascontiguousarray(x, dtype=numpy.float64)
         if x.ndim == 2 and self.outputs == 1:
-            g = numpy.zeros_like(x)
+            g = numpy.zeros((len(x), self.variables))
             one = ctypes.c_double(1)
             w = _Column(ctypes.addressof(one), 0)
             self._call("ad_fn_map_vjp", len(x), self._columns(x, self.inputs),
-                       ctypes.byref(w), self._columns(g, self.inputs), None,
+                       ctypes.byref(w), self._columns(g, self.variables), None,
                        None)
             return g
         x = _vector(x, self.inputs, "x")
-        g = numpy.empty(self.inputs)
+        g = numpy.empty(self.variables)
         self._call("ad_fn_gradient", _at(x), None, _at(g))
         return g
 
     def jvp(self, x, v):
         """J v."""
         x = _vector(x, self.inputs, "x")
-        v = _vector(v, self.inputs, "v")
+        v = _vector(v, self.variables, "v")
         dy = numpy.empty(self.outputs)
         self._call("ad_fn_jvp", _at(x), _at(v), _at(dy))
         return dy
@@ -417,23 +422,23 @@ class Function:
         """w J."""
         x = _vector(x, self.inputs, "x")
         w = _vector(w, self.outputs, "w")
-        dx = numpy.empty(self.inputs)
+        dx = numpy.empty(self.variables)
         self._call("ad_fn_vjp", _at(x), _at(w), _at(dx))
         return dx
 
     def hvp(self, x, v, w=None):
         """H v, of the sum of w[i] y[i]; w: ones if left out."""
         x = _vector(x, self.inputs, "x")
-        v = _vector(v, self.inputs, "v")
+        v = _vector(v, self.variables, "v")
         w = self._weights(w)
-        hv = numpy.empty(self.inputs)
+        hv = numpy.empty(self.variables)
         self._call("ad_fn_hvp", _at(x), _at(w), _at(v), _at(hv))
         return hv
 
     def jacobian(self, x):
         """J[m, n]."""
         x = _vector(x, self.inputs, "x")
-        J = numpy.empty((self.outputs, self.inputs))
+        J = numpy.empty((self.outputs, self.variables))
         self._call("ad_fn_jacobian", _at(x), _at(J))
         return J
 
@@ -441,7 +446,7 @@ class Function:
         """H[n, n] of the sum of w[i] y[i]; w: ones if left out."""
         x = _vector(x, self.inputs, "x")
         w = self._weights(w)
-        H = numpy.empty((self.inputs, self.inputs))
+        H = numpy.empty((self.variables, self.variables))
         self._call("ad_fn_hessian", _at(x), _at(w), _at(H))
         return H
 
@@ -460,24 +465,45 @@ class Function:
         start, column = self._pattern("jacobian", self.outputs)
         value = numpy.empty(len(column))
         self._call("ad_fn_jacobian_sparse", _at(x), _at(value))
-        return CSR((self.outputs, self.inputs), start, column, value)
+        return CSR((self.outputs, self.variables), start, column, value)
 
     def hessian_sparse(self, x, w=None):
         """H of the sum of w[i] y[i] as a CSR, both triangles."""
         x = _vector(x, self.inputs, "x")
         w = self._weights(w)
-        start, column = self._pattern("hessian", self.inputs)
+        start, column = self._pattern("hessian", self.variables)
         value = numpy.empty(len(column))
         self._call("ad_fn_hessian_sparse", _at(x), _at(w), _at(value))
-        return _mirrored(self.inputs, start, column, value)
+        return _mirrored(self.variables, start, column, value)
 
     def taylor(self, x, v, order):
         """Coefficients of f(x + t v), [order + 1, m]; row k is that of t**k."""
         x = _vector(x, self.inputs, "x")
-        v = _vector(v, self.inputs, "v")
+        v = _vector(v, self.variables, "v")
         y = numpy.empty((order + 1, self.outputs))
         self._call("ad_fn_taylor", _at(x), _at(v), order, _at(y))
         return y
+
+    def select(self, variables=None, outputs=None):
+        """The same function with derivatives by these inputs only, which come
+        first then, and with these results; None: all."""
+        def chosen(which):
+            if which is None:
+                return 0, None
+            which = numpy.asarray(which)
+            if which.ndim != 1 or (which.size and which.dtype.kind not in "iu"):
+                raise ValueError("a choice is a list of whole numbers")
+            return len(which), numpy.ascontiguousarray(which, dtype=numpy.uintp)
+        (nv, variable), (m, output) = chosen(variables), chosen(outputs)
+        handle = _pointer()
+        with self._lock:
+            if self._handle is None:
+                raise ValueError("the function is closed")
+            _must(_lib.ad_fn_select(
+                ctypes.byref(handle), self._handle,
+                nv, None if variable is None else _at(variable),
+                m, None if output is None else _at(output)))
+        return Function(handle.value)
 
     def compile(self):
         """Has the system's C compiler compile the function: docs/compiling.md."""
@@ -507,7 +533,7 @@ class Function:
         x = _vector(x, self.inputs, "x")
         where = numpy.tile(x, (points, 1))
         where[:, index] = numpy.linspace(x[index] - span, x[index] + span, points)
-        along = numpy.zeros(self.inputs)
+        along = numpy.zeros(self.variables)
         along[index] = 1
         slopes = numpy.array([self.jvp(p, along) for p in where])
         axes[0].plot(where[:, index], self(where))

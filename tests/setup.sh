@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests use beyond gcc and make, where that is possible; with
-# the argument `examples` what those use. What is missing afterwards is skipped
-# by name.
+# the argument `examples` what those use, and with `manual` or `manual-check` what
+# these targets use. What is missing afterwards is skipped by name.
 # SPDX-License-Identifier: MIT-0
 
 install() {
@@ -10,13 +10,25 @@ install() {
         || { apt-get update && apt-get install -y "$@"; }; } > /dev/null 2>&1
 }
 
+case $1 in
+    manual) tools="cmark-gfm" ;;
+    manual-check) tools="man:man-db mandoc chromium" ;;
+    *) tools= ;;
+esac
+for pair in $tools; do
+    command -v "${pair%%:*}" > /dev/null 2>&1 \
+        || install --no-install-recommends "${pair##*:}"
+done
+[ -z "$tools" ] || exit 0
+
 # Libraries of the examples, and of adapters: whether an empty program links
 # with them. One call installs them; if one is not to be had, one by one.
 probe=$(mktemp -d)
 missing=
 libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
 [ "$1" = examples ] || libraries="$libraries nlopt:libnlopt-dev gsl:libgsl-dev
-    ipopt:coinor-libipopt-dev ceres:libceres-dev"
+    ipopt:coinor-libipopt-dev ceres:libceres-dev
+    sundials_cvodes:libsundials-dev"
 echo 'int main(void) { return 0; }' > "$probe/main.c"
 for pair in $libraries; do
     gcc "$probe/main.c" -o "$probe/main" "-l${pair%%:*}" > /dev/null 2>&1 \

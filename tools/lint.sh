@@ -31,6 +31,11 @@ for room in $(grep -ohE "(^|[ (])($folders)/[a-z]+\b" src/*.h src/*/*.h \
     [ -e "src/$room.h" ] || say "the room $room is mentioned and does not exist"
 done
 
+# No merge is left half done.
+for file in $(git grep -lE '^(<{7}|>{7}) ' 2> /dev/null); do
+    say "$file: a conflict of a merge stands in it"
+done
+
 # One version.
 version=$(sed -n 's/^#define ADREV_VERSION  *"\(.*\)"/\1/p' adrev.h)
 numbers=$(sed -n 's/^#define ADREV_VERSION_[MP][A-Z]* \([0-9]*\)/\1/p' adrev.h \

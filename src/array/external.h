@@ -117,6 +117,7 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// Calls the pushforward of the rule for each direction.
 static bool adx_external_forward(const adx_extended *e, ad_real tan[],
                                  ad_real scratch[], size_t W)
 {

@@ -321,8 +321,9 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// The same for row i of any view. That a large matrix is read from memory once
-// makes matvec 1.15 times as fast.
+// Packs row i of any view, as adx_pack_even_row does one of step 1. A large
+// matrix is so read from memory only once, which makes matvec 1.15 times as
+// fast.
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {

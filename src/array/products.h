@@ -122,6 +122,9 @@ static bool adx_rows_fit(const adx_ids *ids)
     return adx_is_constant(ids) || adx_adjacent(ids);
 }
 
+// C = A B. The adjoints, with a prime for transposes: Ab += Cb B', Bb += A' Cb.
+// Which of the loops is used depends on the number of directions, on how the
+// ids lie, and on whether zero factors need care.
 static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -145,6 +148,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// C = A B. The tangent of C is that of A times B, plus A times that of B.
 static bool adx_product_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {
@@ -281,13 +285,14 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// Columns of C that are computed together, so that their part of B stays in the
-// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
-// fast as row by row.)
+// Columns of C are computed in panels of so many, so that their part of B stays
+// in the cache and their sums on the stack. (A product of 768 x 768, gcc -O3,
+// is 2 times as fast as row by row.)
 #define ADX_COLUMNS 128
 
-// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
-// Where B is saved, its rows are contiguous and the sum is a vector loop.
+// Computes a panel: n columns of C, from column `from` on. Row i of it is the
+// sum of the rows l of B, each times element (i, l) of A. If the statement s
+// has saved B, its rows are contiguous, and the sum is a loop over vectors.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)

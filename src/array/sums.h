@@ -395,15 +395,16 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
 
 /* --- softmax ------------------------------------------------------------- */
 
-// With s the sum of all y b, both sweeps are the same formula: y (b - s) is the
-// adjoint of x if b is the adjoint of y, and the tangent of y if b is the
-// tangent of x.
+// Both sweeps have the same formula, y (b - s), where s is the sum of all y b.
+// If b is the adjoint of y, it gives the adjoint of x; if b is the tangent of
+// x, it gives the tangent of y.
 typedef struct adx_softmax {
     adx_extended e;
     adx_ids ids;
     ad_real *y;
 } adx_softmax;
 
+// xb[i] += y[i] (yb[i] - sum over j of y[j] yb[j]).
 static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
                                 ad_real scratch[], size_t W)
 {
@@ -425,6 +426,7 @@ static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// yd[i] = y[i] (xd[i] - sum over j of y[j] xd[j]).
 static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
                                 ad_real scratch[], size_t W)
 {

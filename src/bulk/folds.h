@@ -305,6 +305,7 @@ static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
     }
 }
 
+// Computes prefixes as elementary operations, for a hook.
 static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
                                    ad_rev y[])
 {
@@ -319,6 +320,7 @@ static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
     return adx_now_status();
 }
 
+// Computes and records the prefixes. A least or largest number is a copy.
 static ad_status adx_prefixes(ad_opcode op, size_t n, const ad_rev x[],
                               ad_rev y[])
 {
@@ -488,6 +490,7 @@ static void adx_bins_products(adx_bins *s, const ad_rev v[],
         }
 }
 
+// Computes a histogram as elementary operations, for a hook.
 static ad_status adx_histogram_traced(ad_opcode op, size_t n,
                                       const ptrdiff_t ix[], const ad_rev v[],
                                       size_t m, ad_rev bin[])
@@ -527,6 +530,7 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
             adx_set_result(&bin[k], bin[k].v, ADX_BASE(s), k);
 }
 
+// Computes and records the bins of a histogram.
 static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[])
 {

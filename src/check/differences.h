@@ -195,8 +195,8 @@ static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
     return k + 1;
 }
 
-// What a slope may differ from g: the error of the differences, and the
-// rounding of the gradient, which the paths bound.
+// How much a slope may differ from the derivative g: by the error of the
+// differences, and by the rounding of g, which `paths` bounds.
 static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 {
     return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths

@@ -286,8 +286,8 @@ static void adx_write_statement(const adx_writer *w, bool dot,
     }
 }
 
-// Where a region begins or ends. In a graph it is a cluster, whose name has the
-// number of its entry in it.
+// Writes where a region begins or ends. In a graph a region is a cluster, whose
+// name has the number of its entry.
 static void adx_write_edge(const adx_writer *w, bool dot, int edge,
                            const char *name, size_t entry, size_t *depth)
 {

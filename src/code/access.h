@@ -24,7 +24,7 @@
  *           adx_roll_read adx_roll_box ADX_READS_GUARD ADX_READS_OUTPUT
  *           adx_loop_name adx_argument_letter adx_say_margin adx_node_at
  *           adx_read_at adx_reads_of adx_is_result adx_name_of adx_access_of
- *           adx_cuts adx_find_cuts adx_roll_index adx_make_stream
+ *           adx_cuts adx_find_cuts adx_roll_index adx_roll_stream
  *           adx_declare_table adx_say_from_table adx_say_stream
  * ========================================================================== */
 
@@ -308,7 +308,7 @@ static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
     return rest;
 }
 
-static adx_roll_index adx_make_stream(const adx_writing *k, const adx_looped *f,
+static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                                   const adx_roll_box *b, int which)
 {
     adx_roll_index s = { .k = k, .leaf = f, .b = b, .which = which };

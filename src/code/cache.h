@@ -72,14 +72,15 @@ typedef struct adx_cache {
     char directory[ADX_PATH / 2];
     char own[ADX_PATH];         // where this call compiles
     char library[ADX_PATH];
-    char key[33];               // of the function: its library's name begins
-                                // with it
+    char key[33];               // key of the function, with which the name of
+                                // its library begins
     adx_bytes code;             // C code
 } adx_cache;
 
 ADX_SELDOM_BEGIN
 
-// Without memory there is no reason: what was blamed is only what followed.
+// Clears the reason if memory ran out: what was blamed is only a consequence of
+// that.
 static void adx_take_back_blame(ad_compile_report *r)
 {
     r->reason = ADREV_COMPILE_DONE;
@@ -96,7 +97,7 @@ static bool adx_is_ours(const struct stat *s)
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Whether nobody but us and root can rename or replace what is ours in this
+// Whether nobody except us and root can rename or replace our files in this
 // directory.
 static bool adx_is_safe(const struct stat *s)
 {
@@ -120,13 +121,13 @@ static int adx_open_any(const char *path, int flags)
     return file;
 }
 
-// Opens a file that no other process inherits. It never gets the number 0, 1 or
-// 2: a program that has closed these may go on printing, and must not print
-// into what is compiled. So /dev/null takes the free ones of these until the
-// file is open.
+// Opens a file that no other process inherits. The file never gets the number
+// 0, 1 or 2: a program that has closed these may go on printing, and must not
+// print into what is compiled. So /dev/null takes those of them that are free
+// until the file is open.
 static int adx_open_file(const char *path, int flags)
 {
-    int low[3];                 // what lies there until the file is open
+    int low[3];                 // /dev/null, until the file is open
     size_t n = 0;
     while (n < 3 && (low[n] = adx_open_any("/dev/null", O_RDWR)) >= 0
            && low[n++] < 3)
@@ -165,8 +166,8 @@ static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
     return NULL;
 }
 
-// Reads all of a file that is ours. It is opened before it is looked at, so
-// that what is looked at is what is read.
+// Reads all of a file that is ours. The file is opened before its owner is
+// checked, so the file that is checked is the one that is read.
 static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
 {
     struct stat s;
@@ -180,7 +181,7 @@ static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
     return data;
 }
 
-// Makes a file that from the beginning nobody else can read or write, and that
+// Makes a file that nobody else can read or write from the beginning, and that
 // we can, whatever the umask is.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
@@ -218,11 +219,11 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 }
 
 /* --- the cache --------------------------------------------------------------
- * Others who share the machine can make links and directories wherever they can
+ * Other users of the machine can make links and directories wherever they can
  * write, as in /tmp, and exchange them at any time. So the path of the cache is
  * walked from the root, name by name. Nothing is entered, followed or made in a
- * directory where others could exchange it. So what has been looked at stays
- * what it is.                                                                */
+ * directory where others could exchange it. So what has been checked cannot
+ * change any more.                                                           */
 
 typedef struct adx_way {
     char path[ADX_PATH / 2];    // walked so far: safe directories, no links
@@ -233,8 +234,8 @@ typedef struct adx_way {
 // The longest chain of links that is followed, as Linux has it.
 #define ADX_LINKS_MOST 40
 
-// Whether the program has more rights than the user who started it. Then
-// nothing that the environment names (HOME, PATH) may be run.
+// Whether the program has more rights than the user who started it. If so,
+// nothing may be run that the environment names (HOME, PATH).
 static bool adx_is_privileged(void)
 {
 #ifdef AT_SECURE
@@ -250,8 +251,9 @@ static bool adx_blame_open(adx_cache *k, const char *path)
     return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
 }
 
-// Puts what a link stands for in front of the rest of the way, and takes the
-// link itself off the path. Only links of ours or of root are followed.
+// Replaces a link at the end of the walked path by what it stands for, which is
+// put in front of the rest of the way. Only links of ours or of root are
+// followed.
 static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 {
     char all[2 * ADX_PATH + 1];
@@ -271,16 +273,17 @@ static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
     return true;
 }
 
-// Makes the directory at the end of the way, for us alone whatever the umask
-// is. Another process may be making it too, so it may be there by now.
+// Makes the directory at the end of the walked path, for us alone, whatever the
+// umask is. It may exist already, since another process may be making it, too.
 static bool adx_make_directory(const char *path)
 {
     return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
                                      : errno == EEXIST;
 }
 
-// Looks at what is at the end of the way, which is made if it is missing. A
-// link is followed. A directory must be safe for the walk to go on from it.
+// Checks what is at the end of the walked path, and makes a directory if there
+// is nothing. A link is followed. The walk goes on only from a directory that
+// is safe.
 static bool adx_look_at(adx_cache *k, adx_way *w)
 {
     struct stat s;
@@ -298,7 +301,8 @@ static bool adx_look_at(adx_cache *k, adx_way *w)
     return adx_is_safe(&s) || adx_blame_open(k, path);
 }
 
-// Walks one name further: `..` goes back, `.` and an empty name stay.
+// Walks one name further along the path. `..` goes back one directory; `.` and
+// an empty name stay where they are.
 static bool adx_go_on(adx_cache *k, adx_way *w)
 {
     char *name = w->rest + strspn(w->rest, "/");
@@ -318,8 +322,8 @@ static bool adx_go_on(adx_cache *k, adx_way *w)
     return stays || adx_look_at(k, w);
 }
 
-// Walks to the cache's directory, which is made if need be. Its path has no
-// links then, and it is ours alone.
+// Walks to the directory of the cache, and makes it if need be. Afterwards its
+// path has no links, and the directory is ours alone.
 static bool adx_walk_to_cache(adx_cache *k, const char *directory)
 {
     adx_way w = {0};
@@ -359,9 +363,9 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
          : adx_walk_to_cache(k, directory);
 }
 
-// Makes a directory that no other call uses. Its name alone does not ensure
+// Makes a directory that no other call uses. The name alone does not ensure
 // that, since processes of several machines or containers may share the cache
-// and have the same number. But mkdir either makes a directory or fails.
+// and have the same process number. But mkdir fails if the directory exists.
 static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
@@ -380,8 +384,8 @@ static bool adx_make_own(adx_cache *k)
     return adx_blame_system(k, k->own);
 }
 
-// The path of a file in the call's own directory. File names are the same in
-// every call, so that the libraries are equal, too: their symbols name the
+// Returns the path of a file in the directory of this call. File names are the
+// same in every call, so that libraries are equal, too: their symbols name the
 // source.
 static const char *adx_own_file(const adx_cache *k, const char *name,
                                 char path[ADX_PATH + 16])

@@ -95,7 +95,8 @@ static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
     return ok;
 }
 
-// Which functions that are asked for can compute a result of that shape.
+// Returns which of the functions that are asked for can compute a result of
+// this shape.
 static unsigned adx_bits_of_shape(const adx_point *e, char shape)
 {
     unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
@@ -103,7 +104,7 @@ static unsigned adx_bits_of_shape(const adx_point *e, char shape)
     return shape == 'Z' ? 0 : bits & e->asked;
 }
 
-// The function that computes a result. If there are two, it is the sparse one.
+// Returns the function that computes a result; of two, the sparse one.
 static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
 {
     size_t i = ADX_C_KINDS;
@@ -123,17 +124,17 @@ static size_t adx_shape_length(const adx_point *e, size_t r)
          : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
 }
 
-// Whether result r is a matrix that the function does not write by columns: it
-// goes by way of scratch.
+// Whether result r is a matrix that the function does not write by columns.
+// Such a matrix goes through the scratch room.
 static bool adx_is_moved(const adx_point *e, size_t r)
 {
     return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
 }
 
-// Adds up the scratch room. Of two vectors either may not be asked for, so both
-// have room; matrices are made one after another and share it. An empty result
-// has a place, too, because `work` begins behind it and must not overlap with
-// it (restrict).
+// Adds up the scratch room. Either of two vectors may not be asked for, so both
+// have room. Matrices are made one after another and share their room. Even an
+// empty result has a place, because `work` begins behind it and must not
+// overlap it (restrict).
 static void adx_find_scratch(adx_point *e)
 {
     bool two = strcmp(e->kind->out, "mn") == 0;
@@ -246,7 +247,7 @@ static void adx_say_point_names(adx_point *e, const char *what,
     adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
 }
 
-// The entry points of one line, which differ only in their names.
+// Writes the entry points of one line each, which differ only in their names.
 static void adx_say_point_rest(adx_point *e)
 {
     static const char *const rest[][4] = {
@@ -266,8 +267,8 @@ static void adx_say_point_rest(adx_point *e)
     }
 }
 
-// The sizes of the arrays: no integers, and as much work as the function that
-// needs most.
+// Writes the entry point that tells the sizes of the arrays: no integers, and
+// as much work as the function that needs most.
 static void adx_say_point_work(adx_point *e)
 {
     adx_text *t = e->text;
@@ -325,7 +326,8 @@ static void adx_say_point_order(adx_point *e, size_t r)
     adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
 }
 
-// Makes result r, a matrix, and puts its entries in the order of columns.
+// Writes the call that computes result r, a matrix, and the loop that puts its
+// entries in the order of columns.
 static void adx_say_point_matrix(adx_point *e, size_t r)
 {
     adx_text *t = e->text;
@@ -355,8 +357,8 @@ static void adx_say_point_matrix(adx_point *e, size_t r)
     adx_say(t, "    }\n");
 }
 
-// The entry point itself: inputs that are not given become zeros, then each
-// result is computed.
+// Writes the entry point itself. Inputs that are not given become zeros, and
+// then each result is computed.
 static void adx_say_point(adx_point *e)
 {
     adx_text *t = e->text;

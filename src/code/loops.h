@@ -36,7 +36,7 @@ static void adx_say_access(const adx_instance *s, int which,
         adx_say(k->text, "c%lu%c", (unsigned long)adx_name_of(k, s->leaf),
                 adx_argument_letter[which]);
     } else {
-        adx_roll_index stream = adx_make_stream(k, s->leaf, s->b, which);
+        adx_roll_index stream = adx_roll_stream(k, s->leaf, s->b, which);
         if (stream.constants) {
             adx_say_from_table(&stream, before);
             return;
@@ -52,7 +52,7 @@ static void adx_declare_for(const adx_instance *s, int which,
 {
     if (a->way != ADX_ROLL_array)
         return;
-    adx_roll_index stream = adx_make_stream(s->k, s->leaf, s->b, which);
+    adx_roll_index stream = adx_roll_stream(s->k, s->leaf, s->b, which);
     adx_declare_table(&stream, before);
 }
 
@@ -69,7 +69,7 @@ static void adx_say_read(adx_text *t, char which, void *user)
 static void adx_say_loop_guard(const adx_instance *s, const adx_node *node)
 {
     adx_writing *k = s->k;
-    adx_roll_index left = adx_make_stream(k, s->leaf, s->b, ADX_READS_GUARD);
+    adx_roll_index left = adx_roll_stream(k, s->leaf, s->b, ADX_READS_GUARD);
     char name[24];
     snprintf(name, sizeof name, "g%lu", (unsigned long)node->c);
     adx_declare_table(&left, 'k');
@@ -132,7 +132,7 @@ static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
 static void adx_say_loop_output(const adx_instance *s)
 {
     adx_writing *k = s->k;
-    adx_roll_index at = adx_make_stream(k, s->leaf, s->b, ADX_READS_OUTPUT);
+    adx_roll_index at = adx_roll_stream(k, s->leaf, s->b, ADX_READS_OUTPUT);
     size_t output = k->rolled->entry[s->leaf->first];
     adx_declare_table(&at, 'k');
     adx_say_margin(k, s->b->depth);
@@ -162,7 +162,7 @@ static void adx_say_leaf(const adx_instance *s)
 /* --- what has to be in work ---------------------------------------------- */
 
 // A number is read from memory, or by a statement of that part.
-static void adx_note_read(adx_writing *k, uint32_t x, uint32_t part,
+static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
                           bool memory)
 {
     adx_rolled *r = k->rolled;
@@ -178,7 +178,7 @@ static void adx_note_read(adx_writing *k, uint32_t x, uint32_t part,
     f->all = f->all || r->index_of[entry] + 1 < f->instances;
 }
 
-static void adx_note_access(const adx_instance *s, int which, uint32_t part)
+static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
 {
     adx_rolled *r = s->k->rolled;
     const adx_roll_read a = adx_access_of(s->k, s->leaf, which, s->b);
@@ -186,16 +186,16 @@ static void adx_note_access(const adx_instance *s, int which, uint32_t part)
     if (a.way == ADX_ROLL_local || a.way == ADX_ROLL_carried)
         r->leaf[a.leaf].local = true;
     if (a.way == ADX_ROLL_same)
-        adx_note_read(s->k, a.number, part, false);
+        adx_note_use(s->k, a.number, part, false);
     if (a.way == ADX_ROLL_carried) {
         adx_roll_box begin = *s->b;
         begin.high[begin.depth - 1] = begin.low[begin.depth - 1] + 1;
-        adx_note_access(&(adx_instance){ s->k, s->leaf, &begin }, which, part);
+        adx_roll_access(&(adx_instance){ s->k, s->leaf, &begin }, which, part);
     }
     memcpy(t, s->b->low, sizeof t);
     if (a.way == ADX_ROLL_array)
         do
-            adx_note_read(s->k, adx_read_at(s->k, adx_entry_at(s->leaf, t),
+            adx_note_use(s->k, adx_read_at(s->k, adx_entry_at(s->leaf, t),
                                             which), part, true);
         while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
@@ -236,7 +236,7 @@ static void adx_say_carried(adx_writing *k, uint32_t item,
     }
 }
 
-static void adx_do_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
+static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes);
 
 static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
@@ -248,17 +248,17 @@ static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
         const adx_looped *f = &r->leaf[r->item[child].leaf];
         const adx_instance s = { k, f, b };
         if (r->item[child].count > 1)
-            adx_do_loop(k, child, b, part, notes);
+            adx_roll_loop(k, child, b, part, notes);
         else if (!notes)
             adx_say_leaf(&s);
         else
             for (int a = 0; a < adx_reads_of(k, f); a++)
-                adx_note_access(&s, a, part);
+                adx_roll_access(&s, a, part);
     }
 }
 
 // Writes a loop, piece by piece between its cuts; or only notes what it reads.
-static void adx_do_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
+static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes)
 {
     adx_text *t = k->text;
@@ -341,7 +341,7 @@ typedef struct adx_root_reads {
 static void adx_note_root_read(void *user, uint32_t x)
 {
     const adx_root_reads *s = (const adx_root_reads *)user;
-    adx_note_read(s->k, x, s->part, false);
+    adx_note_use(s->k, x, s->part, false);
 }
 
 static void adx_note_roots(adx_writing *k)
@@ -352,7 +352,7 @@ static void adx_note_roots(adx_writing *k)
         const adx_item *s = &r->item[r->root[i]];
         adx_root_reads reads = { k, r->part_of[i] };
         if (s->count > 1)
-            adx_do_loop(k, r->root[i], &none, r->part_of[i], true);
+            adx_roll_loop(k, r->root[i], &none, r->part_of[i], true);
         else if (s->first < r->nodes)
             adx_visit_reads(k->p, adx_node_at(k, s->first),
                             adx_note_root_read, &reads);
@@ -450,7 +450,7 @@ static void adx_say_roots(adx_writing *k, size_t part, bool outputs)
             || (!outputs && r->part_of[r->next] != part))
             return;
         if (s->count > 1)
-            adx_do_loop(k, r->root[r->next], &none, (uint32_t)part, false);
+            adx_roll_loop(k, r->root[r->next], &none, (uint32_t)part, false);
         else if (outputs)
             adx_say_straight_output(k, s->first);
         else if (adx_node_at(k, s->first)->op == ADX_OP_guard)

@@ -5,11 +5,12 @@
  * The adjoint of one row's product needs no other row, so one loop does
  * everything that belongs to a row, and reads A once.
  *
- * From the product to the product with the transposed matrix every node is put
- * in one of four classes: done before the loop, done for each row, done along
+ * Every node from the product to the product with the transposed matrix is in
+ * one of four classes: done before the loop, done once for each row, done along
  * each row, or done after the loop. What runs along a row is done block by
- * block, while the block is in the cache: together with the row's product if
- * that product's adjoint is known before, else after it (`waits`).
+ * block, while the block is in the cache. It is done together with the product
+ * of the row if the adjoint of that product is known before, else after it
+ * (`waits`).
  *
  *   needs   tape/memory core/derived function/program function/copy code/text
  *           code/layout code/statements
@@ -19,12 +20,14 @@
 
 enum { ADX_ROW_BLOCK = 64 };
 
-// Where a node is done. What is done along a row (ADX_ALONG) is complete only
-// when all rows are, so a node that reads it comes after the loop; except that
-// the product itself is complete at the end of its row.
+// Where a node is done. A node that is done along the rows (ADX_ALONG) is
+// complete only when all rows are, so a node that reads it comes after the
+// loop. The product itself is an exception: its element is complete at the end
+// of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// The nodes of such a loop: from the product to that of the transposed matrix.
+// The nodes of a loop over rows: from the product to the product with the
+// transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
@@ -40,9 +43,9 @@ static void adx_see_where(void *user, uint32_t number)
     r->seen |= r->where[number];
 }
 
-// Whether row i can have what it needs of an argument: the argument is made
-// before the loop, or it is a column whose elements are `stride` apart, made by
-// one node, and row i makes its element i.
+// Whether row i has what it needs of an argument: either the argument is made
+// before the loop, or it is a column, with elements `stride` apart, that one
+// node makes, and row i makes element i of it.
 static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
                            int32_t stride)
 {
@@ -60,14 +63,14 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             && r->p->node[r->p->from[x->base]].r == x->base);
 }
 
-// A vector times one number.
+// Whether a node is a vector times one number.
 static bool adx_is_multiple(const adx_many *m)
 {
     return m->kind == ADX_MANY_product && m->k == 1 && (m->m == 1 || m->n == 1);
 }
 
-// A column times a row, as the adjoint of the matrix is. Its rows are written
-// while those of the matrix are read.
+// Whether a node is a column times a row, as the adjoint of the matrix is. Rows
+// of it are written while rows of the matrix are read.
 static bool adx_is_outer(const adx_many *m)
 {
     return m != NULL && m->kind == ADX_MANY_product && m->k == 1 && m->n > 1
@@ -84,18 +87,18 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Decides where node i is done, given the nodes before it. It runs along a row
-// if it is the product with the transposed matrix, or an outer product of the
-// same shape, and if row i has its one element of the factor that varies from
-// row to row. It is done for each row if it makes one number for each, from
-// numbers that the row has.
+// Decides where node i is done, when this is known of the nodes before it. The
+// node runs along the rows if it is the product with the transposed matrix, or
+// an outer product of the same shape, and if row i has its element of the
+// factor that varies from row to row. It is done for each row if it makes one
+// number for each row, from numbers that the row has.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
     const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
-    // The argument that is looked at last is the one of which row i needs one
+    // The argument that is tested last is the one of which row i needs one
     // element: it decides about `waits`.
     if (i == r->end
             ? adx_is_at_hand(r, m, 0, 0)

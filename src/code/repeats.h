@@ -22,8 +22,8 @@
  *           function/unique function/emit function/copy code/layout
  *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
  *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
- *           adx_class_of adx_varying adx_read_by adx_may_repeat
- *           adx_find_pieces adx_entry_at adx_next_instance adx_roll
+ *           adx_class_of adx_varying adx_read_by adx_may_repeat adx_entry_at
+ *           adx_next_instance adx_roll
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -376,7 +376,7 @@ static void adx_end_folding(adx_folding *f, const ad_allocator *a)
 
 // How often the piece of p symbols before i comes, one after another, as far as
 // hashes say.
-static size_t adx_count_pieces(const adx_folding *f, size_t i, size_t p)
+static size_t adx_count_folds(const adx_folding *f, size_t i, size_t p)
 {
     size_t count = 1;
     uint64_t piece = adx_roll_hash(f, i - p, p);
@@ -398,7 +398,7 @@ static bool adx_are_pieces(const adx_folding *f, size_t i, size_t p,
 }
 
 // Whether a run begins that has its second piece at i: the one that saves most.
-static bool adx_find_pieces(adx_folding *f, size_t i)
+static bool adx_find_folds(adx_folding *f, size_t i)
 {
     size_t best = 0;
     size_t tried = 0;
@@ -414,7 +414,7 @@ static bool adx_find_pieces(adx_folding *f, size_t i)
         if (before == 0 || before - 1 < f->low || p == tried)
             continue;
         tried = p;
-        size_t count = adx_count_pieces(f, i, p);
+        size_t count = adx_count_folds(f, i, p);
         size_t saves = (count - 1) * (f->text[i] - f->text[i - p]);
         if (count > 2 && saves >= ADX_ROLL_LEAST && saves > best
             && adx_are_pieces(f, i, p, count)) {
@@ -497,7 +497,7 @@ static size_t adx_fold(const ad_allocator *a, adx_rolled *r, uint32_t *from,
     bool ok = adx_begin_folding(&f, a);
     r->failed = r->failed || !ok;
     for (size_t i = 0; ok && i < n; i++) {
-        if (!adx_find_pieces(&f, i))
+        if (!adx_find_folds(&f, i))
             continue;
         size_t begin = i - f.period;
         while (f.low < begin)

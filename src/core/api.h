@@ -42,7 +42,7 @@ ADX_API ad_tape *ad_tape_new(void);
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
-// lie in the same buffer, where room for one adjoint per value is kept free.
+// lie in the same buffer, where room for one adjoint per value is left free.
 //
 //   buffer [bytes]  stays the caller's, and must outlive the tape
 //   returns      the tape; NULL if the buffer is NULL or too small
@@ -344,20 +344,21 @@ ADX_API const ad_op_info *ad_op_table(void);
  * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is passed
  * by value, a struct of an ad_real and two uint32_t.                         */
 
-// One operation, recorded on the current tape as one statement; the result is
-// what ad_rec returns of the operator of that name. A constant among the
-// arguments (job 0) counts as a plain number.
+// One operation, recorded on the current tape as one statement. The result is
+// that of ad_rec for the operator of this name. A constant among the arguments
+// (job 0) counts as a plain number.
 //
 //   op           in    ADREV_OP_..., of the arity of the function; see
 //                      ad_op_find
 //
-// Besides the rows of the table: step functions, whose result is a constant;
-// ADREV_OP_detach; comparisons, whose result is the constant 0 or 1. The
-// condition of ADREV_OP_select is its first argument: not 0 takes the second;
-// the result is the number that is taken, without a statement.
-// The exponent of powi and ldexp (second) and the order of polygamma, jn and yn
-// (first) are parameters, whole constants. A hook is told of each operation, so
-// functions can be recorded in this way, whatever ADREV_TRACE is.
+// op may be a row of the table; a step function, whose result is a constant;
+// ADREV_OP_detach; or a comparison, whose result is the constant 0 or 1. The
+// first argument of ADREV_OP_select is its condition. If that is not 0, the
+// result is the second argument, else the third, without a statement. The
+// exponent of powi and ldexp (second argument) and the order of polygamma, jn
+// and yn (first) are parameters: constants that are whole numbers. A hook is
+// told of each operation, so functions can be recorded in this way, whatever
+// ADREV_TRACE is.
 //
 //   returns      a constant if all arguments are, or without a tape. NaN, and
 //                the tape fails with ADREV_ESHAPE, if op is no operation of so
@@ -718,9 +719,10 @@ typedef struct ad_nonfinite {
                             // finite: a reverse sweep from y meets it first
 } ad_nonfinite;
 
-// Where infinities and NaNs come from. Values are not on the tape. So without
-// ADREV_DEBUG a NaN shows only in the partials of statements that use it
-// nonlinearly, and an infinity in those of the statement after it, or nowhere.
+// Finds where infinities and NaNs come from. Values are not on the tape. So
+// without ADREV_DEBUG a NaN shows only in the partials of statements that use
+// it nonlinearly, and an infinity in those of the statement after it, or
+// nowhere.
 //
 //   y            in    the value whose gradient is wrong; may be a constant
 //   found        out   statements; job 0 where there is none

@@ -37,9 +37,9 @@ static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // Compilers print the names of these structs in their messages about types, so
-// the names say what to do. In C++ numbers and expressions have constructors
-// and operators besides (cpp/members, cpp/operators), and are in a namespace, in
-// which C++ looks for what is done with them. Their layout is the same.
+// the names say what to do. In C++, numbers and expressions also have
+// constructors and operators (cpp/members, cpp/operators), and are in a
+// namespace, where C++ finds the functions for them. Their layout is the same.
 #ifdef __cplusplus
 #define ADX_TAG(name, tag) name
 namespace adrev {
@@ -84,9 +84,9 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression, where an operand still has its compound id. The
-// two halves of that are one field, because gcc 12 keeps no more than 32 fields
-// in registers.
+// One operand of an expression, which still has its compound id. The two halves
+// of the id are one field, because gcc 12 keeps no more than 32 fields in
+// registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq

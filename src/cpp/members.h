@@ -6,8 +6,8 @@
  * they have in C, so a number crosses the border as it is, may lie in a union
  * or in calloc's memory, and is not set where it is declared without a value.
  *
- * An expression holds numbers and ids, never references. So one that is kept
- * (auto e = x * y) is as good later as it was at first.
+ * An expression holds numbers and ids, never references. So an expression that
+ * is stored in a variable (auto e = x * y) can be used later as well.
  *
  *   offers  adx_any ADX_DUAL_WIDTH ADX_OPERAND_TYPE ADX_SWITCHES ADX_CALLER_IS
  *           ADX_NO_PLACE ADX_MEMBER

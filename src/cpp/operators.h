@@ -195,7 +195,8 @@ template <class Result> ADX_INLINE Result adx_give(const adx_number &e)
 
 #endif // ADX_FUSES
 
-// From here on the place is not known.
+// From here on the place is not known, but where there is an adx_changed.
+#define ADX_TARGETS (ADREV_DEBUG && ADX_FUSES)
 #if ADREV_DEBUG
 #undef ADX_NOTE_PLACE
 #define ADX_NOTE_PLACE adx_here(nullptr, 0);
@@ -231,7 +232,8 @@ template <class X, class Y> using adx_if_compared =
 template <class X> using adx_if_ours =
     typename adx_if<adx_sort<X>::ours>::type;
 template <class S> using adx_if_number =
-    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr>::type;
+    typename adx_if<adx_sort<S>::ours && !adx_sort<S>::expr
+                    && !(ADX_TARGETS && adx_sort<S>::width == 1)>::type;
 template <class S> using adx_if_expr =
     typename adx_if<adx_sort<S>::expr>::type;
 
@@ -319,6 +321,57 @@ ADX_DEFINE(+)
 ADX_DEFINE(-)
 #undef ADX_DEFINE
 
+// The number that x += e changes, and where that stands: an operator has no
+// default arguments, but what its operand is converted to may have.
+#if ADX_TARGETS
+struct adx_changed
+{
+    ad_rev &x;
+    const char *file;
+    int line;
+    ADX_MEMBER adx_changed(ad_rev &x_, const char *at_file = __builtin_FILE(),
+                          int at_line = __builtin_LINE())
+        : x(x_), file(at_file), line(at_line) { }
+};
+
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(t.file, t.line);
+template <class Y, adx_if_compared<ad_rev, Y> = 0>
+ADX_INLINE ad_rev &operator+=(adx_changed t, Y y)
+{
+    ad_acc(&t.x, y);
+    return t.x;
+}
+
+#define ADX_DEFINE(symbol, name)                                            \
+    template <class Y, adx_if_compared<ad_rev, Y> = 0>                      \
+    ADX_INLINE ad_rev &operator symbol(adx_changed t, Y y)                   \
+    {                                                                       \
+        return t.x = ad_rev(ad_##name(t.x, y), t.file, t.line);             \
+    }
+ADX_DEFINE(-=, sub)
+ADX_DEFINE(*=, mul)
+ADX_DEFINE(/=, div)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(symbol)                                                  \
+    ADX_INLINE ad_rev &operator symbol##symbol(adx_changed t)                \
+    {                                                                       \
+        return t symbol##= 1;                                               \
+    }                                                                       \
+    ADX_INLINE ad_rev operator symbol##symbol(adx_changed t, int)            \
+    {                                                                       \
+        const ad_rev before = t.x;                                          \
+        t symbol##= 1;                                                      \
+        return before;                                                      \
+    }
+ADX_DEFINE(+)
+ADX_DEFINE(-)
+#undef ADX_DEFINE
+#undef ADX_NOTE_PLACE
+#define ADX_NOTE_PLACE adx_here(nullptr, 0);
+#endif
+
 // The value. Only to streams: << of other classes, such as Eigen's, may keep
 // the number.
 template <class Char, class Traits, class X, adx_if_ours<X> = 0>
@@ -330,6 +383,7 @@ operator<<(std::basic_ostream<Char, Traits> &stream, const X &x)
 
 } // namespace adrev
 
+#undef ADX_TARGETS
 #if !ADX_FUSES
 #pragma pop_macro("ADX_OPERAND")
 #endif

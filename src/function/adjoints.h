@@ -104,8 +104,8 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for matrices, row by row. A matrix of one column is treated as a
-// vector.
+// Adds the matrix y to the adjoints of the matrix x, row by row. A matrix of
+// one column is treated as a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -230,6 +230,7 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
+// Writes the adjoint of an array node, by the rule of its kind.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -245,6 +246,7 @@ static void adx_adjoint_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
+// Writes the adjoint of a node. A guard has none.
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
                              const bool moved[])
 {
@@ -457,6 +459,7 @@ static void adx_apart_most(adx_making *k, const adx_node *s,
                               k->same[s->r]);
 }
 
+// Splits a product of matrices: each result is a sum of products.
 static void adx_apart_product(adx_making *k, const adx_node *s,
                               const adx_many *e, bool pattern)
 {
@@ -557,6 +560,7 @@ static void adx_apart_external(adx_making *k, const adx_node *s,
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
+// Splits an array node, by the rule of its kind.
 static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {

@@ -46,19 +46,19 @@ typedef struct ad_fn_options {
 } ad_fn_options;
 
 // The size of a recorded function, and what simplifying it removed.
-// `operations` may exceed `recorded`: some array statements (ad_sqdist,
-// ad_logsumexp, ad_softmax ...) are recorded as one operation and kept as
-// several. Comparisons and steps (floor ...) count only as `guards`; those of a
-// function called by ad_fn_call count as operations, too.
+// `operations` may exceed `recorded`, since some array statements (ad_sqdist,
+// ad_logsumexp, ad_softmax ...) are recorded as one operation and become
+// several in the program. Comparisons and steps (floor ...) count only as
+// `guards`; those of a function called by ad_fn_call count as operations, too.
 typedef struct ad_fn_report {
     size_t recorded;        // operations that f made
-    size_t constant;        // of these: those of constants alone
-    size_t common;          // the same as an earlier one; in long functions
-                            // some of these are not found
-    size_t identity;        // x*1, x - 0, -(-x) ...: the result is an operand
-    size_t dead;            // those on which no result depends
-    size_t operations;      // kept
-    size_t arrays;          // of these: operations on arrays and external
+    size_t constant;        // removed: all arguments are constants
+    size_t common;          // removed: the same as an earlier one (in long
+                            // functions not all of these are found)
+    size_t identity;        // removed: x*1, x - 0, -(-x) ... are an operand
+    size_t dead;            // removed: no result depends on it
+    size_t operations;      // what the program has
+    size_t arrays;          // among these: operations on arrays, and external
                             // statements, one each
     size_t guards;          // comparisons and steps whose results must not
                             // change
@@ -80,7 +80,7 @@ typedef struct ad_guard {
  *
  *     ADREV_EPATH    a guard came out differently at x: see ad_fn_guard
  *     ADREV_ENOMEM   the allocator returned NULL
- *     ADREV_ESHAPE   an array is NULL that must not be
+ *     ADREV_ESHAPE   an array that is needed is NULL
  *     ADREV_EEXTERNAL  an external statement cannot do this, or not at x
  *
  * Values are those of f on a tape to the last bit, if the compiler does not
@@ -144,9 +144,9 @@ ADX_TRY ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
 
-// Whether f at x still is what was recorded: runs f there, with constants on an
-// empty tape, and compares. Call it at points of your choice, for instance on
-// the other sides of the branches of f.
+// Checks whether f still does at x what was recorded: runs f there, with
+// constants on an empty tape, and compares the results. Call it at points of
+// your choice, for instance on the other sides of the branches of f.
 //
 //   returns      ADREV_OK; ADREV_EFROZEN: results differ by more than rounding
 //                (a relative 1e-7; with float 1e-3), or are not set;
@@ -163,8 +163,8 @@ ADX_API const char *ad_fn_reason(void);
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 
-// How many inputs there are derivatives by: the first ones. All of them, unless
-// ad_fn_select has chosen.
+// The number of inputs by which derivatives are taken: the first ones. These
+// are all inputs, unless ad_fn_select has chosen some.
 ADX_API size_t ad_fn_variables(const ad_fn *fn);
 
 // The same function with the choice of inputs that derivatives are taken by,
@@ -203,9 +203,10 @@ ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
 //   threads      any number at once, if the allocator allows that
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
-// The guard that failed when this thread was last answered ADREV_EPATH. Not set
-// by ad_fn_map and its kin, which say it point by point. `file` may belong to
-// the function that has the guard; then it is valid as long as that function.
+// The guard that failed when a call on this thread last returned ADREV_EPATH.
+// ad_fn_map and its kin do not set it, since they report guards point by point.
+// `file` may belong to the function that has the guard; then it is valid as
+// long as that function.
 ADX_API ad_guard ad_fn_guard(void);
 
 /* --- evaluation -------------------------------------------------------------
@@ -508,7 +509,7 @@ typedef struct ad_column {
 //                      or UINT32_MAX: an external statement failed there.
 //                      `left` may be NULL
 //
-//   returns      ADREV_OK; ADREV_EPATH: some points were left: their results
+//   returns      ADREV_OK; ADREV_EPATH: some points failed, and their results
 //                are not written, all others are; ADREV_EEXTERNAL: the same,
 //                and at some of them an external statement failed;
 //                ADREV_ESHAPE; ADREV_ENOMEM

@@ -294,7 +294,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
-// The same for single numbers. A sum without terms is ADX_NOWHERE.
+// Returns sum + d x for single numbers. A sum without terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {

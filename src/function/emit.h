@@ -141,7 +141,8 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, but arguments beyond the arity may be anything.
+// Returns the result of an operation, as adx_emit_of does; arguments beyond its
+// arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {

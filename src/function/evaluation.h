@@ -156,6 +156,8 @@ static void adx_end_evaluation(adx_evaluation *e)
     *e = (adx_evaluation){ .fn = NULL };
 }
 
+// Evaluates at one point by a replay, and writes the results if no guard and no
+// node failed.
 static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])

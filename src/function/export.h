@@ -205,6 +205,7 @@ static bool adx_exceeds_width(const ad_export *e, size_t most)
         || (e->layout.width != 64 && largest >= ADX_INDEX_MOST);
 }
 
+// Makes the pattern of an export from that of the matrix.
 static ad_status adx_fill_export(ad_export *e, const adx_entries *g)
 {
     const ad_allocator *a = &e->memory;
@@ -436,6 +437,8 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
     return missing;
 }
 
+// Finds the places of all entries in the solver's matrix. If an entry has no
+// place there, missing[] says which.
 static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
                                      size_t missing[])
 {

@@ -237,6 +237,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return adx_because(p->status, r.why);
 }
 
+// Makes a function without a program. NULL: no memory.
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 {
     const ad_allocator *memory = adx_allocator_or(o->allocator);
@@ -273,6 +274,7 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p,
     return status;
 }
 
+// Derives the program of a kind of evaluation.
 static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
                                   adx_kind kind)
 {
@@ -292,6 +294,7 @@ static ad_status adx_make_derived(adx_program *q, const ad_fn *fn,
     }
 }
 
+// Makes the machine of a kind of evaluation.
 static ad_status adx_make_kind(adx_machine **out, const ad_fn *fn,
                                adx_kind kind)
 {

@@ -164,6 +164,8 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 // call, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
+// The cost of an operation. An operation of the table that is not listed here
+// is short if its value calls no function.
 static adx_cost adx_cost_of(uint32_t op)
 {
     switch (op) {
@@ -248,6 +250,8 @@ static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
     return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
 }
 
+// Makes the adjoint that is to be divided, and finds the numbers that depend on
+// weights.
 static ad_status adx_begin_primal_split(adx_primal_split *k,
                                         const adx_program *p,
                                         const adx_repeated *step)

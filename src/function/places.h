@@ -5,8 +5,9 @@
  *
  *   1  Nodes on which neither a result nor a guard depends are left out.
  *   2  A product that only one sum uses becomes one node with that sum.
- *   3  Nodes change places, as far as none of them waits for a later one: those
- *      of one operation come together, or else each follows what it waits for.
+ *   3  Nodes are reordered, but none comes before a node whose result it reads.
+ *      Either nodes of one operation come together, or each node follows the
+ *      one for which it waits.
  *   4  Each number gets a place in memory. After its last use that place is
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that

@@ -236,6 +236,7 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
+// Makes a pattern and its plan.
 static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -340,7 +341,7 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where the entries go that directions from `base` to below `end` give.
+// Where the entries of the directions `base` to `end` - 1 are written.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;

@@ -473,6 +473,7 @@ static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
     return points > ADX_MOST_ELEMENTS;
 }
 
+// Evaluates a kind of program at all points.
 static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
 {
     ad_status status = adx_machine_of(k->fn, kind, &k->machine);

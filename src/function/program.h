@@ -188,7 +188,7 @@ typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
     size_t nodes, node_room;
-    uint32_t *from;             // of each number, where it comes from
+    uint32_t *from;             // [number] where it comes from
     size_t numbers, number_room;
     ad_real *constant;
     size_t constants, constant_room;
@@ -197,17 +197,18 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
-    size_t fixed;               // the last ones: no derivatives by these
-    adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers that each set was given so far
+    size_t fixed;               // so many of the last inputs are parameters:
+                                // there are no derivatives by them
+    adx_seen_set *seen;         // the table of known numbers (function/unique)
+    uint8_t *entered;           // [set] numbers that it was given, modulo 256
     size_t seen_sets;
-    adx_cells *cells;           // partials that were read (formulas)
+    adx_cells *cells;           // cells that have been read (function/formulas)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
-    bool counted;               // its `dead`, `operations` and `arrays`, too
-    size_t guards;              // nodes that adx_emit_guard made
-    size_t conditions;          // nodes that only guards asked for
+    bool counted;               // the report has `dead`, `operations`, `arrays`
+    size_t guards;              // nodes that are guards
+    size_t conditions;          // nodes that were made for guards
 } adx_program;
 
 // What a loop says of its step, for the programs that are derived from that
@@ -453,6 +454,7 @@ static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
         begin[high + 1]--;
 }
 
+// Adds the span of the results of an array node.
 static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
                                  const adx_many *k)
 {
@@ -464,6 +466,7 @@ static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
 // third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
+// Visits every number that a node reads.
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {

@@ -3,8 +3,8 @@
 /* === function/record ========================================================
  * The function to be recorded runs on a tape of its own. The trace hook of that
  * tape is told of every operation, and writes the program: number[id] is the
- * number of the program that the tape's value `id` became. Comparisons become
- * guards. Array statements become array nodes, several for some of them.
+ * number of the program for the value `id` of the tape. Comparisons become
+ * guards. Array statements become array nodes, some of them several.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
  *           function/api function/operations function/program function/unique
@@ -19,7 +19,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// A list of names of files, copies of which belong to the function.
+// A list of copied file names, which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -28,7 +28,7 @@ typedef struct adx_file_name {
 typedef struct adx_recorder {
     adx_program *p;
     const ad_tape *tape;
-    uint32_t *number;           // [ids] of each value of the tape
+    uint32_t *number;           // [id] the number of each value of the tape
     size_t ids, room;
     adx_segment segment[ADREV_MARKS + 1];   // the tape's, as these ids were
     size_t segments;                        // given out
@@ -39,9 +39,10 @@ typedef struct adx_recorder {
     const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
-// When f rewinds the tape, itself or by ad_grad, the tape's last segments go,
-// and their ids are given out again. So numbers are forgotten from the first
-// segment on that is not as it was: what went, and what came in its place.
+// Forgets the numbers of values that a rewind has removed. If f rewinds the
+// tape, itself or by ad_grad, the last segments of the tape go, and their ids
+// are given out again. So numbers are forgotten from the first segment on that
+// is not as it was.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;
@@ -58,8 +59,8 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
     r->job = t->segment[t->segments - 1].job;
 }
 
-// The number of a value of an earlier segment; ADX_NOWHERE: it is not this
-// tape's.
+// Returns the number of a value of an earlier segment; ADX_NOWHERE: the value
+// is not of this tape.
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                   ad_rev x)
 {
@@ -68,8 +69,8 @@ ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                     : ADX_NOWHERE;
 }
 
-// The number of what f computes with. What f brings along is a constant, and so
-// is an input that f makes itself.
+// Returns the number of something that f computes with. What f brings along is
+// a constant, and so is an input that f makes itself.
 static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
     uint32_t number = x.job == r->job
@@ -78,8 +79,9 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
-// The tape's value `id` is this number of the program. Ids that are passed over
-// have no number: they are those of inputs, say, that f makes itself.
+// Notes that the value `id` of the tape is this number of the program. Ids that
+// are passed over have no number; they are those of inputs that f makes itself,
+// for instance.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -95,9 +97,9 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     r->ids = id + 1;
 }
 
-// A comparison, or a step such as floor: its result becomes a node, and a guard
-// says that it must have this value. Neither counts in the report as an
-// operation that f made.
+// Records a comparison, or a step such as floor: its result becomes a node, and
+// a guard says that it must have this value. The report counts neither as an
+// operation of f.
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
                                           const ad_operation *o)
 {
@@ -122,6 +124,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->report = before;
 }
 
+// Records any operation, also one with arguments of other segments.
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
                                           ad_rev b, ad_rev c, ad_real v,
                                           uint32_t id)
@@ -137,8 +140,8 @@ ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
     return made;
 }
 
-// The same, quickly, for nearly all operations: their value is the next one of
-// the tape, and all of their arguments have numbers.
+// Records an operation. Nearly all take the short way: the value is the next
+// one of the tape, and all arguments have numbers.
 static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
                               ad_rev c, ad_real v, uint32_t id)
 {
@@ -148,7 +151,7 @@ static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
     uint32_t x = r->number[a.seq];
     uint32_t y = r->number[b.seq];
     uint32_t z = r->number[c.seq];
-    if ((x | y | z) == ADX_NOWHERE)     // then one of them is
+    if ((x | y | z) == ADX_NOWHERE)     // true if one of them is
         return adx_record_any(user, code, a, b, c, v, id);
     ad_rev made = { v, id, r->job };
     r->p->report.recorded++;
@@ -168,7 +171,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
 
 /* --- arrays -------------------------------------------------------------- */
 
-// The operands of an array statement as a range.
+// Returns the operands of an array statement as a range.
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
     adx_program *p = r->p;
@@ -190,7 +193,7 @@ static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
     return range;
 }
 
-// exp(x - the largest): what logsumexp and softmax begin with.
+// Makes exp(x - max x), with which logsumexp and softmax begin.
 static adx_numbers adx_record_weights(adx_program *p, size_t n, adx_numbers x,
                                     uint32_t *most)
 {
@@ -223,8 +226,7 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
-// Sums of one term, as a tape makes them: they start at 0, so that -0 becomes
-// 0.
+// Makes sums of one term as a tape does: they start at 0, so that -0 becomes 0.
 static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
 {
     adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
@@ -254,16 +256,17 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
 }
 
-// The range without its first n numbers.
+// Returns a range without its first n numbers.
 static adx_numbers adx_range_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
 }
 
-// A triangle times a vector, column by column as ad_trimatvec does it. y begins
-// as the diagonal times x. Column i, below the diagonal, adds its product with
-// x[i] to the rest of y, after which the first number of y is result i + 1.
+// Records a triangle times a vector, column by column as ad_trimatvec computes
+// it. y begins as the diagonal times x. Column i, below the diagonal, adds its
+// product with x[i] to the rest of y; after that the first number of y is
+// result i + 1.
 static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
                                 adx_numbers d, adx_numbers l, adx_numbers x)
 {
@@ -282,9 +285,10 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
-// What an external statement saved is copied, for the tape goes when the
-// recording is done. Once nothing can fail any more, the statement on the tape
-// no longer has to destroy it (kept), and the program has.
+// Records an external statement. What it saved is copied, because the tape is
+// freed at the end of the recording. Once nothing can fail any more, the
+// statement on the tape no longer has to destroy it (*kept), and the program
+// has to.
 static adx_numbers adx_record_external(adx_recorder *r,
                                        const ad_array_operation *o)
 {
@@ -313,8 +317,8 @@ static adx_numbers adx_record_external(adx_recorder *r,
     return y;
 }
 
-// The nodes of an array statement. Returns its results; ADX_NOWHERE: they have
-// been named already.
+// Makes the nodes of an array statement. Returns its results; ADX_NOWHERE: they
+// have been given numbers already.
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
@@ -357,7 +361,8 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 
 /* --- calls of recorded functions ----------------------------------------- */
 
-// What a statement on the tape saves: the function, and where it was called.
+// What a call of a recorded function saves on the tape: the function, and where
+// it was called.
 typedef struct adx_saved_call {
     ad_fn *fn;
     const adx_program *program; // of the function
@@ -401,8 +406,8 @@ static const ad_external_rule adx_call_rule = {
     .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
 };
 
-// The name of a file that belongs to a function that is called: that function
-// may be freed, so the name is copied, once.
+// Copies, once, the name of a file that belongs to a called function, because
+// that function may be freed.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
 {
     adx_file_name *own = r->files;
@@ -424,8 +429,7 @@ static const char *adx_keep_file(adx_recorder *r, const char *file)
     return own->text;
 }
 
-// Places of the guards of a function that is called, behind those that are
-// there.
+// Appends the places of the guards of a called function to those of this one.
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -442,8 +446,8 @@ static void adx_record_guards(adx_recorder *r, size_t n,
     }
 }
 
-// A call of a recorded function becomes a copy of its nodes; its guards are
-// counted on from those of this function.
+// Records a call of a recorded function: its nodes are copied, and its guards
+// are counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
     const adx_saved_call *call = (const adx_saved_call *)o->saved;
@@ -467,8 +471,9 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     adx_end_making(&k);
 }
 
-// Rows, columns and operands of a node are counted in 32 bits. With stride 0
-// there may be more operands than numbers.
+// Refuses an array statement with too many operands. Rows, columns and operands
+// of a node are counted in 32 bits. With stride 0 there may be more operands
+// than numbers.
 static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
 {
     for (int i = 0; i < 3; i++)
@@ -476,6 +481,7 @@ static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
             adx_spoil(p, ADREV_ELIMIT);
 }
 
+// The array hook: records an array statement or a call.
 static void adx_record_array(void *user, const ad_array_operation *o)
 {
     adx_recorder *r = (adx_recorder *)user;
@@ -503,7 +509,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The recording fails for this reason, unless there is one already.
+// Makes the recording fail for this reason, unless it has failed already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {
@@ -512,7 +518,7 @@ static void adx_refuse_recording(adx_recorder *r, ad_status status,
     adx_spoil(r->p, status);
 }
 
-// The results of f, which may be inputs, constants, or foreign.
+// Makes the results of f outputs; they may be inputs, constants, or foreign.
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {

@@ -11,8 +11,8 @@
 
 /* --- one point ----------------------------------------------------------- */
 
-// Whether a guard is passed. The bits must be equal, for f may do different
-// things with 0 and -0; but every NaN is the same.
+// Whether a guard is passed. The bits must be equal, since f may treat 0 and -0
+// differently; but all NaNs are the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
@@ -50,10 +50,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_NEXT break
 #endif
 
-// Runs the nodes at one point. `last` is the result of the node before, for
-// nodes that adx_mark_after has marked. Chain is a plain product here, which is
-// right as long as all results turn out finite. Returns the guard or external
-// node that stopped it, or NULL.
+// Runs the nodes at one point. `last` is the result of the node before, which
+// nodes that adx_mark_after has marked use. A product of the chain rule is a
+// plain product here, which is right as long as all results are finite. Returns
+// the guard or external node at which it stopped, or NULL.
 static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
     const adx_node *s = m->node;
@@ -76,8 +76,8 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_Z
 #endif
     ADX_GO_BEGIN {
-    // The code of an operation, with its arguments: a loop over the nodes that
-    // have this code, and a jump to that of the node after them.
+    // The code of an operation with these arguments: a loop over successive
+    // nodes of the operation, and then a jump to the code of the next node.
 #define ADX_DO_STEP(label, code, first, second, third, value)               \
         ADX_GO_AT(label, code)                                              \
             do {                                                            \
@@ -130,9 +130,9 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_AT
 #undef ADX_GO_NEXT
 
-// The same with zeros that absorb in the chain rule. Since this is rare, each
-// node is a call of the loop for lanes, with one lane, and no second
-// interpreter.
+// Runs the nodes with care: in the chain rule, zeros absorb. This is rare, so
+// there is no second interpreter for it: each node is a call of the loop over
+// lanes, with one lane.
 static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
@@ -151,7 +151,8 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Memory for so many lanes, with the constants filled in; NULL: there is none.
+// Takes memory for so many lanes, with the constants filled in. NULL: there is
+// none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
     if (m->places + m->room > SIZE_MAX / 16 / lanes)
@@ -167,7 +168,8 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
     return work;
 }
 
-// Leaves the memory for the next evaluation, in place of what was left before.
+// Leaves the memory for the next evaluation, in place of what was left there
+// before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
     adx_give_workspace(&m->spare, m->memory, work);
@@ -177,7 +179,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
  * The numbers of all lanes are side by side. Each node is a loop over
  * lanes.                                                                    */
 
-// Marks the lanes that fail at this guard, and have failed at none before.
+// Marks the lanes that fail at this guard and have not failed before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -187,7 +189,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
             flipped[l] = s->c + 1;
 }
 
-// gcc -O2 makes vectors only where it need not test whether arrays overlap.
+// gcc -O2 vectorises a loop only if it need not test whether arrays overlap.
 // (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
 #if defined __GNUC__ && !defined __clang__
 #define ADX_NO_OVERLAP _Pragma("GCC ivdep")
@@ -195,8 +197,8 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// A full block of lanes: all loops have the same constant length. (burgers,
-// bench/: 1.5 times as fast as calls of adx_map_of.)
+// Runs a full block of lanes: all loops have the same constant length.
+// (burgers, bench/: 1.5 times as fast as calls of adx_map_of.)
 static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
@@ -225,8 +227,9 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_FUSED_CHAIN(ADX_DO)
-        // Two loops: a product is in memory before it is used, so that it is
-        // not contracted. An asm within a loop would prevent vectors.
+        // There are two loops, so that a product is in memory before it is
+        // used, and is not contracted. An asm within a loop would prevent
+        // vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
@@ -252,8 +255,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
-// Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
-// which the lane failed; or ADX_FAILED: an external node failed.
+// Runs the nodes at `lanes` points. flipped[l] becomes 0; or 1 + the guard at
+// which lane l failed; or ADX_FAILED if an external node failed there.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {

@@ -1,9 +1,9 @@
 #pragma once
 
 /* === function/select ========================================================
- * A choice of a function's inputs and results. The program is copied, without
- * what the results do not need; its inputs are in another order, so that those
- * which derivatives are taken by come first. All that is derived from it knows
+ * A choice of a function's inputs and results. The program is copied without
+ * what the results do not need. Its inputs are reordered: those by which
+ * derivatives are taken come first. Every program that is derived from it knows
  * how many these are (adx_variables_of).
  *
  *   needs   tape/memory function/api function/program function/copy
@@ -19,8 +19,8 @@ typedef struct adx_selection {
     const size_t *output;       // NULL: all
 } adx_selection;
 
-// place[i]: where input i of the old function is in the new one. False: there
-// is no such input, or it was chosen twice.
+// Finds the places of the inputs: input i of the old function is input place[i]
+// of the new one. False: there is no such input, or it was chosen twice.
 static bool adx_place_inputs(const adx_selection *c, size_t inputs,
                              uint32_t place[])
 {
@@ -39,7 +39,7 @@ static bool adx_place_inputs(const adx_selection *c, size_t inputs,
     return true;
 }
 
-// Copies what the results and the guards need. p: the old program with only
+// Copies what the results and the guards need. p is the old program with only
 // these results as its outputs.
 static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
                                  const uint32_t place[])
@@ -57,6 +57,7 @@ static ad_status adx_copy_chosen(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+// Fills in the new function: its program, with the chosen inputs and results.
 static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
                                  const adx_selection *c)
 {
@@ -86,7 +87,8 @@ static ad_status adx_fill_chosen(ad_fn *to, const ad_fn *fn,
     return status;
 }
 
-// The new function holds the old one, whose guards it has.
+// Makes the new function a holder of the old one, because they share the places
+// of the guards.
 static void adx_hold_whole(ad_fn *to, ad_fn *fn)
 {
     // relaxed: the caller holds it
@@ -95,6 +97,7 @@ static void adx_hold_whole(ad_fn *to, ad_fn *fn)
     to->guard = fn->guard;
 }
 
+// Makes a function of chosen inputs and results.
 static ad_status adx_select(ad_fn **out, ad_fn *fn, adx_selection c)
 {
     *out = NULL;

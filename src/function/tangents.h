@@ -3,10 +3,10 @@
 /* === function/tangents ======================================================
  * The tangent of a program (jvp) is a forward sweep that is written down
  * instead of done. Each node is copied, and nodes for its tangent are added:
- * the sum of its partials, each times the tangent of that argument. A number
- * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
- * it. Array nodes are treated the same way, range by range: their tangents are
- * array nodes.
+ * the sum of its partials, each times the tangent of its argument. A number
+ * that does not depend on a moving input has no tangent (ADX_NOWHERE), and
+ * nothing is added for it. Array nodes are treated the same way, range by
+ * range: their tangents are array nodes.
  *
  *   needs   core/derived function/operations function/program function/emit
  *           function/copy
@@ -15,6 +15,8 @@
 
 ADX_SELDOM_BEGIN
 
+// The tangent of an operation on arrays: the sum of the partials, each times
+// the tangent of its argument.
 static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -31,8 +33,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
-// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
-// sides that have a tangent count.
+// C = A B. The tangent of C is the tangent of A times B, plus A times the
+// tangent of B; a factor without a tangent adds nothing.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -74,7 +76,8 @@ static void adx_tangent_sum(adx_making *k, const adx_node *s,
         k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
 }
 
-// A largest number has no derivative: what is made of it only scales by it.
+// A largest number is treated as a constant: the result of a logsumexp or
+// softmax that is scaled by it does not depend on it.
 static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -101,8 +104,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node, which takes the place of the
-// copy: a rule computes both at once. No rule has a second tangent.
+// An external node and its tangent are one node, which replaces the copy,
+// because a rule computes both at once. A rule has no second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
@@ -125,6 +128,7 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
+// Writes the tangent of an array node, by the rule of its kind.
 static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -140,7 +144,7 @@ static void adx_tangent_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// The tangent of a node that has been copied.
+// Writes the tangent of a node. The node itself has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
@@ -159,8 +163,9 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
     k->derived[s->r] = sum;
 }
 
-// Inputs: those of p, and tangents of the first `moving` of them. Outputs: the
-// tangents of p's, and then p's.
+// Makes the tangent program. Its inputs are those of p, and the tangents of the
+// first `moving` of them. Its outputs are the tangents of the outputs of p, and
+// then these outputs.
 static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
                                   size_t moving)
 {

@@ -1,12 +1,12 @@
 #pragma once
 
 /* === function/taylor ========================================================
- * Sums, products and quotients have recurrences for their Taylor coefficients.
- * For any other operation v of x, v' = p x' with the partial p, whose own
- * coefficients are found in the same way (Griewank & Walther, chapter 13). So
- * the program is extended by the partials of its nodes, then by the partials of
- * these, and so on. The depth is the order; at that depth only the value of a
- * partial is needed.
+ * Taylor coefficients. Sums, products and quotients have recurrences for
+ * theirs. Any other operation v of x has v' = p x', where p is its partial,
+ * whose own coefficients are found in the same way (Griewank & Walther, chapter
+ * 13). So the program is extended by the partials of its nodes, then by the
+ * partials of these, and so on. There are as many levels as the order says; of
+ * a partial of the last level only the value is needed.
  *
  *   needs   tape/memory core/derived function/api function/operations
  *           function/program function/emit function/formulas function/copy
@@ -17,7 +17,7 @@
 typedef struct adx_series {
     adx_program *p;             // nodes of one result only
     size_t order;
-    uint32_t (*partial)[3];     // [node], of those that have no recurrence;
+    uint32_t (*partial)[3];     // [node] its partials, if it has no recurrence;
                                 // ADX_NOWHERE: zero
     size_t partials, partial_room;
     ad_real *c;                 // [number][order + 1]
@@ -33,8 +33,8 @@ static bool adx_has_recurrence(uint32_t op)
 }
 
 // Extends the program by the partials of its nodes, level by level. The nodes
-// that a partial adds come at the end of the program: they are the next level,
-// and get partials in the next round. There are `order` rounds.
+// that make the partials of one level are appended to the program: they are the
+// next level. There are `order` levels.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
@@ -63,13 +63,14 @@ static void adx_continue_series(adx_series *t)
         }
 }
 
-// The coefficients of number x.
+// Returns the coefficients of number x.
 static ad_real *adx_series_of(const adx_series *t, uint32_t x)
 {
     return t->c + x * (t->order + 1);
 }
 
-// The part of coefficient k of x y that terms `from` and later of x contribute.
+// Returns the part of coefficient k of the product x y that terms `from` and
+// later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {
@@ -79,10 +80,10 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
     return sum;
 }
 
-// Coefficient k > 0 of a v without recurrence: v' is the sum of p x' over the
-// arguments x, and k times the coefficient of v is coefficient k - 1 of v'.
-// Nodes of the last level have no partials: their coefficients beyond the first
-// are not needed.
+// Returns coefficient k > 0 of a result v without a recurrence. v' is the sum
+// of p x' over the arguments x, and k times coefficient k of v is coefficient k
+// - 1 of v'. Nodes of the last level have no partials, because their
+// coefficients beyond the first are not needed.
 static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -98,8 +99,8 @@ static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
     return sum / (ad_real)k;
 }
 
-// Coefficient k of the result of a node, when all before it are known, and
-// those up to k of its arguments.
+// Returns coefficient k of the result of a node. All coefficients before it are
+// known, and those of the arguments up to k.
 static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -123,8 +124,8 @@ static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
     }
 }
 
-// All coefficients at x in the direction v: k by k, and for each k node by
-// node. Returns the guard that is not passed, or NULL.
+// Computes all coefficients at x in the direction v: k by k, and for each k
+// node by node. Returns the guard that is not passed, or NULL.
 static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {

@@ -3,22 +3,23 @@
 /* === function/unique ========================================================
  * Hash-consing: each number is made once. A number has a key: the bits of a
  * constant, or the operation of a node and its arguments. The arguments have
- * been looked up themselves, so equal keys mean that equal things are computed.
- * Before a node is added, a table is asked for a number with the same key.
+ * been looked up themselves, so equal keys mean equal computations. Before a
+ * node is added, a table is searched for a number with the same key.
  *
  * The table is divided into sets. The hash of a key says in which set its
- * number is, if it is in any; a set that is full gives up the number that it
- * has had for longest. So the table may forget a number, which is then made a
- * second time, but it never gives a wrong one: a hash that agrees is not
- * believed until the key of that number, as its node has it, agrees, too.
+ * number is, if it is in the table. A full set gives up its oldest number. So
+ * the table may forget a number, which is then made a second time, but it never
+ * returns a wrong one: if a hash agrees, the key of that number is compared,
+ * too.
  *
  *   needs   tape/memory core/hash function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_constant_key adx_seen
  *           adx_enter_number adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// Entries of the table at most: 128 kB, which the cache holds. (With a table of
-// all numbers, each of 10^7 operations took 2.7 times as long to record.)
+// The table has so many entries at most: 128 kB, which the cache holds. (With a
+// table of all numbers, each of 10^7 operations took 2.7 times as long to
+// record.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
 typedef struct adx_key {
@@ -30,8 +31,8 @@ static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
-// Which guard it is does not belong to its key: a comparison that comes again
-// needs no second guard.
+// The key of a guard does not say which guard it is, so a comparison that is
+// repeated needs no second guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
     return adx_node_key(ADX_OP_guard, x, was, 0);
@@ -44,7 +45,8 @@ static adx_key adx_constant_key(ad_real v)
     return key;
 }
 
-// The key of a number in the table; results of array nodes are never there.
+// Returns the key of a number in the table; results of array nodes are never
+// there.
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
@@ -64,8 +66,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether any number of a set has this hash; mostly none has. (By vectors, as
-// 10^5 operations take 17 instead of 19 ns each to record.)
+// Whether any number of a set has this hash. Mostly none has. (With vectors
+// each of 10^5 operations takes 17 instead of 19 ns to record.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -84,8 +86,8 @@ ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 #endif
 }
 
-// The number with this key; ADX_NOWHERE: the table does not have it. Nodes,
-// which are far away in memory, are looked at only where the hash agrees.
+// Returns the number with this key; ADX_NOWHERE: the table does not have it. A
+// node, which is far away in memory, is looked at only if its hash agrees.
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
@@ -102,7 +104,7 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// Enters 1 + a number in its set, in place of the oldest one. The counter may
+// Enters 1 + a number into its set, in place of the oldest one. The counter may
 // overflow: 256 is a multiple of ADX_WAYS.
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
@@ -112,8 +114,8 @@ ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
     p->seen[at].number[way] = number;
 }
 
-// Makes the table, or makes it eight times as large. Its numbers enter their
-// new sets by the hashes that it has: keys are not computed again.
+// Makes the table, or makes it eight times as large. The numbers enter their
+// new sets by the hashes in the table, so no key is computed again.
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_sets = p->seen_sets;
@@ -148,8 +150,8 @@ ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
     return adx_find_key(p, key, *hash);
 }
 
-// A set becomes full: the table is made larger, if it may be, before a number
-// is given up.
+// Enters a number into a full set. Before the set gives up a number, the table
+// is made larger, if it may be.
 ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
                                                uint32_t number)
 {
@@ -160,6 +162,7 @@ ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
         adx_enter_entry(p, hash, number + 1);
 }
 
+// Enters a number into its set. hash: as adx_seen gave it.
 ADX_INLINE void adx_enter_number(adx_program *p, uint32_t hash,
                                  uint32_t number)
 {
@@ -169,8 +172,8 @@ ADX_INLINE void adx_enter_number(adx_program *p, uint32_t hash,
         adx_enter_entry(p, hash, number + 1);
 }
 
-// A constant with a number of its own, so that those of an array follow one
-// another.
+// Makes a constant with a new number, even if the table has one, so that the
+// constants of an array follow one another.
 static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -182,7 +185,8 @@ static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
     return x;
 }
 
-// The number of a constant, which is made if it is not known.
+// Returns the number of a constant, which is made if the table does not have
+// it.
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);

@@ -178,11 +178,12 @@ typedef struct ad_scan_report {
 
 /* --- interface --------------------------------------------------------------
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK, or why it failed. If it fails the tape fails with it, so
- * the status may be ignored. Then the results, if their number is possible, are
- * constants, NaN; also where results stand in the place of an argument.
+ * returns ADREV_OK, or why it failed. A failure makes the tape fail, too, so
+ * the status may be ignored. After a failure all results are NaN, as constants,
+ * even if they stand in the place of an argument; if their number is
+ * impossible, they are not written.
  *
- * Numbers that f or a step brings along from outside, through ctx, are inputs
+ * Recorded numbers that f or a step uses from outside, through ctx, are inputs
  * like the others, if they belong to the same recording; a step that does so is
  * not replayed. While f or a step runs, it may record and sweep, but it must
  * not clear, free or change the current tape. Whatever f or a step uses through
@@ -239,9 +240,9 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 // steps of the function. If the scan is to be `whole`, it becomes a single step
 // instead, evaluated by its schedule, to second order: values, gradients,
 // Hessian products and Hessians of long loops in little memory. That needs
-// adrev_function.h implemented in the same file, steps that bring nothing
-// along, no store and no truncation; else the scan is not whole. The scan must
-// take as many steps at every point (else ADREV_EEXTERNAL).
+// adrev_function.h implemented in the same file, steps that use no recorded
+// number through ctx, no store and no truncation; else the scan is not whole.
+// It must take the same number of steps at every point (else ADREV_EEXTERNAL).
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //

@@ -1,13 +1,13 @@
 #pragma once
 
 /* === loop/checkpoint ========================================================
- * A checkpoint is one external statement in place of what a call records. It
+ * A checkpoint is one external statement that replaces what a call records. It
  * keeps the inputs of the call, and perhaps its recording, on a stage of its
- * own. A sweep that finds no recording runs the call again on a stage that is
+ * own. If a sweep finds no recording, it runs the call again on a stage that is
  * shared, and sweeps that.
  *
- * The first run finds out which numbers the function brings along (captured).
- * They become operands of the statement, behind the inputs.
+ * The first run finds out which numbers the function captures. They become
+ * operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           sweep/session bulk/folds bulk/captured loop/api loop/stage
@@ -25,10 +25,10 @@ typedef struct adx_checkpoint {
     adx_stage *kept;            // has the recording; NULL: inputs only
     ad_rev *in, *out;           // [n + captured], [m] of the latest run
     ad_real *x;                 // [n]
-    size_t context;             // bytes of *ctx, of which there are
-    void *copy;                 // a copy that stays as it was, and
-    void *given;                // one that f is given, and may change
-    size_t counted;             // bytes of `kept` that the budget has lost
+    size_t context;             // bytes of *ctx
+    void *copy;                 // a copy of *ctx, which is never changed
+    void *given;                // another, which f is given and may change
+    size_t counted;             // bytes of `kept`, as taken from the budget
 } adx_checkpoint;
 
 static void adx_free_call(adx_staged *of)
@@ -48,8 +48,8 @@ static void adx_free_call(adx_staged *of)
     adx_drop(&memory, c);
 }
 
-// Runs f at c->x on a stage, with inputs if it is to be recorded, else with
-// constants. c->in and c->out are then its inputs and results.
+// Runs f at c->x on a stage, with inputs if the run is to be recorded, else
+// with constants. Afterwards c->in has its inputs, and c->out its results.
 static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                               bool complete, void *ctx)
 {
@@ -67,8 +67,8 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                                                             : status;
 }
 
-// A stage with a recording of f at x: the one that was kept, or a new one.
-// NULL: f failed, or no memory.
+// Returns a stage with a recording of f at x, which is the one that was kept or
+// a new one. NULL: f failed, or no memory.
 static adx_stage *adx_call_again(adx_checkpoint *c)
 {
     if (c->kept != NULL)
@@ -84,6 +84,8 @@ static adx_stage *adx_call_again(adx_checkpoint *c)
     return s;
 }
 
+// The pullback of a checkpoint: runs the call again, unless its recording was
+// kept, and sweeps that.
 static bool adx_checkpoint_pullback(const void *saved, size_t m,
                                     const ad_real dy[], size_t n, ad_real dx[])
 {
@@ -103,6 +105,7 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
     return ok;
 }
 
+// The pushforward of a checkpoint, in the same way.
 static bool adx_checkpoint_pushforward(const void *saved, size_t n,
                                        const ad_real dx[], size_t m,
                                        ad_real dy[])
@@ -127,7 +130,8 @@ static const ad_external_rule adx_checkpoint_rule = {
     .destroy = adx_destroy_staged
 };
 
-// A checkpoint with copies of all that it needs of the call. NULL: no memory.
+// Makes a checkpoint, with copies of everything that it needs of the call.
+// NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                                     const ad_allocator *a, ad_vector_fn *f,
                                     void *ctx, size_t n, const ad_rev x[],
@@ -159,9 +163,10 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     return c;
 }
 
-// The first run. Its recording is kept if that is wanted. With
-// ADREV_KEEP_AUTOMATIC it is made while the budget is not used up, and given up
-// again if it is more than what is left; from then on nothing is recorded.
+// Does the first run. Its recording is kept if that is wanted. With
+// ADREV_KEEP_AUTOMATIC a recording is made as long as the budget is not used
+// up, and dropped again if it exceeds what is left; from then on nothing is
+// recorded.
 static ad_status adx_first_run(adx_checkpoint *c,
                                const ad_checkpoint_options *o)
 {
@@ -198,7 +203,8 @@ static ad_status adx_first_run(adx_checkpoint *c,
     return status;
 }
 
-// Makes room behind the inputs for what was captured, which is known now.
+// Makes room behind the inputs for the captured numbers, whose number is known
+// now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
@@ -206,8 +212,8 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
-// The statement, to which the checkpoint belongs from now on; it is freed on
-// failure.
+// Records the statement. It owns the checkpoint from then on; on failure the
+// checkpoint is freed.
 static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
                                        ad_rev y[])
 {
@@ -238,8 +244,8 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
-// Memory of the current tape, which is fixed. It is not given back before the
-// tape is cleared.
+// Takes memory of the current tape, which is in fixed memory. It is given back
+// only when the tape is cleared.
 static void *adx_tape_room(size_t bytes, void *user)
 {
     (void)user;
@@ -252,7 +258,7 @@ static void adx_keep_room(void *block, void *user)
     (void)user;
 }
 
-// Memory for what is unrolled. NULL: there is none.
+// Returns the allocator for what is unrolled. NULL: there is none.
 static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
@@ -262,8 +268,9 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
     return t->allocator.alloc != NULL ? &t->allocator : &room;
 }
 
-// Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
-// could have such a statement, or no memory beside it.
+// Returns the allocator for what a loop or a checkpoint keeps. NULL: no tape is
+// current that could have such a statement, or the tape has no memory beside
+// it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 {
     const ad_tape *t = adx_now.tape;
@@ -273,8 +280,8 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
-// Calls f on the numbers themselves. It must not find its results among x, so x
-// is copied if the two overlap.
+// Calls f on the recorded numbers themselves. Its results must not lie among x,
+// so x is copied if the two overlap.
 static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                    const ad_rev x[], size_t m, ad_rev y[],
                                    const ad_allocator *given)
@@ -295,7 +302,8 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
-// Where no statement can be recorded (adx_loop_memory), f is just called.
+// Does the call. If no statement can be recorded (adx_loop_memory), f is simply
+// called.
 static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])

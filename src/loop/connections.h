@@ -1,12 +1,12 @@
 #pragma once
 
 /* === loop/connections =======================================================
- * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
+ * A reverse sweep with marks in place of adjoints: 1 where y depends on a
  * value, whatever the partials are, and else 0. Each statement with a marked
- * result marks its operands; for each kind of array statement a function says
- * which. A scan or a checkpoint runs again, as in a sweep, and marks what its
- * run connects. Statements whose rule the user gives connect all results with
- * all operands.
+ * result marks its operands; for each kind of array statement there is a
+ * function that says which. A scan or a checkpoint runs again, as in a sweep,
+ * and marks the operands that its run connects with marked results. Statements
+ * whose rule the user gives connect all results with all operands.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -67,15 +67,15 @@ static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
         }
 }
 
-// All operands of a statement with marked results.
+// Marks all operands of a statement.
 static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
 {
     for (size_t i = 0; i < n; i++)
         adx_mark_id(mark, ids, i);
 }
 
-// How many results there are up to the last marked one: prefixes depend on what
-// is before them.
+// Returns how many results there are up to the last marked one: a prefix
+// depends on all numbers before it.
 static size_t adx_marked_until(const ad_real mark[], size_t n)
 {
     while (n > 0 && mark[n - 1] == 0)
@@ -99,8 +99,9 @@ static void adx_mark_bins(const adx_bins *s, ad_real mark[])
             mark[s->v[i]] = 1;
 }
 
-// Operators of adrev_bulk.h with functions: an element depends on its arguments
-// and on what is captured, whatever the function does with them.
+// Marks the operands of an operator of adrev_bulk.h that has a function: an
+// element depends on all of its arguments and on all captured numbers, whatever
+// the function does with them.
 static void adx_mark_elements(const adx_external *s, ad_real mark[])
 {
     const adx_bulk b = adx_open_bulk(s->saved);
@@ -121,8 +122,8 @@ static void adx_mark_elements(const adx_external *s, ad_real mark[])
 
 static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
 
-// Continues the marks on a stage: dx and da are those of the inputs of a run
-// and of what it captured, from the marks dy of its results.
+// Continues the marks on a stage, from the marks dy of the results of a run. dx
+// are the marks of its inputs, and da those of the captured numbers.
 static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const ad_rev y[], const ad_real dy[],
                                  size_t n, const ad_rev x[], ad_real dx[],
@@ -158,8 +159,8 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     return ok;
 }
 
-// The operands of an external statement. Scans and checkpoints need memory for
-// marks in the place of adjoints; `a` is where it comes from.
+// Marks the operands of an external statement. Scans and checkpoints need
+// memory for marks in place of adjoints, which is taken from `a`.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
 {
     const ad_allocator *a = s->rule == &adx_scan_rule
@@ -190,8 +191,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
-// The operands of an array statement or an external statement. Every rule of
-// the library is known here; a rule of another header would not be.
+// Marks the operands of an array statement or an external statement. All rules
+// of the library are known here; a rule of another header would not be.
 static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
 {
     if (adx_zeros(e->values, &mark[e->first]))
@@ -215,7 +216,8 @@ static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
     return ADREV_OK;
 }
 
-// One entry, whose n operands begin at `op`, and whose value is `seq`.
+// Marks the operands of one entry. Its n operands begin at `op`, and its value
+// is `seq`.
 static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
                                    size_t n, size_t seq, ad_real mark[])
 {

@@ -1,12 +1,12 @@
 #pragma once
 
 /* === loop/first =============================================================
- * The first run of a scan, and the statement that it leaves on the tape. The
- * run calls the steps with constants, or replays them by functions that an
- * earlier scan has left; states are kept as the schedule says (loop/schedule).
- * The values of all results are collected in a list, and the statement is
- * recorded when the run is complete: only then is it known how many steps there
- * were and what they captured.
+ * The first run of a scan, and the statement that it records. The run calls the
+ * steps with constants, or replays them by functions that an earlier scan has
+ * left; states are kept as the schedule says (loop/schedule). The values of all
+ * results are collected in a list. The statement is recorded when the run is
+ * complete, because only then is it known how many steps there were and what
+ * they captured.
  *
  *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
  *           loop/scan loop/step loop/replay loop/stepping loop/sweep
@@ -16,7 +16,7 @@
 
 /* --- the first run ------------------------------------------------------- */
 
-// Values of the sequences, then of the parameters.
+// Copies the values of the sequences, then those of the parameters.
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
     ad_real *to = c->value;
@@ -38,7 +38,7 @@ static size_t adx_count_pieces(const ad_scan_desc *d)
     return n;
 }
 
-// A timetable without levels, as far as it is known before the first run.
+// Begins a timetable without levels, with what is known before the first run.
 static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
@@ -52,7 +52,7 @@ static void adx_begin_timetable(adx_scan *c)
     };
 }
 
-// Memory for what a description describes. False: there is none.
+// Takes the memory that a scan of this description needs. False: there is none.
 static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
 {
     const ad_allocator *a = &c->of.memory;
@@ -73,8 +73,8 @@ static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
         && (c->untraced == 0 || c->untraced_first != NULL);
 }
 
-// A scan by its description, with copies of all values that it reads. NULL: no
-// memory.
+// Makes a scan from its description, with copies of all values that it reads.
+// NULL: no memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
 {
@@ -104,7 +104,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     return c;
 }
 
-// The state before step 0.
+// Writes the state before step 0.
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
@@ -116,8 +116,8 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
         memcpy(k->state, d->untraced, c->untraced);
 }
 
-// All steps: many at once where that is possible (adx_go_first), else one by
-// one. At the end the last rows of the states go to the list, too.
+// Does all steps: many at once where that is possible (adx_go_first), else one
+// by one. At the end the last rows of the states are also appended to the list.
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
                                adx_results_list *list)
 {
@@ -159,8 +159,8 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     c->report->steps = c->steps;
 }
 
-// *again: a function did not do what the step does, and the run is to be made
-// again without functions.
+// Does the first run once. *again: a function did not do what the step does, so
+// the run must be repeated without functions.
 static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
                                      adx_results_list *list, bool *again)
 {
@@ -186,6 +186,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
+// Does the first run; a second time, if a function did not do what the step
+// does.
 static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
                                 adx_results_list *list)
 {
@@ -205,7 +207,8 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
 
 /* --- one statement ------------------------------------------------------- */
 
-// All inputs: initial rows, sequences, parameters, and what was captured.
+// Lists all inputs: initial rows, sequences, parameters, and the captured
+// numbers.
 static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
                             ad_rev all[])
 {
@@ -220,8 +223,8 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
     adx_list_captured(&c->captured, all);
 }
 
-// Writes the results of the steps where they belong; returns what comes after
-// them.
+// Writes the results of the steps to where the caller wants them. Returns what
+// comes behind them.
 static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
                                         const ad_rev y[])
 {
@@ -238,7 +241,8 @@ static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
     return y;
 }
 
-// Writes all results where they belong: those of the steps, then the last rows.
+// Writes all results to where the caller wants them: those of the steps, then
+// the last rows.
 static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
                          const ad_rev y[])
 {
@@ -251,8 +255,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     }
 }
 
-// Records the statement, to which the scan then belongs; without results there
-// is no statement, and it is freed.
+// Records the statement, which owns the scan from then on. If there are no
+// results, there is no statement, and the scan is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -276,9 +280,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
-// statement of a recorded function, it is set to whether it can be: not if
-// steps capture anything, and then nothing is recorded.
+// Does a scan as one statement. whole is NULL, or the scan is to be a single
+// statement of a recorded function. Then *whole becomes whether that is
+// possible. It is not if steps capture anything, and then nothing is recorded.
 static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                  const ad_allocator *a, ad_scan_report *report,
                                  bool *whole)

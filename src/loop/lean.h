@@ -1,14 +1,15 @@
 #pragma once
 
 /* === loop/lean ============================================================
- * Where steps carry on one row of each state and nothing else (lean), most
- * steps in a row take the same path. Here one function does many of them,
- * without the layers that other loops need. Inputs that do not change stay
- * where the function takes them. A step that is special in any way ends the
- * run, and is done by those layers: one on another path, one that is compared,
- * one with a result that is not finite. Where runs turn out to be short, no new
- * one is begun for a while. (loop as a scan, bench/: compiled 2.2 instead of
- * 4.4 times the plain program, replayed 3.0 instead of 3.4.)
+ * A scan is lean if its steps carry on one row of each state and nothing else.
+ * Then most steps in a row take the same path. In this room one function does
+ * many of them, without the layers that other loops need. Inputs that do not
+ * change stay where the function reads them. The run ends at a step that is
+ * special in any way, which the other layers then do: a step that takes another
+ * path, that is compared with its function, or that has a result that is not
+ * finite. If runs turn out to be short, no new one is begun for a while. (loop
+ * as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
+ * replayed 3.0 instead of 3.4.)
  *
  *   needs   array/linear function/api function/operations function/program
  *           function/matrices function/run function/functions
@@ -27,16 +28,17 @@ typedef struct adx_lean {
     adx_kept_level *level;      // of the states; NULL: they are not kept
     size_t base;                // state 0 is that before this step
     char *at;                   // the latest state
-    size_t near;                // how many follow it in the same block, in the
-                                // direction of the run
+    size_t near;                // states that follow it in the same block, in
+                                // the direction of the run
     ptrdiff_t stride;           // from a state to the next, in bytes
-    ad_real mark;               // before what is handed on: 1 + the path, or 0
-    size_t kept;                // numbers handed on
+    ad_real mark;               // in front of the numbers handed on: 1 + the
+                                // path, or 0
+    size_t kept;                // numbers that are handed on
     const adx_evaluation *by;
     bool cut;                   // it ended at a step that is not for `by`
 } adx_lean;
 
-// Begins in the way `handing` if numbers are handed on, else in the way
+// Begins a run: in the way `handing` if numbers are handed on, else in the way
 // `plain`.
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
@@ -44,7 +46,7 @@ static bool adx_begin_lean(adx_lean *r, int plain, int handing)
     return r->by != NULL;
 }
 
-// Whether no run is to be begun now, because the latest one was short.
+// Whether no run should begin now, because the latest one was short.
 static bool adx_has_rest(adx_stepping *k)
 {
     if (k->rest == 0)
@@ -71,9 +73,10 @@ static bool adx_find_state(adx_lean *r, size_t s)
     return r->at != NULL;
 }
 
-// State s, which follows the latest one; *behind is the mark behind it. NULL:
-// there is no room. Memory further on is asked for before it is needed (loop as
-// a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a step).
+// Returns state s, which follows the latest one. *behind becomes the mark
+// behind it. NULL: there is no room. Memory further on is fetched before it is
+// needed (loop as a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a
+// step).
 ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
 {
     if (r->near > 0) {
@@ -87,8 +90,8 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
     return (ad_real *)(void *)r->at;
 }
 
-// Keeps x as state s, if states are kept, and says where to write what is
-// handed on. False: no memory.
+// Keeps x as state s, if states are kept, and says where the numbers handed on
+// are to be written. False: no memory.
 ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
                               ad_real **handed)
 {
@@ -106,8 +109,8 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
     return true;
 }
 
-// The state before step s, and what was handed on with it. NULL: its mark is
-// not that of the run.
+// Returns the state before step s, and the numbers that were handed on with it.
+// NULL: its mark differs from that of the run.
 ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
@@ -117,8 +120,8 @@ ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
     return behind != NULL && *behind != r->mark ? NULL : at;
 }
 
-// The weights of step s, from the adjoints of the state; NULL: all are 0. If
-// all results are the state, the adjoints are the weights.
+// Returns the weights of step s, from the adjoints of the state; NULL: all are
+// 0. If all results are the state, its adjoints are the weights.
 ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
                                          const ad_real carried[])
 {
@@ -128,7 +131,7 @@ ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
     return adx_zeros(c->window, carried) ? NULL : carried;
 }
 
-// Gathers what a step is given besides its state, as far as it changes.
+// Gathers those inputs of a step, besides its state, that change.
 ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 {
     adx_gather_sequences(c, s, c->value, x);
@@ -157,8 +160,8 @@ ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
     return fault == 0;
 }
 
-// Results of a step, and what it hands on, by machine code or a replay. False:
-// the step is not for this function.
+// Computes the results of a step, and what it hands on, by machine code or a
+// replay. False: the function cannot do this step.
 ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
@@ -174,7 +177,8 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
         && adx_take_results(by, c->out, r->kept, handed);
 }
 
-// Adjoints dx of what a step was given, from its weights.
+// Computes the adjoints dx of the inputs of a step from its weights. False: the
+// function cannot do this step.
 ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real x[], const ad_real w[],
                               const ad_real handed[], ad_real dx[])
@@ -194,22 +198,24 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
-// Whether machine code does many steps at once. It can if no step has results
-// of the scan.
+// Whether there is machine code that does many steps at once. It can do so only
+// if no step has results of the scan.
 static bool adx_has_loop(const adx_lean *r)
 {
     return r->k->scan->told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
-// The data of sequences that a step reads, one number each: where they are at a
-// step, and how far they move from step to step.
+// The numbers of sequences that a step reads: for each number, where it is at
+// one step, and how far it moves from step to step.
 typedef struct adx_moving_data {
     const ad_real *data[ADX_CHECKED_MOST];
     ad_real *sums[ADX_CHECKED_MOST];       // adjoints; back only
     long move[ADX_CHECKED_MOST];
 } adx_moving_data;
 
+// Lists the numbers of sequences that step s reads; `back`: with where their
+// adjoints are added.
 static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
                           bool back)
 {
@@ -226,9 +232,9 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
     }
 }
 
-// Lets machine code do many of `steps` steps, s first: as long as their states
-// are in one block. Returns how many it did. (loop as a scan, compiled, bench/:
-// 1.9 instead of 2.2 times the plain program.)
+// Lets machine code do many of the next `steps` steps, beginning with step s,
+// as long as their states are in one block. Returns how many it did. (loop as a
+// scan, compiled, bench/: 1.9 instead of 2.2 times the plain program.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
@@ -252,14 +258,15 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
-// Steps are unrolled only if they have few operations; else these take the
-// time. A program for one scan only must save what it costs to make it: 10 to
-// 20 us, where each step saves about 10 ns.
+// Steps are unrolled only if they have few operations; otherwise the operations
+// take nearly all of the time. If the program is made for one scan only, it
+// must save more than it costs to make it: 10 to 20 us, while each step saves
+// about 10 ns.
 enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
-// Whether a step is short enough, and has the shape that an unrolled pullback
-// needs. That does not look at guards: either the steps are known to be on this
-// path (passed), or there must be none.
+// Whether a step is short enough to be unrolled, and has the shape for it. An
+// unrolled pullback does not test guards. So there must be none, or the steps
+// must be known to be on this path (passed).
 static bool adx_may_unroll(const ad_fn *fn, bool passed)
 {
     const adx_program *p = &fn->program;
@@ -273,8 +280,8 @@ static bool adx_may_unroll(const ad_fn *fn, bool passed)
     return fits;
 }
 
-// What replays the pullbacks of ADX_UNROLLED steps at once, of `steps` steps
-// that are to be done; NULL: nothing does, or it is not worth it.
+// Returns the evaluation that replays ADX_UNROLLED pullbacks at once; `steps`
+// steps are to be done. NULL: there is none, or it does not pay.
 static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
@@ -337,8 +344,8 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     return s;
 }
 
-// Where the function takes its inputs: for machine code k->in, for a replay its
-// workspace, into which the inputs are copied once.
+// Returns where the function reads its inputs: machine code in k->in, a replay
+// in its workspace, to which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
@@ -347,10 +354,10 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
     return r->by->work->w;
 }
 
-// Does steps from s on, before `to`; returns the step at which the run ends.
-// k->in begins with the state, before and after. Results of machine code that
-// are a state and nothing else are the inputs of the next step without a copy:
-// two arrays take turns.
+// Does steps from s on, as far as `to`. Returns the step at which the run ends.
+// k->in begins with the state, before the run and after it. If the results of
+// machine code are the state and nothing else, they become the inputs of the
+// next step without a copy: two arrays take turns.
 ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
                                  size_t to)
 {
@@ -383,11 +390,11 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
     return s;
 }
 
-// Reverses steps before s, down to `from`; returns the earliest step that is
-// reversed then. f.carried are the adjoints of the state, before and after.
-// First machine code, or an unrolled program, does many steps at once; the
+// Reverses steps before s, down to `from`. Returns the earliest step that is
+// reversed. f.carried are the adjoints of the state, before the run and after
+// it. Machine code, or an unrolled program, first does many steps at once. The
 // others are done one by one, and the adjoints of each are the weights of the
-// step before.
+// step before it.
 ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
                                size_t s)
 {

@@ -22,9 +22,9 @@
 
 enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 
-// The step at this point as a function: a known one whose guards pass, or else
-// one that is recorded here. *once: it is not kept, and is to be freed after
-// use.
+// Returns the step as a function: a known function whose guards pass at this
+// point, or one that is recorded here. *once: the function is not kept, and is
+// freed after use.
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
@@ -48,8 +48,8 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
     return fn;
 }
 
-// The adjoints of the step's inputs and their tangents, as the opening says;
-// moved: the tangent of the inputs.
+// Computes the adjoints of the inputs of a step and their tangents, as the
+// opening says. moved: the tangent of the inputs.
 static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
 {
     const adx_frame *b = &k->frame[ADX_ADJOINT];
@@ -68,7 +68,7 @@ static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
     return ok;
 }
 
-// A step forwards with tangents.
+// Does a step forwards, with tangents.
 static bool adx_advance_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -76,9 +76,9 @@ static bool adx_advance_moving(void *user, size_t s)
     return adx_push_step(k, s);
 }
 
-// A step backwards with tangents. First the tangent of what the step was given
-// is gathered, from the state; then in both frames the weights are, and the
-// windows go back by a row; then what the step gives is added to them.
+// Does a step backwards, with tangents. First it gathers the tangent of the
+// inputs from the state. Then it gathers the weights in both frames, and moves
+// both windows back by a row. Last it adds the results to the windows.
 static bool adx_reverse_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -101,8 +101,8 @@ static bool adx_reverse_moving(void *user, size_t s)
     return true;
 }
 
-// The frames of a sweep to second order. Adjoints or tangents that are not
-// given are zeros. False: no memory.
+// Begins the frames of a sweep to second order. Adjoints or tangents that are
+// not given are zeros. False: no memory.
 static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
                             ad_real zeros[])
 {
@@ -157,7 +157,7 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
     return ok;
 }
 
-// The way back, of adjoints alone or with their tangents.
+// Sweeps back, with adjoints alone or also with their tangents.
 static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
 {
     adx_scan *c = k->scan;
@@ -200,9 +200,9 @@ static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
 }
 
 // The replay of the rule. The copy of the scan has its own values, timetable,
-// stage and functions; other threads may replay the scan at the same time.
-// Tangents of adjoints cannot be had without the adjoints: where these are not
-// wanted, they go to `unused`.
+// stage and functions, because other threads may replay the scan at the same
+// time. Tangents of adjoints cannot be computed without the adjoints; if those
+// are not asked for, they are written to `unused`.
 static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 {
     const adx_scan *of = *(adx_scan *const *)saved;

@@ -1,16 +1,16 @@
 #pragma once
 
 /* === loop/replay ============================================================
- * Steps are replayed only together with adrev_function.h. On the way back a
- * step is recorded as a function the first time, and again when steps have
- * taken another path twice; up to ADX_PATHS functions are kept. Each step tries
- * them in turn, until the guards of one pass. Functions that an earlier scan
- * has left (ad_replays) also run forwards: as primals, which hand on behind the
- * state what the pullback of the same function needs (function/matrices).
+ * Steps are replayed if adrev_function.h is there. On the way back a step is
+ * recorded as a function the first time, and again when two steps have taken
+ * another path; up to ADX_PATHS functions are kept. Each step tries them in
+ * turn, until the guards of one pass. Functions that an earlier scan has left
+ * (ad_replays) also run forwards, as primals: behind the state they hand on
+ * what the pullback of the same function needs (function/matrices).
  *
- * A recording does not see all that a step does. So at some steps a function is
- * compared with the step itself. If they differ, the step varies: functions are
- * given up, and the run is made again without them.
+ * A recording does not see everything that a step does. So at some steps a
+ * function is compared with the step itself. If they differ, the step is said
+ * to vary: its functions are given up, and the run is repeated without them.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/functions function/evaluation function/evaluate code/api
@@ -53,8 +53,8 @@ ADX_API void ad_replays_free(ad_replays *r)
     adx_drop(&memory, r);
 }
 
-// The states of the level that keeps all states of a range; NULL: there is none
-// in memory.
+// Returns the states of the level that keeps all states of a range. NULL: no
+// such level is in memory.
 static adx_state_pool *adx_full_state_pool(adx_timetable *p)
 {
     adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
@@ -66,10 +66,10 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
     return a->alloc == b->alloc && a->free == b->free && a->user == b->user;
 }
 
-// Leaves the memory for all states to the next scan of these functions: memory
-// that has been used is cheaper than new memory, since its pages are there.
-// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times the plain
-// program.)
+// Leaves the memory for all states to the next scan of these functions. Memory
+// that has been used is cheaper than new memory, since the system has already
+// given its pages. (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times
+// the plain program.)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -82,7 +82,8 @@ static void adx_spare_states(adx_scan *c)
     memset(full, 0, sizeof *full);
 }
 
-// Takes such memory, if it has the right size; else frees it.
+// Takes the memory that an earlier scan has left, if it has the right size;
+// else frees it.
 static void adx_take_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -99,7 +100,8 @@ static void adx_take_spare_states(adx_scan *c)
     adx_count_bytes(&c->plan, full->states * full->bytes);
 }
 
-// How the numbers of a step are arranged, as a hash (FNV-1a, word by word).
+// Returns a hash of how the numbers of a step are arranged (FNV-1a, word by
+// word).
 static uint64_t adx_layout_of(const adx_scan *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -115,8 +117,8 @@ static uint64_t adx_layout_of(const adx_scan *c)
     return h;
 }
 
-// The functions of this scan: those that were given, if they are of this step,
-// or of none yet; else its own.
+// Chooses the functions of this scan: those that were given, if they belong to
+// this step or to none yet; else the scan's own.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
     ad_replays *r = &c->own_replays;
@@ -143,7 +145,7 @@ typedef struct adx_recorded_step {
     bool stop;
 } adx_recorded_step;
 
-// The step, as the f of a recording.
+// Calls the step as the function that is being recorded.
 static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 {
     adx_recorded_step *r = (adx_recorded_step *)ctx;
@@ -156,15 +158,16 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
             y[i] = adx_passive(0);
 }
 
-// How many numbers a step may hand on: as many as take three quarters of the
-// memory of the state, or four if that is small. (lstm, bench/, compiled with
-// clang: 2.5 times the plain program instead of 2.7 with half the memory.)
+// Returns how many numbers a step may hand on: as many as take three quarters
+// of the memory of the state, or four if the state is small. (lstm, bench/,
+// compiled with clang: 2.5 times the plain program instead of 2.7 with half the
+// memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
     return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
-// The step that was gathered, recorded as a function.
+// Records the step whose inputs were gathered as a function.
 static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
                                  ad_fn **fn, bool *stop)
 {
@@ -207,8 +210,8 @@ static void adx_record_path(adx_stepping *k, size_t s)
     ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
     bool failed = status != ADREV_OK || k->status != before || c->varies
                || adx_long_loop || adx_is_empty(fn);
-    // A step that fails where nothing else did fails; otherwise it may only
-    // have passed on that it cannot be recorded.
+    // If the step failed although nothing else did, it fails itself; otherwise
+    // it may only have passed on that it cannot be recorded.
     if (status != ADREV_OK)
         k->status = status == ADREV_ENOMEM ? status : before;
     if (failed) {
@@ -233,7 +236,8 @@ static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
-// The first such step, from s down; SIZE_MAX: there is none.
+// Returns the first step from s down at which a function is compared; SIZE_MAX:
+// there is none.
 static size_t adx_next_look_back(const adx_scan *c, size_t s)
 {
     size_t last = c->steps - 1;
@@ -258,9 +262,9 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
     return same;
 }
 
-// From now on only the step itself runs, and this run is made again. But if
-// this is a sweep, and the first run used functions, then results of the scan
-// are wrong, and all that can be done is to fail.
+// Gives up all functions: from now on only the step itself runs, and this run
+// is repeated. But if this is a sweep and the first run used functions, results
+// of the scan are wrong, and the sweep can only fail.
 static void adx_mistrust(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -271,7 +275,7 @@ static void adx_mistrust(adx_stepping *k)
         k->again = true;
 }
 
-// Begins to evaluate a path in one of the ways. NULL: no memory.
+// Begins to evaluate a path in one of the ways (ADX_CALL_...). NULL: no memory.
 static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
@@ -309,13 +313,14 @@ static void adx_end_evaluations(adx_stepping *k)
     adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
-// 1 + the path whose primal has handed numbers on, behind the state; or 0.
+// Returns 1 + the path whose primal has handed numbers on behind the state, or
+// 0.
 ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
 {
     return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
 }
 
-// Adjoints of the inputs that were gathered, from the weights of the results,
+// Computes the adjoints of the gathered inputs from the weights of the results,
 // by path i: by its pullback if its primal ran here, else by its vjp. False:
 // the step does not take this path.
 ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
@@ -337,8 +342,8 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
     return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
-// The same for step s, which must be one of those that the path may be used
-// for. Also false: the function does not do what the step does.
+// The same for step s, for which the path must be allowed. It also returns
+// false if the function does not do what the step does.
 static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
 {
     adx_scan *c = k->scan;
@@ -356,8 +361,8 @@ static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
     return true;
 }
 
-// Adjoints of what step s was given, by the function for its path. False: there
-// is none. If a primal ran here, only its path comes into question.
+// Computes the adjoints of the inputs of step s, by the function for its path.
+// False: there is none. If a primal ran here, only its path is tried.
 static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -371,8 +376,9 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
     return false;
 }
 
-// Reverses step s by a function. One is recorded if there is none, or if this
-// is the second step that takes none of them. False: the step itself must run.
+// Reverses step s by a function. A function is recorded if there is none, or if
+// this is the second step for which none is right. False: the step itself must
+// run.
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -390,8 +396,8 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
     return adx_try_paths(k, s);
 }
 
-// Counts the numbers that are needed behind each state: which function it was,
-// and what those that are known hand on at most.
+// Counts the numbers that are needed behind each state: which function ran, and
+// the most numbers that a known function hands on.
 static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
@@ -403,11 +409,11 @@ static void adx_count_behind(adx_scan *c)
     c->behind = most == 0 ? 0 : 1 + most;
 }
 
-// Results of the step that was gathered, by path i. A function is used forwards
-// only where that is worth it: if it is machine code, if its primal hands
-// something on, and in lean runs (sir replayed with clang, bench/: 7.2 instead
-// of 8.3 times the plain program). False: it is not used, or the step does not
-// take this path.
+// Computes the results of the step whose inputs were gathered, by path i.
+// Forwards a function is used only where that pays: if it is machine code, if
+// its primal hands something on, and in lean runs (sir replayed with clang,
+// bench/: 7.2 instead of 8.3 times the plain program). False: it is not used,
+// or the step does not take this path.
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
@@ -430,15 +436,15 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
     return true;
 }
 
-// The next step, from s on, at which the first run compares a function with the
-// step: at 0 and the powers of two.
+// Returns the next step, from s on, at which the first run compares a function
+// with the step: step 0 and the powers of two.
 static size_t adx_next_look(const adx_stepping *k, size_t s)
 {
     return k->first ? adx_next_power(s) : SIZE_MAX;
 }
 
-// Does the step that was gathered by a function that was known before. False:
-// the step itself must run.
+// Does the step whose inputs were gathered by a function that an earlier scan
+// has left. False: the step itself must run.
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;

@@ -1,12 +1,13 @@
 #pragma once
 
 /* === loop/scan ==============================================================
- * A scan: its description, and what its runs need. The numbers of a step are in
- * one array. Inputs are the taps of the states, then those of the sequences,
- * the parameters and the number of the step. Outputs are the new rows of the
- * states and the outputs of the step. What a step carries on is the window: the
- * last `depth` rows of each state, oldest first. The first run calls the step
- * with constants. The way back carries the adjoints of the window.
+ * The description of a scan, and what its runs need. The numbers of a step are
+ * in one array. Its inputs are the taps of the states, then those of the
+ * sequences, the parameters and the number of the step. Its outputs are the new
+ * rows of the states, and the outputs of the step. What a step carries on is
+ * the window: the last `depth` rows of each state, oldest first. The first run
+ * calls the step with constants. The way back carries the adjoints of the
+ * window.
  *
  *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
@@ -16,13 +17,13 @@
  *           adx_taps_of_sequence adx_rows_carried adx_right_scan adx_describe
  * ========================================================================== */
 
-// What a tap reads, or several taps one after the other: of a state from the
-// window, of a sequence from the data.
+// What a tap, or several taps in a row, read: rows of a state from the window,
+// or of a sequence from the data.
 typedef struct adx_piece {
     size_t at;                  // the first input of the step that it becomes
     size_t size;
-    size_t from;                // where it is read at step 0,
-    ptrdiff_t move;             // and so much further at each step
+    size_t from;                // where it is read at step 0
+    ptrdiff_t move;             // how much further on at each later step
 } adx_piece;
 
 // A state of a scan, with `depth` rows in the window, or an output, with none.
@@ -34,21 +35,21 @@ typedef struct adx_slice {
     bool last;                  // so are its last ones
 } adx_slice;
 
-#define ADX_PATHS 8             // functions for one step: a step that takes
-                                // yet another path is recorded each time
+#define ADX_PATHS 8             // functions for one step, at most; on further
+                                // paths the step is recorded each time
 
-// Ways to evaluate such a function: values, and adjoints. primal and pullback
-// belong together (function/matrices). Behind the state that is kept before a
-// step come 1 + the path whose primal has run, or 0, and the numbers that it
+// Ways to evaluate such a function. primal and pullback belong together
+// (function/matrices). Behind the state before a step there is 1 + the path
+// whose primal ran there, or 0; and behind that the numbers that the primal
 // handed on.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
     ADX_CALL_unrolled, ADX_CALLS
 };
 
-// A function for the step, on one path. The scan that recorded it, on its way
-// back at step `upto`, uses it for this step and those before it only: so a
-// second sweep does what the first one did.
+// A function for one path of the step. If a scan recorded it on its way back,
+// at step `upto`, the scan uses it only for that step and the steps before: so
+// a second sweep does what the first one did.
 typedef struct adx_step_path {
     struct ad_fn *fn;
     size_t kept;                // numbers that it hands on, once counted
@@ -65,7 +66,7 @@ struct ad_replays {
     uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
     size_t paths;
-    size_t missed;              // steps that took none of them
+    size_t missed;              // steps for which no path was right
     bool varies;                // the step cannot be replayed
     adx_state_pool spare;       // of a scan that is gone, for the next one
 };
@@ -101,8 +102,8 @@ typedef struct adx_scan {
     bool compiled;
     bool swept;                 // a sweep is complete: no paths are added
     ad_replays own_replays, *replays;
-    size_t known;               // paths before the first sweep,
-    size_t limit;               // and after it
+    size_t known;               // paths before the first sweep
+    size_t limit;               // paths after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
 } adx_scan;
@@ -265,6 +266,8 @@ static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
         && (u->rows == 0 || u->size == 0 || u->row != NULL);
 }
 
+// Whether a description makes sense: no array is missing, taps and sizes are
+// possible.
 static bool adx_right_scan(const ad_scan_desc *d)
 {
     if (adx_no_array(d->states, d->state)
@@ -315,7 +318,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->results += l->last ? l->depth * l->size : 0;
 }
 
-// The same of a sequence. If it is read backwards, so is each step's row.
+// Describes a sequence. If it is read backwards, so is the row of each step.
 static void adx_describe_sequence(adx_scan *c, size_t j,
                                   const ad_scan_sequence *u, size_t steps)
 {
@@ -335,6 +338,8 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
     c->data += u->rows * u->size;
 }
 
+// Describes a scan for its runs: pieces, slices, the window, and how many
+// numbers there are of each.
 static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 {
     c->flat = true;

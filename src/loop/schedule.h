@@ -1,21 +1,21 @@
 #pragma once
 
 /* === loop/schedule ==========================================================
- * Which states of a loop are kept, and how the way back gets to the others. A
- * state is plain bytes here.
+ * Decides which states of a loop are kept, and gets the other states for the
+ * way back. A state is plain bytes here.
  *
- * There are up to three levels. Level 0 divides the steps into ranges, and
- * keeps the state before each range; the first run does that. On the way back
- * each range, from the last to the first, is run again from its state, and the
- * next level divides it in the same way. In the last level a range is one step,
- * which is reversed at once.
+ * There are up to three levels. Level 0 divides the steps into ranges; the
+ * first run keeps the state before each range. On the way back the ranges are
+ * run again from these states, the last one first, and the next level divides
+ * each range in the same way. In the last level a range is one step, which is
+ * reversed at once.
  *
- * The last level of a binomial schedule keeps a stack of s states instead, with
- * steps in rising order. From the top of the stack the loop runs to the last
- * step that is not reversed yet, and pushes states on the way, at the binomial
- * distances of Griewank and Walther (revolve): so n steps, with n <= C(s + r,
- * s), are each repeated r times at most. When the step of the top state has
- * been reversed, it is popped.
+ * The last level of a binomial schedule keeps a stack of s states instead, in
+ * the order of their steps. From the top of the stack the loop runs to the last
+ * step that is not reversed yet, and on the way pushes states at the binomial
+ * distances of Griewank and Walther (revolve). So n steps, with n <= C(s + r,
+ * s), are each repeated at most r times. When the step of the top state has
+ * been reversed, that state is popped.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
@@ -28,8 +28,8 @@
 // Loops are planned for this many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
 
-// C(n, k), or 2^62 if that is less. It is computed in double: beyond 2^53 its
-// last digits may be wrong, and a schedule little worse for it.
+// Returns C(n, k), or 2^62 if that is less. It is computed in double: beyond
+// 2^53 its last digits may be wrong, which makes a schedule slightly worse.
 static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
     const double most = 4611686018427387904.0;
@@ -40,8 +40,8 @@ static uint64_t adx_binomial(uint64_t n, uint64_t k)
     return c < most ? (uint64_t)(c + 0.5) : (uint64_t)1 << 62;
 }
 
-// The least r with n <= C(s + r, s): how often a step is repeated at most, with
-// s states. It is found by bisection.
+// Finds the least r with n <= C(s + r, s), by bisection: with s states, a step
+// is repeated at most r times.
 static uint64_t adx_repetitions(size_t n, size_t s)
 {
     uint64_t most = 1;
@@ -78,11 +78,11 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
-// From a state with n steps to go, how many steps on the next state is to be
-// kept, if there is room for s states, this one included; n > 1, s > 1. The m
-// steps before the next state may have one repetition less: C(s + r - 1, s) at
-// most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
-// most. All m between the bounds cost the same.
+// Returns how many steps behind a state, which has n steps to go, the next
+// state is kept, if there is room for s states, this one included; n > 1, s >
+// 1. The m steps before the next state may be repeated once less, so m <= C(s +
+// r - 1, s). The n - m steps behind it have one state less, so n - m <= C(s + r
+// - 1, s - 1). All m between the bounds cost the same.
 static size_t adx_split_steps(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
@@ -95,8 +95,8 @@ static size_t adx_split_steps(size_t n, size_t s)
     return m < n ? (size_t)m : n - 1;
 }
 
-// States in memory, by number. They are in blocks, so that none has to move
-// when there are more.
+// States in memory, by number. They are in blocks, so that no state moves when
+// there are more.
 typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
@@ -107,12 +107,13 @@ typedef struct adx_state_pool {
     size_t bytes;               // of a state, and of what is kept behind it
 } adx_state_pool;
 
-// Every `every`-th state of a range, or (every 0) a stack of them.
+// A level: it keeps every `every`-th state of a range or, if `every` is 0, a
+// stack of states.
 typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
     adx_state_pool pool;
-    size_t *at;                 // [depth] steps before which the stack's are
+    size_t *at;                 // [depth] stack: the step behind each state
     size_t depth, room;
     size_t most;
     size_t behind;              // numbers that the loop keeps with each state
@@ -131,8 +132,8 @@ typedef struct adx_timetable {
     size_t tail_at;             // that step; SIZE_MAX: there is no tail
     size_t in_memory;           // states in memory now
     size_t on_shelves;          // bytes that the scan holds
-    bool put;                   // something is in the store,
-    uint32_t run;               // with this in its stamps
+    bool put;                   // something is in the store
+    uint32_t run;               // number of the run, for the stamps there
     ad_scan_report *report;     // never NULL
     // The loop: its state, which each step changes, with room for a stamp in
     // front of it; and what does or reverses a step.
@@ -141,12 +142,13 @@ typedef struct adx_timetable {
                                 // fetched last; NULL: there is none
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
-    // The same for many steps at once: as many of from ... to - 1 as it likes,
-    // from the first one on, or from the last one back. Their states are in
-    // level l, which has no store; number 0 is that before step `base`. l NULL:
-    // states are not kept. advance_some returns the step that is next then,
-    // reverse_some the earliest step that is reversed then, or `to` if none is.
-    // Either may be NULL.
+    // The same for many steps at once: as many of the steps from ... to - 1 as
+    // the function likes, beginning with the first one, or on the way back with
+    // the last one. Their states are in level l, which has no store; state
+    // number 0 is the one before step `base`. If l is NULL, states are not
+    // kept. advance_some returns the step that is next. reverse_some returns
+    // the earliest step that is reversed, or `to` if none is. Either may be
+    // NULL.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -174,7 +176,7 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
         p->report->bytes = p->on_shelves;
 }
 
-// Makes room for state i; those before it have theirs. NULL: no memory.
+// Makes room for state i; the states before it have room. NULL: no memory.
 static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -195,7 +197,8 @@ static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
     return more + (i & (per - 1)) * s->bytes;
 }
 
-// Where state i is, or goes if it is the first of a new block. NULL: no memory.
+// Returns where state i is or will be; it may be the first state of a new
+// block. NULL: no memory.
 ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -220,8 +223,9 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->in_memory;
 }
 
-// What goes to a store begins with a stamp: which run of a scan it belongs to,
-// and which state it is. So it is noticed if two scans share a store.
+// Every state in a store begins with a stamp, which says to which run of a scan
+// it belongs, and which state it is. So it is noticed if two scans share a
+// store.
 typedef struct adx_stamp {
     uint64_t run;
     uint64_t number;
@@ -254,7 +258,8 @@ ADX_INLINE ad_real *adx_behind_state(const adx_timetable *p,
          : (ad_real *)(void *)(at + p->bytes);
 }
 
-// Copies a state, mostly of so few words that a call of memcpy takes longer.
+// Copies a state. Most states have so few words that a call of memcpy would
+// take longer.
 ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 {
     if (bytes > 64 || bytes % 8 > 0) {
@@ -267,8 +272,8 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
     }
 }
 
-// Keeps the state as number i of a level. What was behind it counts no more
-// (0).
+// Keeps the current state as number i of a level. What an earlier state had
+// behind it no longer counts (0).
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -282,7 +287,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return to != NULL;
 }
 
-// Makes number i of a level the state.
+// Makes state number i of a level the current one.
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -294,8 +299,8 @@ ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return from != NULL;
 }
 
-// Keeps the state before the last step of all apart: it is the first to be
-// needed, and takes no place on the stack.
+// Keeps the state before the very last step apart: it is needed first, and
+// takes no place on the stack.
 static bool adx_keep_tail(adx_timetable *p, size_t s)
 {
     p->tail = adx_take(&p->memory, p->bytes, 1);
@@ -321,23 +326,24 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack; the first one stays.
+// Drops every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < l->depth; i += 2, kept++)
+    size_t left = 0;
+    for (size_t i = 0; i < l->depth; i += 2, left++)
         if (i > 0) {
-            l->at[kept] = l->at[i];
-            memcpy(adx_in_state_pool(p, &l->pool, kept),
+            l->at[left] = l->at[i];
+            memcpy(adx_in_state_pool(p, &l->pool, left),
                    adx_in_state_pool(p, &l->pool, i), p->bytes);
         }
-    adx_count_held(p, 0, l->depth - kept);
-    l->depth = kept;
+    adx_count_held(p, 0, l->depth - left);
+    l->depth = left;
 }
 
-// The stack before step s of the first run. If the number of steps is known,
-// states are at the binomial distances. If the loop is open ended, they are at
-// even distances, which double whenever the stack is full.
+// Keeps the state before step s of the first run on the stack, if it is to be
+// there. If the number of steps is known, states are kept at the binomial
+// distances. If the loop is open ended, they are kept at equal distances, which
+// double whenever the stack is full.
 static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
@@ -374,8 +380,8 @@ static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
     return adx_keep_state(p, l, s / l->every);
 }
 
-// Lets the first run do steps from s on at once, where the level keeps all
-// states or none of them on the way. Returns the step that is next.
+// Lets the first run do several steps from s on at once, if the level keeps all
+// states on the way, or none. Returns the step that is next.
 static size_t adx_go_first(adx_timetable *p, size_t s)
 {
     adx_kept_level *l = &p->level[0];
@@ -395,9 +401,8 @@ static size_t adx_go_first(adx_timetable *p, size_t s)
     return next;
 }
 
-// Called when the number of steps n is known. If the states that were kept make
-// the way back cost more than the first state alone would, with all others
-// chosen anew, they are given up but for the first.
+// Drops all states but the first, if the way back would cost less with the
+// others chosen anew. It is called when the number of steps n is known.
 static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 {
     size_t cost = 0;
@@ -413,7 +418,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 
 /* --- backwards ----------------------------------------------------------- */
 
-// From the state before step `from` to that before step `to`.
+// Runs from the state before step `from` to that before step `to`.
 static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
@@ -425,8 +430,8 @@ static bool adx_advance_state(adx_timetable *p, size_t from, size_t to)
     return true;
 }
 
-// Gets the state before step `to`, from the top of the stack, and pushes others
-// on the way as long as there is room.
+// Runs to the state before step `to` from the top of the stack, and pushes
+// states on the way as long as there is room.
 static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
@@ -445,7 +450,7 @@ static bool adx_reach_state(adx_timetable *p, adx_kept_level *l, size_t to)
     return adx_advance_state(p, s, to);
 }
 
-// Gives up the states from step `end` on, but for the first of the stack.
+// Pops the states from step `end` on, but never the first one.
 static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     while (l->depth > 1 && l->at[l->depth - 1] >= end) {
@@ -454,7 +459,7 @@ static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
     }
 }
 
-// Reverses the steps before `end`, down to that of the first state on the
+// Reverses the steps before `end`, down to the step of the first state on the
 // stack.
 static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
@@ -475,7 +480,8 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept);
 
-// Keeps every so-many-th state of a range, the first of which is the state now.
+// Keeps every l->every-th state of a range. The first of them is the current
+// state.
 static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
                            size_t end)
 {
@@ -491,11 +497,11 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
-// Reverses a range of a level that is divided into parts of l->every steps:
-// keeps the state before each part, and then reverses the parts from the last
-// to the first, a part of one step by itself, longer ones by the next level.
-// Where all states of the range are in memory, reverse_some may do many steps
-// at once.
+// Reverses a range of a level, which is divided into parts of l->every steps.
+// It keeps the state before each part, and then reverses the parts from the
+// last to the first: a part of one step directly, longer parts by the next
+// level. If all states of the range are in memory, reverse_some may do many
+// steps at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -526,8 +532,8 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
     return ok;
 }
 
-// Reverses the steps of a range. kept: its states are those that the first run
-// has kept; else the state now is that before `begin`.
+// Reverses the steps of a range. kept: the first run has kept its states; else
+// the current state is that before `begin`.
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept)
 {
@@ -570,9 +576,9 @@ static bool adx_right_schedule(const ad_schedule *s)
                               && store->every > 0));
 }
 
-// The levels for a loop of p->end steps and states of p->bytes: ranges in a
-// store, if there is one; ranges in memory, if the schedule is of every n-th
-// state; and at last all states of a range, or a stack.
+// Lists the levels for a loop of p->end steps and states of p->bytes: ranges in
+// a store, if there is one; ranges in memory, if the schedule keeps every n-th
+// state; and last all states of a range, or a stack.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     if (s->store != NULL) {

@@ -2,9 +2,10 @@
 
 /* === loop/stage =============================================================
  * A stage is a tape apart, on which a part of a program runs: with constants,
- * for its values; or recorded, for a sweep. Numbers that the part takes from
- * outside reach the foreign hook of that tape and become further inputs. What
- * runs on a stage may itself need a stage: that is the inner stage.
+ * for its values, or recorded, for a sweep. When the part uses a number from
+ * outside, the foreign hook of that tape is called, and the number becomes a
+ * further input. If something that runs on a stage needs a stage itself, it
+ * uses the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
  *           parallel/threads bulk/captured
@@ -18,8 +19,8 @@
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 typedef atomic_flag adx_flag;
 
-// Whether it was free. The acquire pairs with the release in adx_clear_flag:
-// what the last holder did comes before.
+// Takes the flag. False: another thread has it. The acquire pairs with the
+// release in adx_clear_flag, so that what the last holder did comes before.
 static bool adx_take_flag(adx_flag *f)
 {
     return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
@@ -48,12 +49,12 @@ typedef struct adx_stage {
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
     adx_captured *captured; // of the run in progress (bulk/passes)
-    uint32_t *local;        // of each of them, the input that stands for it;
+    uint32_t *local;        // [captured number] the input that stands for it;
                             // 0: none
-    size_t locals;          // room
-    bool recorded;          // the run in progress is
-    bool complete;          // it may capture nothing new
-    bool temporary;         // for one run
+    size_t locals;          // room of that array
+    bool recorded;          // the run in progress is recorded
+    bool complete;          // it must capture nothing new
+    bool temporary;         // the stage serves one run only
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
     size_t kept;            // bytes of the recordings that are kept
@@ -61,8 +62,9 @@ typedef struct adx_stage {
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// The index of a captured number, which is entered if it is new. SIZE_MAX: it
-// is new and must not be, or there is no memory, or it is not for this tape.
+// Returns the index of a captured number, which is entered if it is new.
+// SIZE_MAX: it is new but must not be, or there is no memory, or the caller
+// does not run on this tape.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
@@ -81,8 +83,8 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
     return k->n - 1;
 }
 
-// The hook: a number from outside is a constant where only values are wanted,
-// else an input that stands for it.
+// The foreign hook. A number from outside becomes a constant if only values are
+// computed, else the input that stands for it.
 static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
@@ -115,6 +117,7 @@ static void adx_free_stage(adx_stage *s)
     adx_drop(&memory, s);
 }
 
+// Makes a stage with a tape of its own. NULL: no memory.
 static adx_stage *adx_new_stage(const ad_allocator *a)
 {
     adx_stage *s = (adx_stage *)adx_take(a, 1, sizeof *s);
@@ -131,7 +134,7 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     return s;
 }
 
-// A statement that holds a stage begins what it saves with this.
+// What a statement with a stage saves begins with this.
 typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
@@ -140,8 +143,8 @@ typedef struct adx_staged {
     void (*free)(struct adx_staged *of);
 } adx_staged;
 
-// What the statement saves is a pointer to it. Rules with this are of
-// statements that hold a stage.
+// Frees what the statement saved: the tape has only a pointer to it. A rule
+// that has this function is that of a statement with a stage.
 static void adx_destroy_staged(const void *saved)
 {
     adx_staged *of = *(adx_staged *const *)saved;
@@ -150,8 +153,8 @@ static void adx_destroy_staged(const void *saved)
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
-// The stage of the latest statement on t that has one; NULL: none of the last
-// few.
+// Finds the stage of the latest statement on t that has one. NULL: none of the
+// last few has.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
     const adx_extended *e = t->last;
@@ -164,9 +167,9 @@ static adx_stage *adx_stage_below(const ad_tape *t)
     return NULL;
 }
 
-// Gives a new statement its stage: on a stage, the inner one; else that of an
-// earlier statement, or a new one. In recordings with forks it gets none, but
-// makes one for each run. False: no memory.
+// Gives a new statement its stage. On a stage, that is the inner one; otherwise
+// the stage of an earlier statement, or a new one. In recordings with forks a
+// statement has no stage, but makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
     const ad_tape *t = adx_now.tape;
@@ -185,7 +188,7 @@ static bool adx_share_stage(adx_staged *of)
     return true;
 }
 
-// A stage for one run: that of the statement, or a temporary one if that is
+// Finds a stage for one run: that of the statement, or a temporary one if it is
 // busy or there is none. NULL: no memory.
 static adx_stage *adx_borrow_stage(adx_staged *of)
 {
@@ -249,8 +252,8 @@ static void adx_begin_run(adx_stage *s, bool recorded)
 }
 
 /* --- derivatives of a run ---------------------------------------------------
- * They are taken on the stage's tape as the run has left it: of m results by n
- * inputs, and by what was captured.                                          */
+ * The derivatives of m results with respect to n inputs and to the captured
+ * numbers, taken on the tape of the stage as the run has left it.            */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -260,7 +263,7 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
     return true;
 }
 
-// dx = dy J; adjoints of what was captured are added to da.
+// Computes dx = dy J, and adds the adjoints of captured numbers to da.
 typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[], const adx_captured *k,
@@ -282,8 +285,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
-// dy = J dx. Behind its n numbers dx has the tangents of what was captured, and
-// x has room for the inputs that stand for it.
+// Computes dy = J dx. Behind its n numbers dx has the tangents of captured
+// numbers, and x has room for the inputs that stand for them.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dy[], size_t n, ad_rev x[],
                                 const ad_real dx[], const adx_captured *k,

@@ -1,9 +1,9 @@
 #pragma once
 
 /* === loop/stepping ==========================================================
- * Runs of steps, one after the other. Each step is replayed by a function that
- * is known for it, or else called itself. Here are also the memory of a run,
- * and the stage on which it runs.
+ * Runs steps one after the other. A step is replayed by a function that is
+ * known for it; else the step itself is called. This room also has the memory
+ * of a run, and enters the stage on which it runs.
  *
  *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
  *           loop/replay loop/lean
@@ -87,8 +87,8 @@ static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
         && (k->sweep != NULL || purpose != ADX_SWEEP);
 }
 
-// Places the numbers of a step behind the state. If the scan is lean, the inputs
-// of a step begin with the state itself.
+// Places the numbers of a step behind the state. If the scan is lean, the
+// inputs of a step begin with the state itself.
 static void adx_place_numbers(adx_stepping *k)
 {
     const adx_scan *c = k->scan;
@@ -115,7 +115,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     if (!adx_take_stepping(k, purpose))
         return false;
     adx_place_numbers(k);
-    // What the timetable calls.
+    // The functions that the timetable calls.
     c->plan.state = k->state;
     c->plan.user = k;
     c->plan.advance = adx_advance_scan;
@@ -125,7 +125,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                     purpose == ADX_SWEEP);
         k->entered = true;
     }
-    // What a sweep carries, in one piece of memory.
+    // A sweep carries this, in one piece of memory.
     if (purpose == ADX_SWEEP) {
         k->f.carried = k->sweep;
         k->f.weight = k->sweep + c->window;

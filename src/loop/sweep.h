@@ -3,12 +3,12 @@
 /* === loop/sweep =============================================================
  * The reverse and the forward sweep of a scan. A reverse sweep goes through the
  * steps backwards, as loop/schedule provides their states, and carries the
- * adjoints of the window. The adjoint of a step's results is that of the newest
- * rows of the window, and of what the scan returned for this step. These are
- * the weights by which the step is swept, replayed by a function or recorded on
- * the stage; what comes out is added to the window before the step, to
- * sequences and to parameters. A forward sweep runs all steps once more, and
- * carries tangents of the window.
+ * adjoints of the window. The adjoints of what a step returned are those of the
+ * newest rows of the window, plus those of the results of the scan. They are
+ * the weights with which the step is swept; it is replayed by a function, or
+ * recorded on the stage. The adjoints of its inputs are added to the window
+ * before the step, to sequences and to parameters. A forward sweep runs all
+ * steps once more, and carries tangents of the window.
  *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/stepping
@@ -18,8 +18,8 @@
  *           adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
-// Moves the window back by one step: the newest rows, which have been used, go,
-// and the oldest ones are 0, since nothing has been added to them.
+// Moves the window back by one step. The newest rows have been used and go; the
+// oldest rows become 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -32,7 +32,7 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
     }
 }
 
-// Adds the adjoints of what step s was given where they belong.
+// Adds the adjoints of the inputs of step s where they belong.
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -42,8 +42,8 @@ static void adx_spread_step(adx_stepping *k, size_t s)
     adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
 }
 
-// Reverses step s, whose state is there. If all weights are 0, there is nothing
-// to do but move the window.
+// Reverses step s, whose state is the current one. If all weights are 0, only
+// the window moves.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -66,8 +66,8 @@ static bool adx_reverse_scan(void *user, size_t s)
     return k->status == ADREV_OK && !k->again;
 }
 
-// The last rows are results of the scan: writes their adjoints into the window
-// (from), or their values or tangents from the window (to).
+// The last rows are results of the scan. Writes their adjoints into the window
+// (from), or their values or tangents out of it (to).
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
@@ -81,8 +81,8 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Rows of the window before step `first` that are still initial rows: adds
-// their adjoints to those of the inputs, or reads their tangents.
+// Handles the rows of the window before step `first` that are still initial
+// rows: adds their adjoints to those of the inputs, or reads their tangents.
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
@@ -101,9 +101,10 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Continues the marks to before the steps that are reversed. Nothing is kept
-// with which those steps could run again: if a result depends on anything
-// there, it is taken to depend on all that they could use.
+// Continues the marks (loop/connections) to before the first step that is
+// reversed. Nothing is kept with which the steps before it could run again. So
+// if a result depends on anything there, it counts as dependent on everything
+// that they could use.
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -131,7 +132,8 @@ static void adx_mark_cut(adx_stepping *k)
         outside[i] = 1;
 }
 
-// From adjoints of the results to those of the inputs, which are added to dx.
+// Goes from the adjoints of the results to those of the inputs, which are added
+// to dx.
 static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 {
     adx_scan *c = k->scan;
@@ -148,8 +150,8 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     return true;
 }
 
-// One sweep. *again: a function did not do what the step does. Functions that
-// were there before the first sweep may be used at all steps (known).
+// Does one sweep. *again: a function did not do what the step does. Functions
+// from before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
                            adx_pull_fn *pull, bool *again)
 {
@@ -198,7 +200,7 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                           adx_stage_pull);
 }
 
-// Tangents of what step s is given.
+// Gathers the tangents of the inputs of step s.
 static void adx_gather_tangents(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;

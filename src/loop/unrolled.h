@@ -1,11 +1,11 @@
 #pragma once
 
 /* === loop/unrolled ==========================================================
- * The calls of users. A scan becomes one statement where it can (loop/first).
+ * The public functions. A scan becomes one statement where it can (loop/first).
  * Under a hook and in fixed memory it is unrolled: the same steps run on the
- * numbers themselves, and everything is recorded as it happens. Under the hook
- * of a function that is recorded, a scan that says `whole` may still be one
- * statement.
+ * recorded numbers themselves, and everything is recorded as it happens. Under
+ * the hook of a function that is being recorded, a scan that says `whole` may
+ * still be one statement.
  *
  *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
  *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
@@ -22,8 +22,8 @@ typedef struct adx_unrolled {
     bool counting;              // only how many steps there are
 } adx_unrolled;
 
-// The number as a constant; a hook is told, so that a recorded function, too,
-// has it at each point, without a derivative.
+// Returns a number as a constant. A hook is told of it (detach), so that in a
+// recorded function, too, it has its value at each point, but no derivative.
 static ad_rev adx_without_derivative(ad_rev x)
 {
     if (adx_now.trace && x.job != 0)
@@ -53,7 +53,7 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
     c->report->evaluations++;
 }
 
-// Takes what a step returned: moves the window on, and lists results of the
+// Takes what a step returned: moves the window on, and lists the results of the
 // scan.
 static bool adx_unrolled_results(adx_unrolled *u)
 {
@@ -79,7 +79,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
     return true;
 }
 
-// The state before step 0, and the data of sequences.
+// Writes the state before step 0, and the data of sequences.
 static void adx_unrolled_begin(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -119,8 +119,8 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
     return ADREV_OK;
 }
 
-// If only the last steps matter, a run without a tape counts first how many
-// there are.
+// Unrolls all steps. If only the last ones matter, a run without a tape first
+// counts how many steps there are.
 static ad_status adx_unroll_all(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -186,7 +186,7 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
 }
 
 // Notes that a long loop has been unrolled under a hook: a function that
-// records this would take the memory that the loop is to save.
+// records it would take the memory that the loop is meant to save.
 static void adx_note_unrolled(size_t steps)
 {
     adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
@@ -206,6 +206,7 @@ static bool adx_may_be_whole(const ad_scan_desc *d)
 #endif
 }
 
+// Does a scan: as one statement, or unrolled.
 static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
                              ad_scan_report *report)
 {
@@ -242,6 +243,8 @@ static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                            d->output[j].row);
 }
 
+// Checks the arguments of a scan, and does it. On failure the results are NaN
+// and the report is empty.
 static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                                ad_scan_report *report)
 {

@@ -20,9 +20,9 @@
 
 /* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
- * memory, so one comparison tells whether it is full. Ids are kept here in a
- * wider type than the ones that are stored: so the compiler knows that storing
- * an operand does not change them.                                           */
+ * memory, so one comparison tells whether it is full. The id here is of a
+ * wider type than ids on the tape: so the compiler knows that storing an
+ * operand does not change it.                                                */
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand

@@ -20,9 +20,8 @@ static bool adx_is_alone(const ad_tape *t)
         || (t->annex != NULL && !adx_is_root(t) && t->segments > 1);
 }
 
-// From now on what is recorded on w, which is current here, belongs to this
-// task. NULL: it belongs to no task, and whoever uses it learns that it is
-// foreign.
+// From now on whatever is recorded on w, whose tape is current here, belongs to
+// this task. NULL: it belongs to no task, and is foreign wherever it is used.
 static void adx_switch_task(adx_worker *w, adx_task *task)
 {
     ad_tape *t = w->tape;

@@ -97,10 +97,10 @@ static adx_range *adx_find(adx_seat *s)
     return NULL;
 }
 
-// Finds work for a thread that waits for a range: first from whoever stole that
-// range, whose deque most often holds pieces of it. Work from others is taken
-// only while the stack is not deep in stolen work, because whatever is taken
-// must end before the thread can go on with its own.
+// Finds work for a thread that waits for a range. It looks first at the thread
+// that stole the range, whose deque most often holds pieces of it. It takes
+// work from others only while the stack is not deep in stolen work, because
+// that work must end before the thread can go on with its own.
 static adx_range *adx_work_while_waiting(adx_seat *s, const adx_range *awaited)
 {
     unsigned thief = atomic_load_explicit(&awaited->thief,
@@ -139,7 +139,8 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
     ad_pool *p = s->pool;
 
     ADX_LOCK(&p->mutex);
-    // who wakes a sleeper has set the count to 0: it counts itself in again
+    // a thread that wakes the sleepers sets the count to 0, so one that goes on
+    // sleeping counts itself again
     for (atomic_fetch_add(&p->sleepers, 1); !adx_should_wake(s, awaited);
          atomic_fetch_add(&p->sleepers, 1))
         ADX_CONDITION_WAIT(&p->wake, &p->mutex);

@@ -116,8 +116,8 @@ static bool adx_leap_reverse(adx_leap *leap, size_t W)
     return ok;
 }
 
-// The same in the other order: what the branches import, the branches, what the
-// task imports of them.
+// A forward sweep comes to the fork: it applies first what the branches import,
+// then sweeps the branches, then applies what the task imports of them.
 static bool adx_leap_forward(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);

@@ -287,7 +287,7 @@ static void adx_forget_branches(adx_fork *fork)
 static void adx_cut_level(adx_level *level, const ad_tape *t)
 {
     size_t seq = adx_live(t)->seq;
-    adx_list *kept = NULL;
+    adx_list *last = NULL;      // of the lists that stay
 
     for (adx_list *list = level->first; list != NULL; list = list->next) {
         while (list->tape == t && list->n > 0
@@ -295,13 +295,13 @@ static void adx_cut_level(adx_level *level, const ad_tape *t)
             list->n--;
         if (list->n == 0)
             break;
-        kept = list;
+        last = list;
     }
-    if (kept == NULL)
+    if (last == NULL)
         level->first = NULL;
     else
-        kept->next = NULL;
-    level->last = kept;
+        last->next = NULL;
+    level->last = last;
 }
 
 // Of the tasks on a tape that have not been forgotten, the one that ends last.

@@ -33,15 +33,17 @@
     ADX_SHAPE(name, ADX_TAG_ENTRY CASES(ADX_CASE_ENTRY))                    \
     ADX_STRUCT_FUNCTIONS(name)
 
-// Declares a type whose fields are listed later: for pointers to it.
+// Declares a type whose fields are listed later, so that pointers to it can be
+// fields before.
 #define ADREV_STRUCT_AHEAD(name)                                            \
     typedef struct name name;                                               \
     typedef struct name##_rev name##_rev;                                   \
     static inline ADX_UNUSED const ad_shape *name##_shape(void)
 
-// For two structs name and name_rev that are declared by hand. The visitor
-// calls ad_visit_... for all parts of both, always in the same order. Either
-// struct may be NULL, and its parts are then passed on as NULL. name_most is 0.
+// Makes the functions for two structs, name and name_rev, that are declared by
+// hand. The visitor calls ad_visit_... for all parts of both, always in the
+// same order. Either struct may be NULL, and its parts are then passed on as
+// NULL. name_most is 0.
 #define ADREV_STRUCT_VISITED(name, visitor)                                 \
     ADREV_STRUCT_AHEAD(name);                                               \
     enum { name##_most = 0 };                                               \

@@ -1,17 +1,18 @@
 #pragma once
 
 /* === struct/walk ============================================================
- * All conversions are one walk through the fields of a struct and of its twin.
- * A shape lists the fields; the task says what is done with each of them. Where
- * a conversion has only one of the two structs, the other pointer is NULL. If
- * there may be pointers, a first walk only checks that the nodes match.
+ * Every conversion is a walk through the fields of a struct and of its twin. A
+ * shape lists the fields, and a task says what is done with each of them. If a
+ * conversion has only one of the two structs, the other pointer is NULL. If
+ * there may be pointers, a first walk only checks that both structs have the
+ * same nodes.
  *
  *   needs   number/recording tape/layout tape/memory tape/walk sweep/queries
  *           sweep/session check/examine struct/api
  * ========================================================================== */
 
-// Checks numbers whose adjoints are wanted: they must be values of this tape,
-// or constants.
+// Checks numbers whose adjoints are asked for: they must be values of this
+// tape, or constants.
 static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])
 {
     ad_status status = adx_check_values(v->adx_tape, n, x, true, false);
@@ -21,8 +22,9 @@ static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])
     v->adx_active |= status == ADREV_OK;
 }
 
-// Does what the task says with n numbers, which are adx_count .. adx_count + n
-// in the order of all. A walk that checks only counts them.
+// Does what the task says with the next n numbers. They are numbers adx_count
+// ... adx_count + n - 1 in the order of all. A walk that checks only counts
+// them.
 ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
                             ad_rev *twin)
 {
@@ -59,6 +61,7 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
                      : *adx_derivative(v->adx_tape, v->adx_real, twin[i], 1);
 }
 
+// Copies bytes that are not numbers.
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
                             void *twin)
 {
@@ -70,8 +73,8 @@ ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
         memcpy(v->from_rev ? plain : twin, v->from_rev ? twin : plain, bytes);
 }
 
-// Whether all of this shape lies in the struct itself, without pointers or a
-// visitor.
+// Whether a struct of this shape is compact: all of it lies in the struct
+// itself, without pointers, and no visitor is written by hand.
 static bool adx_compact(const ad_shape *s)
 {
     bool compact = s->visit == NULL;
@@ -88,6 +91,7 @@ static bool adx_compact(const ad_shape *s)
 // all.
 typedef struct adx_any adx_any;
 
+// Returns the node to which the pointer at p leads.
 static char *adx_load_node(const char *p)
 {
     adx_any *node = NULL;
@@ -95,6 +99,7 @@ static char *adx_load_node(const char *p)
     return (char *)node;
 }
 
+// Allocates a node, all zero, and makes the pointer at p lead to it.
 static char *adx_make_node(ad_visitor *v, size_t bytes, char *p)
 {
     adx_any *node = (adx_any *)v->make->alloc(bytes, v->make->user);
@@ -107,8 +112,8 @@ static char *adx_make_node(ad_visitor *v, size_t bytes, char *p)
     return (char *)node;
 }
 
-// Follows a pointer on both sides, and makes the node on the side that is
-// written if the task asks for that. Both sides must have a node, or neither.
+// Follows a pointer on both sides. If the task says so, it makes the node on
+// the side that is written. Otherwise both sides must have a node, or neither.
 // False: there is no node, or the walk has failed.
 static bool adx_follow_link(ad_visitor *v, const ad_shape *s, char **from,
                             char **to)
@@ -127,9 +132,9 @@ static bool adx_follow_link(ad_visitor *v, const ad_shape *s, char **from,
     return node != NULL && v->status == ADREV_OK;
 }
 
-// Whether the union is in this case. Both tags must say the same where nodes
-// are at stake. Where they are not, the tag that is to be written is not read,
-// since it may be uninitialised.
+// Whether a union is in this case. If the case may have pointers, both tags
+// must agree. Otherwise only the tag that is read matters: the one that will be
+// written may be uninitialised.
 static bool adx_is_case(ad_visitor *v, const adx_field *f, const char *from,
                         const char *to)
 {
@@ -149,6 +154,7 @@ static char *adx_at_offset(char *base, size_t offset)
 static void adx_walk_shape(ad_visitor *v, const ad_shape *s, char *plain,
                            char *twin);
 
+// Visits a field that has no pointer itself: numbers, bytes or records.
 static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
                            char *twin)
 {
@@ -205,8 +211,8 @@ static void adx_walk_shape(ad_visitor *v, const ad_shape *s, char *plain,
         s->visit(v, plain, twin);
 }
 
-// One walk. `from_rev` says in which direction numbers go: from the twin to the
-// plain struct, or the other way.
+// Walks once through both structs. `from_rev` says in which direction numbers
+// go: from the twin to the plain struct, or the other way.
 static ad_status adx_visit(ad_visitor *v, adx_visit_task task, bool check,
                            const ad_shape *s, const void *from, void *to)
 {
@@ -253,7 +259,8 @@ ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
     return v.adx_count;
 }
 
-// Converts between one struct and an array. A first walk checks the length.
+// Converts between one struct and an array of its numbers. A first walk checks
+// the length.
 static ad_status adx_visit_array(ad_visitor *v, adx_visit_task task,
                                  const ad_shape *s, const void *one, size_t n)
 {
@@ -317,7 +324,8 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
     return adx_struct_pullback(s, t, 1, &y, &one, twin, plain);
 }
 
-// The function that ad_check is given: f of a twin that holds these numbers.
+// The function that ad_check is given: it spreads the numbers over a twin, and
+// calls f of the twin.
 static ad_rev adx_struct_at(const ad_rev *x, void *ctx)
 {
     const adx_struct_fn *of = (const adx_struct_fn *)ctx;
@@ -348,7 +356,8 @@ ADX_API ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
     if (x != NULL && status == ADREV_OK)
         status = ad_check(adx_struct_at, of, of->n, x, report);
     status = adx_close_session(&s, status);
-    // The twin gets its constants back. What pointers lead to is still there.
+    // The twin gets its constants back, and the nodes behind its pointers are
+    // still there.
     ad_ignore(adx_struct_convert(ADX_TASK_CONSTANTS, of->shape, NULL, plain,
                                  of->twin));
     return status;

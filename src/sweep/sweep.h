@@ -355,6 +355,7 @@ static adx_cursor adx_begin_stretch(const ad_tape *t, const adx_stretch *s)
     return at;
 }
 
+// Sweeps a stretch forwards; s NULL: all of the tape above its floor.
 ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
                             ad_real tan[], const size_t W)
 {

@@ -65,8 +65,8 @@ ADX_NOINLINE static ad_rev adx_known_elsewhere(ad_rev x)
     return adx_known(x, adx_resolve(x));
 }
 
-// The same, fast for a tape with one segment: without forks nearly all values
-// belong to it.
+// The value x as one of the current tape. It is fast for a tape with one
+// segment, to which nearly all values belong if there are no forks.
 ADX_INLINE ad_rev adx_known_here(ad_rev x)
 {
     const ad_tape *t = adx_now.tape;
@@ -76,7 +76,7 @@ ADX_INLINE ad_rev adx_known_here(ad_rev x)
     return adx_known_elsewhere(x);
 }
 
-// The same for a compound id; 0: a constant.
+// A compound id as one of the current tape; 0: a constant.
 static uint64_t adx_known_id(uint64_t id)
 {
     ad_tape *t = adx_now.tape;

@@ -178,7 +178,8 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     return adx_settle_room(t, c, need);
 }
 
-// The same for a statement on the current tape; false: no tape, or it failed.
+// Makes room for a statement on the current tape. False: there is no tape, or
+// it has failed.
 ADX_COLD static bool adx_grow(size_t need)
 {
     ad_tape *t = adx_now.tape;
@@ -242,8 +243,8 @@ static inline size_t adx_magnitude(ptrdiff_t step)
     return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
-// The most elements of an array. At most 64 bytes are kept for each element, so
-// the bytes of all fit into a size_t.
+// The most elements of an array. At most 64 bytes are stored for each element,
+// so the bytes of all fit into a size_t.
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
 // Whether an array of n elements is impossible or missing.

@@ -2,7 +2,9 @@
 
 /* === tensor/compiled ========================================================
  * A bound text as machine code: each step of each part is a function of a
- * library, which tensor/queries calls in place of the step's loops.
+ * library, which tensor/queries calls in place of the step's loops. The library
+ * is made of the C text of tensor/file, and depends on the sizes that are
+ * bound.
  *
  *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
  *           tensor/arena tensor/binding tensor/fusion tensor/file
@@ -26,6 +28,8 @@ ADX_API ad_status ad_tensor_compile(ad_tensor *t,
 
 ADX_SELDOM_BEGIN
 
+// Writes the argument that an entry point of the library passes for a parameter
+// of a loop function.
 static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
                                    void *user)
 {
@@ -62,6 +66,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
     }
 }
 
+// The function of a step in a loaded library. NULL: it has none.
 static adx_tensor_step_fn *adx_step_in(void *library, int part,
                                          uint32_t value)
 {
@@ -74,8 +79,8 @@ static adx_tensor_step_fn *adx_step_in(void *library, int part,
     return f;
 }
 
-// What evaluations need of a part, in the memory of the program. False: a
-// function is missing, or there is no memory, which t->arena says.
+// Collects what evaluations need of a part, in the memory of the program.
+// False: a function is missing, or there is no memory, which t->arena says.
 static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
                           void *library, adx_tensor_code *to)
 {
@@ -146,6 +151,8 @@ static ad_status adx_write_entries(adx_tensor_file *k, unsigned asked,
     return code->failed ? ADREV_ENOMEM : ADREV_OK;
 }
 
+// Writes the loops as C code, compiles it, or finds it in the cache, and takes
+// its functions.
 static ad_status adx_compile_tensor(ad_tensor *t, const ad_compile_options *o,
                                     ad_compile_report *report)
 {

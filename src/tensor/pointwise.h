@@ -5,14 +5,14 @@
  * expression: for each number there is at most one point of each piece. A piece
  * is a term, or a term for certain values of the variables that it is summed
  * over, if these have few values. It adds in a box of the value's indices. In
- * the core, where all boxes overlap, no condition is left. Where sizes are open,
- * all pieces add everywhere: the boxes are those of the largest sizes.
+ * the core, where all boxes overlap, no condition is left. Where sizes are
+ * open, all pieces add everywhere: the boxes are those of the largest sizes.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/parts
  *   offers  adx_box ADX_LOOKUPS_MOST ADX_LOOKUPS_ALL adx_term_piece
  *           adx_pointwise adx_make_box adx_box_size adx_is_inside
- *           adx_free_points adx_has_sums adx_reduces
+ *           adx_free_points adx_has_sums adx_reduces adx_find_pieces
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -56,6 +56,7 @@ typedef struct adx_pointwise {
 
 #define ADX_PIECES_WRITTEN 32   // more are loops
 
+// Takes memory for a box. False: there is none.
 static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
 {
     to->low = ADX_GET(a, dims, int64_t);
@@ -82,11 +83,11 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
     return true;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
+// Counts the points, if conditions only say which map gives which variable;
+// else UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     uint64_t n = s->empty ? 0 : 1;
     if (maps.given == NULL)
         return UINT64_MAX;
@@ -151,7 +152,7 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     return owned;
 }
 
-// Variables that maps give, by rows in their order.
+// Adds the variables that maps give, by rows in their order.
 static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
                             const uint32_t row[], uint32_t n)
 {
@@ -208,7 +209,7 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     p->set = s;
     p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
     bool *own = ADX_GET(k->a, s->vars, bool);
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
@@ -237,8 +238,9 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks a variable of each index, that with the most values: the index gives
-// it, once the others are known.
+// Marks one variable in the form of each index of the value: the one with the
+// most values. Once the other variables of the form are known, the index gives
+// this one.
 static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
@@ -254,13 +256,13 @@ static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
     }
 }
 
-// The variables that no index and no map gives, and how many values they have
-// together; UINT64_MAX: too many.
+// Finds the variables that neither an index nor a map gives. Returns how many
+// combinations of values they have; UINT64_MAX: too many.
 static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     bool *owner = ADX_GET(k->a, s->vars, bool);
     uint64_t values = 1;
     *n = 0;
@@ -335,6 +337,9 @@ static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
         && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
 }
 
+// Makes the pieces of a term: one for each combination of values of the
+// variables that it is summed over. False: there are too many, or the term has
+// no such pieces.
 static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 {
     adx_set of = *term->set;
@@ -370,6 +375,8 @@ static bool adx_add_pieces(adx_finding *k, const adx_tensor_term *term)
 
 /* --- all of a value ------------------------------------------------------ */
 
+// Finds the core, where all pieces add, and the domain, the box around all of
+// them.
 static void adx_find_core(adx_finding *k)
 {
     const adx_tensor_value *v = k->value;
@@ -402,7 +409,8 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                       1 + open + v->dims + ADX_LOOKUPS_MOST, 0, NULL };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
-        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+        || (!sum && v->kind != ADX_VALUE_OPERATION
+            && v->kind != ADX_VALUE_PARTIAL
             && v->kind != ADX_VALUE_SECOND))
         return NULL;
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);

@@ -15,12 +15,13 @@
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
- *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
- *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
- *           adx_finish_value adx_new_tensor_term adx_add_factor adx_add_least
- *           adx_place_form adx_marking adx_mark_points adx_mark_form
- *           adx_all_written adx_join_sets adx_all_gone adx_restrict
+ *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM
+ *           ADX_VALUE_OPERATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
+ *           ADX_VALUE_MOST ADX_VALUE_SIZE adx_tensor_second adx_tensor_value
+ *           adx_new_value adx_lay_out adx_finish_value adx_new_tensor_term
+ *           adx_add_factor adx_add_least adx_place_form adx_marking
+ *           adx_mark_points adx_mark_form adx_all_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -55,7 +56,7 @@ typedef enum adx_value_kind {
     ADX_VALUE_TANGENT_IN,
     ADX_VALUE_WEIGHT,
     ADX_VALUE_SUM,              // of terms
-    ADX_VALUE_ROW,              // op of the factors of one term
+    ADX_VALUE_OPERATION,        // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST,             // the largest, or least, factor of all points;
@@ -137,7 +138,7 @@ struct adx_tensor_program {
 
 /* --- values -------------------------------------------------------------- */
 
-// Room for one value more. Returns its number; 0: no memory.
+// Adds a value. Returns its number; 0: no memory.
 static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 {
     adx_tensor_program *p = t->program;
@@ -161,7 +162,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
-// Numbers one behind the other, the last index fastest. False: too many.
+// Lays numbers one behind the other, the last index fastest. False: too many.
 static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
                         const ptrdiff_t stride[])
 {
@@ -212,6 +213,8 @@ static void adx_finish_value(ad_tensor *t, uint32_t value)
     p->order[p->steps++] = value;
 }
 
+// Adds a term to a value: k times a product of factors that are added later, at
+// the points of a copy of this set. NULL: no memory.
 static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
                                             const adx_set *set, uint32_t out,
                                             ad_real k)
@@ -238,6 +241,7 @@ static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
     return to;
 }
 
+// Multiplies a term by one more number. NULL: there was no memory for the term.
 static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
@@ -246,7 +250,7 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
-// to += k * the least index d.
+// Computes to += k * the least index d.
 static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
                           const adx_tensor_value *v, uint32_t d, uint32_t open)
 {
@@ -280,6 +284,8 @@ typedef struct adx_marking {
     uint32_t var;               // the next
 } adx_marking;
 
+// Marks the numbers that a strip of points writes. False: all are marked, so no
+// more need be looked at.
 static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
                             int64_t count)
 {
@@ -384,7 +390,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Which numbers are written. NULL: no memory.
+// Marks which numbers are written. NULL: no memory.
 static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
@@ -401,6 +407,7 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
     return bits;
 }
 
+// Whether an open size is in a row.
 static bool adx_has_sizes(const adx_set *s, uint32_t row)
 {
     bool any = false;
@@ -459,8 +466,8 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Which numbers are written where sizes are open: of those that there are at
-// given sizes, always the same. NULL: that is not so.
+// Marks which numbers are written where sizes are open: of those that there are
+// at given sizes, always the same. NULL: that is not so.
 static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
@@ -520,6 +527,7 @@ static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
     return r;
 }
 
+// Copies the conditions of a set to another one. False: no memory.
 static bool adx_join_conditions(const adx_joining *j)
 {
     for (uint32_t r = 0; r < j->from->rows; r++) {
@@ -537,11 +545,12 @@ static bool adx_join_conditions(const adx_joining *j)
     return true;
 }
 
-// Adds the conditions of one set to another, for the same indices: rows `mine`
-// are to be rows `yours` of `from`. Rows `kept` of `from` come with them, from
-// row *first on. False: no memory.
+// Adds the conditions of the set `from` to s, with the same indices: rows
+// `yours` of `from` become equal to rows `mine` of s. `count` more rows of
+// `from`, from row `more` on, are copied to s, where they begin at row *first.
+// False: no memory.
 static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
-                          uint32_t yours, uint32_t dims, uint32_t kept,
+                          uint32_t yours, uint32_t dims, uint32_t more,
                           uint32_t count, uint32_t *first)
 {
     const adx_joining j = { s, from, ADX_GET(s->arena, from->vars, uint32_t) };
@@ -563,7 +572,7 @@ static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
         return false;
     *first = s->rows;
     for (uint32_t i = 0; i < count; i++)
-        if (adx_join_row(&j, ADX_ROW_FORM, kept + i) == UINT32_MAX)
+        if (adx_join_row(&j, ADX_ROW_FORM, more + i) == UINT32_MAX)
             return false;
     for (uint32_t i = 0; i < dims; i++) {
         uint32_t to = adx_join_row(&j, ADX_ROW_ZERO, yours + i);
@@ -605,8 +614,8 @@ static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
     return NULL;
 }
 
-// The same where sizes are open and one term writes what any of them does. False:
-// there is none such.
+// Restricts a set to the points where a number is written, when sizes are open.
+// False: no single term writes everything that any term of the value writes.
 static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];
@@ -624,7 +633,8 @@ static bool adx_restrict_open(ad_tensor *t, adx_set **set, adx_access to)
     return true;
 }
 
-// Adds that this number of a value is written. False: no memory.
+// Restricts a set to the points where this number of a value is written. False:
+// no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
     const adx_tensor_value *v = &t->program->value[to.value];

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === tensor/queries =========================================================
- * Binding, evaluations and counts: the interface.
+ * Binding, evaluations and counts: the interface. Binding checks what was
+ * given, makes the program with its derivatives, and prepares its loops and
+ * storage. An evaluation then needs only memory for those values that its
+ * results need.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
@@ -16,6 +19,7 @@ ADX_SELDOM_BEGIN
 
 /* --- binding ------------------------------------------------------------- */
 
+// Says that something must be given before the text can be bound.
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
@@ -23,13 +27,15 @@ static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
     adx_misfit(&k, name.at, what, name);
 }
 
+// Whether an end of a range depends on an open size.
 static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
 {
     const adx_dim *d = &t->tree.dim[dim];
     return adx_is_open_form(t, d->from) || adx_is_open_form(t, d->to);
 }
 
-// What is given as data must not depend on sizes that are not.
+// Checks that no map or relation, which is given as data, depends on sizes that
+// are arguments of the C code.
 static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -66,7 +72,7 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         adx_check_open_data(t, error);
 }
 
-// Rows of a relation that were given when it had others.
+// Checks that a relation has the rows that it had when it was given.
 static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
 {
     const adx_tensor_relation *r = &t->tree.relation[i];
@@ -79,6 +85,8 @@ static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
                       "given for another size: give them again");
 }
 
+// Makes a table of the numbers of a map, or of a column of a relation, and
+// checks that each is in its range. NULL: no memory, or a number is not.
 static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
                                  adx_spot name, const int32_t value[], size_t n,
                                  int64_t from, const adx_dim *values)
@@ -108,6 +116,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
     return to;
 }
 
+// Makes the tables of all maps and relations.
 static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
 {
     adx_tensor_program *p = t->program;
@@ -179,6 +188,7 @@ static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
     }
 }
 
+// Checks that a relation has no entry twice.
 static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
                               uint32_t relation)
 {
@@ -217,7 +227,8 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
         return;
     int64_t *from = v->range.from + (size_t)d * (1 + open);
     int64_t *last = v->range.last + (size_t)d * (1 + open);
-    if (!adx_form_in_sizes(t, dim->from, from) || !adx_form_in_sizes(t, dim->to, last))
+    if (!adx_form_in_sizes(t, dim->from, from)
+        || !adx_form_in_sizes(t, dim->to, last))
         adx_arena_fail(&t->arena, ADREV_ESHAPE);
     memcpy(extent, last, (1 + open) * sizeof *extent);
     adx_add_open(&t->arena, extent, -1, from, open);
@@ -227,7 +238,7 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
     v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
-// Values for the arrays of the text.
+// Makes values for the arrays of the text.
 static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
 {
     const adx_tree *tree = &t->tree;
@@ -268,6 +279,7 @@ static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
     }
 }
 
+// Makes an empty program. Value 0 stands for none. False: no memory.
 static bool adx_begin_tensor_program(ad_tensor *t)
 {
     adx_arena *a = &t->arena;
@@ -314,6 +326,7 @@ typedef struct adx_taking_places {
     ptrdiff_t first;
 } adx_taking_places;
 
+// Marks a place as taken.
 static void adx_take_place(void *user, ptrdiff_t at)
 {
     const adx_taking_places *k = (const adx_taking_places *)user;
@@ -340,6 +353,8 @@ static void adx_find_crowded(ad_tensor *t)
     }
 }
 
+// Binds a text to what was given: makes its program, with derivatives, loops
+// and storage. The status is in the arena.
 static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
 {
     adx_arena *a = &t->arena;
@@ -408,6 +423,7 @@ typedef struct adx_tensor_arrays {
     ad_real *const *hv;
 } adx_tensor_arrays;
 
+// Needs those results for which the caller has arrays, and computes them there.
 static void adx_need_results(adx_evaluating *e, const uint32_t value[],
                              uint32_t n, ad_real *const to[])
 {
@@ -418,6 +434,7 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
+// The caller's array of an input, a tangent or a weight. NULL: it is not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -426,7 +443,7 @@ static const ad_real *adx_given_array(const adx_tensor_value *v,
     return from == NULL ? NULL : from[v->order];
 }
 
-// What the caller gives, where it is needed. False: an input is missing.
+// Takes the arrays of the caller that are needed. False: an input is missing.
 static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -444,7 +461,7 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
     return true;
 }
 
-// Results that nothing adds to are 0.
+// Makes results 0 that nothing adds to.
 static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              ad_real *const to[])
@@ -455,7 +472,8 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
-// Numbers of memory for what is needed and is no array of the caller's.
+// Returns how much memory the needed values take that have no array of the
+// caller's.
 static uint64_t adx_numbers_needed(const adx_tensor_program *p,
                                    const bool needed[], ad_real *const base[])
 {
@@ -466,6 +484,8 @@ static uint64_t adx_numbers_needed(const adx_tensor_program *p,
     return n;
 }
 
+// Gives each needed value that has no array its place in the memory of the
+// evaluation.
 static void adx_place_values(adx_evaluating *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -528,7 +548,8 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
     }
 }
 
-// Memory in a piece; `at` NULL: only counts.
+// Returns the next piece of one block of memory, for n elements of this size,
+// and adds its bytes to *bytes. at: the block; NULL: bytes are only counted.
 static void *adx_next_piece(char *at, size_t *bytes, uint64_t n, size_t size)
 {
     void *piece = at == NULL ? NULL : at + *bytes;
@@ -561,7 +582,7 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     return n;
 }
 
-// False: no memory.
+// Takes the memory of an evaluation. False: there is none.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -587,6 +608,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     return e->numbers != NULL;
 }
 
+// Gives the memory of an evaluation back, for the thread's next one.
 static void adx_end_evaluating(adx_evaluating *e)
 {
     const ad_allocator *m = &e->t->memory;
@@ -609,6 +631,7 @@ static bool adx_wants_crowded(const ad_tensor *t, const adx_tensor_arrays *a)
     return false;
 }
 
+// Evaluates a part of the program. Results that no step makes are cleared.
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
@@ -686,6 +709,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 
 /* --- counts -------------------------------------------------------------- */
 
+// Counts the points of strips.
 static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -695,6 +719,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// How many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;
@@ -704,8 +729,9 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// Marks which numbers a term writes, by its loops: others could need an inverse
-// of a map, which lives as long as the program. False: no memory.
+// Marks the numbers that a term writes, by running its loops. (The other ways
+// may need the inverse of a map, which would live as long as the program.)
+// False: no memory.
 static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
                               const adx_tensor_term *term, int64_t x[],
                               adx_bitmap *bits)
@@ -786,7 +812,7 @@ static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
     adx_need_all(p, needed);
 }
 
-// Numbers of inputs and results.
+// Counts the numbers of inputs and results.
 static size_t adx_numbers_around(const ad_tensor *t)
 {
     const adx_tensor_program *p = t->program;

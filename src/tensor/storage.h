@@ -181,6 +181,8 @@ typedef struct adx_storing {
     uint32_t *before;           // numbers that are written, before each word
 } adx_storing;
 
+// Notes that a term reads or writes the value, at this row of its set. False:
+// no memory.
 static bool adx_note_access(adx_storing *k, adx_tensor_term *term,
                             uint32_t *row)
 {
@@ -222,6 +224,7 @@ static bool adx_find_accesses(adx_storing *k)
 
 /* --- places among those that are written ---------------------------------- */
 
+// How many bits of a word are set.
 static uint32_t adx_bits_in(uint64_t word)
 {
     uint32_t n = 0;
@@ -395,6 +398,8 @@ static bool adx_set_index(adx_storing *k, const adx_number_access *x,
     return true;
 }
 
+// Gives a value memory for the numbers alone that are written, and replaces the
+// places of all accesses by indices of these.
 static void adx_store_value(adx_storing *k)
 {
     if (!adx_find_accesses(k) || !adx_number_written(k))

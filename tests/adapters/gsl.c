@@ -4,7 +4,7 @@
 // libs: -lgsl -lgslcblas
 /* gsl.c - adrev_gsl.h: fits with the certified values of NIST's Statistical
  * Reference Datasets (itl.nist.gov/div898/strd), known minima, derivatives
- * handed over against differences in long double, failures, memory.          */
+ * handed over against differences in long double, odeiv2, failures, memory.  */
 
 #include "implementation.h"
 #include "adrev_function.h"
@@ -362,6 +362,121 @@ static void test_memory(void)
     ad_fn_free(fn);
 }
 
+/* --- odeiv2 --------------------------------------------------------------- */
+
+// A pendulum that is pushed: y'' = -sin y - p0 y' + p1 cos(t y').
+static void pendulum(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
+                     void *ctx)
+{
+    (void)ctx;
+    rate[0] = y[1];
+    rate[1] = ad_rec(ad_sub(ad_mul(p[1], ad_cos(ad_mul(t, y[1]))),
+                            ad_add(ad_sin(y[0]), ad_mul(p[0], y[1]))));
+}
+
+// x: y, t.
+static void pendulum_ld(const ld *x, ld *rate, const void *ctx)
+{
+    (void)ctx;
+    rate[0] = x[1];
+    rate[1] = 0.75L * cosl(x[2] * x[1]) - sinl(x[0]) - 0.25L * x[1];
+}
+
+// y' = -p0 (y - cos t), stiff (Prothero and Robinson's kind): from 0.
+static void chase(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
+                  void *ctx)
+{
+    (void)ctx;
+    rate[0] = ad_rec(ad_mul(p[0], ad_sub(ad_cos(t), y[0])));
+}
+
+// y' = -1 / sqrt(y): no value beyond t = 2/3.
+static void sinking(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
+                    void *ctx)
+{
+    (void)t;
+    (void)p;
+    (void)ctx;
+    rate[0] = ad_rec(ad_neg(ad_div(1, ad_sqrt(y[0]))));
+}
+
+static void frozen_rate(ad_rev t, const ad_rev *y, const ad_rev *p,
+                        ad_rev *rate, void *ctx)
+{
+    (void)t;
+    (void)p;
+    (void)ctx;
+    rate[0] = ad_rec(ad_mul(y[0].v, y[0]));
+}
+
+// Frees s.
+static int integrate(ad_system *s, const gsl_odeiv2_step_type *type, double *y,
+                     double end, ad_status *status)
+{
+    double t = 0;
+    gsl_odeiv2_system system = ad_gsl_odeiv2(s);
+    gsl_odeiv2_driver *driver
+        = gsl_odeiv2_driver_alloc_y_new(&system, type, 1e-6, 1e-10, 1e-10);
+    gsl_odeiv2_driver_set_nmax(driver, 100000);
+    const int code = gsl_odeiv2_driver_apply(driver, &t, end, y);
+    *status = ad_system_status(s);
+    gsl_odeiv2_driver_free(driver);
+    ad_system_free(s);
+    return code;
+}
+
+static void test_ode_derivatives(void)
+{
+    const double x[3] = { 0.6, -1.1, 2.2 };
+    double dfdy[4], dfdt[2], rate[2];
+    ld J[6], f[2], lx[3];
+    ad_system *s = ad_system_ode(pendulum, NULL, 2, 2);
+    s->p[0] = 0.25;
+    s->p[1] = 0.75;
+    gsl_odeiv2_system system = ad_gsl_odeiv2(s);
+    difference_jacobian(pendulum_ld, NULL, 3, x, 2, J);
+    for (int i = 0; i < 3; i++)
+        lx[i] = (ld)x[i];
+    pendulum_ld(lx, f, NULL);
+    const ld by_y[4] = { J[0], J[1], J[3], J[4] }, by_t[2] = { J[2], J[5] };
+    CHECK(system.dimension == 2
+          && GSL_ODEIV_FN_EVAL(&system, x[2], x, rate) == GSL_SUCCESS
+          && solvers_near(2, rate, f, 1e-15L), "rates");
+    CHECK(GSL_ODEIV_JA_EVAL(&system, x[2], x, dfdy, dfdt) == GSL_SUCCESS
+          && solvers_near(4, dfdy, by_y, 1e-13L)
+          && solvers_near(2, dfdt, by_t, 1e-13L), "df/dy and df/dt");
+    ad_system_free(s);
+}
+
+static void test_odeiv2(void)
+{
+    const double k = 1e4, end = 2;
+    double y = 0;
+    ad_status status;
+    ad_system *s = ad_system_ode(chase, NULL, 1, 1);
+    s->p[0] = k;
+    int code = integrate(s, gsl_odeiv2_step_msbdf, &y, end, &status);
+    CHECK(code == GSL_SUCCESS && status == ADREV_OK, "stiff: %d", code);
+    // k (k cos t + sin t) / (k^2 + 1); what began at 0 is gone. Stiff steps of
+    // 1e-10 each.
+    CHECK_NEAR(y, k * (k * cos(end) + sin(end)) / (k * k + 1), 1e-8L);
+    y = 1;
+    code = integrate(ad_system_ode(sinking, NULL, 1, 0), gsl_odeiv2_step_rk8pd,
+                     &y, 0.6, &status);
+    CHECK(code == GSL_SUCCESS, "before there is no value: %d", code);
+    CHECK_NEAR(y, powl(0.1L, 2.0L / 3), 1e-7L);         // (1 - 3t/2)^(2/3)
+    y = 1;
+    code = integrate(ad_system_ode(sinking, NULL, 1, 0), gsl_odeiv2_step_rk8pd,
+                     &y, 2, &status);
+    CHECK(code != GSL_SUCCESS && code != GSL_EBADFUNC && status == ADREV_OK,
+          "shorter steps do not help beyond: %d", code);
+    y = 3;
+    code = integrate(ad_system_ode(frozen_rate, NULL, 1, 0),
+                     gsl_odeiv2_step_rkf45, &y, 1, &status);
+    CHECK(code == GSL_EBADFUNC && status == ADREV_EFROZEN, "stops: %d", code);
+    CHECK(ad_gsl_odeiv2(NULL).function == NULL, "no system");
+}
+
 int main(void)
 {
     test_reference_data();
@@ -372,5 +487,8 @@ int main(void)
     test_minimum_strides();
     test_fit_failures();
     test_memory();
+    test_ode_derivatives();
+    gsl_set_error_handler_off();        // odeiv2 itself calls it
+    test_odeiv2();
     return check_done("gsl");
 }

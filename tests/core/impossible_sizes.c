@@ -34,6 +34,7 @@ static void size_free(void *p);
 #include "adrev_parallel.h"
 #include "adrev_function.h"
 #include "adrev_assemble.h"
+#include "adrev_implicit.h"
 #include "adrev_loop.h"
 #include "adrev_struct.h"
 #include "adrev_tensor.h"
@@ -612,6 +613,26 @@ static ad_status do_select(void)
     return end_fn(f, status);
 }
 
+// The gradient of one result, for a number of inputs that it has not.
+static ad_status do_derive_gradient(void)
+{
+    static const ad_real x[2] = { 1, 1 };
+    ad_fn *f = NULL, *g = NULL;
+    wanted = 1;
+    ad_status status = ad_fn_record(&f, several, given(2), 2, x, 1);
+    if (status == ADREV_OK)
+        status = ad_fn_derive_gradient(&g, f, at[0]);
+    ad_fn_free(g);
+    return end_fn(f, status);
+}
+
+static ad_status do_implicit(void)
+{
+    ad_fn *f = new_fn();
+    const ad_implicit_desc d = { .g = f, .n = at[0], .x = real(at[0]) };
+    return end_fn(f, ad_implicit(&d, own, rev(at[0])));
+}
+
 static ad_status do_export(bool hessian)
 {
     const ad_layout l = { .base = (unsigned)at[0], .width = (unsigned)at[1] };
@@ -941,6 +962,14 @@ static ad_status do_parallelism(void)
 #define ROWS_CORE(ROW)                                                        \
     ROW(ad_tape_in, , 1, ONCE, do_tape_in())                                  \
     ROW(ad_tape_reserve, , 2, ANY, ad_tape_reserve(tape, at[0], at[1]))       \
+    ROW(ad_fail, , 1, ANY,                                                    \
+        ad_fail((ad_status)(at[0] % ADREV_STATUS_COUNT), NULL))               \
+    ROW(ad_op_name, , 1, ONCE, (ad_op_name((unsigned)at[0]), ADREV_ESHAPE))   \
+    ROW(ad_op_arity, , 1, ONCE, (ad_op_arity((unsigned)at[0]), ADREV_ESHAPE)) \
+    ROW(ad_op1, , 1, ANY, noted_of(ad_op1((unsigned)at[0], own[0])))          \
+    ROW(ad_op2, , 1, ANY, noted_of(ad_op2((unsigned)at[0], own[0], own[1])))  \
+    ROW(ad_op3, , 1, ANY,                                                     \
+        noted_of(ad_op3((unsigned)at[0], own[0], own[1], own[2])))            \
     ROW(ad_inputs, , 1, ANY, (ad_inputs(at[0], real(at[0]), rev(at[0])),      \
                               noted()))                                       \
     ROW(ad_gradient, , 1, ANY, ad_gradient(tape, own[0], at[0], rev(at[0]),   \
@@ -1121,6 +1150,8 @@ static ad_status do_parallelism(void)
     ROW(ad_assembly_hessian_export, , 2, ONCE, do_assembled(1))               \
     ROW(ad_assembly_compile, , 2, ONCE, do_assembled(2))                      \
     ROW(ad_fn_select, , 2, ONCE, do_select())                                 \
+    ROW(ad_fn_derive_gradient, , 1, ONCE, do_derive_gradient())               \
+    ROW(ad_implicit, , 1, ANY, do_implicit())                                 \
     ROW(ad_fn_jacobian_export, , 2, ONCE, do_export(false))                   \
     ROW(ad_fn_hessian_export, , 2, ONCE, do_export(true))                     \
     ROW(ad_export_into, , 5, ONCE, do_into())                                 \
@@ -1241,7 +1272,7 @@ static const char *const kept[] = {
     "ad_map_prefix", "ad_reduce_op", "ad_prefix_op", "ad_histogram",
     "ad_gather", "ad_scatter", "ad_replicate", "ad_transpose", "ad_rearrange",
     "ad_concat", "ad_slice", "ad_rotate", "ad_checkpoint",
-    "ad_checkpoint_with", "ad_scan", "ad_loop"
+    "ad_checkpoint_with", "ad_scan", "ad_loop", "ad_fail", "ad_implicit"
 };
 static bool is_lost;                    // it did not
 

@@ -26,8 +26,8 @@ structures() {
 }
 
 # ad_shape is made by macros, from sizeof; the sizes of ad_tensor_options are
-# arguments of a function of the caller's.
-types=$(structures | grep -vxE 'ad_shape|ad_tensor_options' | sort -u | tr '\n' '|')
+# arguments of a function of the caller's, and so is an ad_implicit_matrix.
+types=$(structures | grep -vxE 'ad_shape|ad_tensor_options|ad_implicit_matrix' | sort -u | tr '\n' '|')
 found=0
 passed=0
 # what is only written is no length: size_t *bytes, size_t start[]

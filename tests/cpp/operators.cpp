@@ -463,17 +463,40 @@ static void test_comparisons()
         }
 }
 
+// All members of numeric_limits are those of the value.
+template <class Number> static void test_limits()
+{
+    typedef std::numeric_limits<Number> ours;
+    typedef std::numeric_limits<ad_real> real;
+    static_assert(std::is_same<decltype(ours::epsilon()), Number>::value, "");
+    static_assert(std::numeric_limits<const Number>::is_specialized, "");
+#define EQUAL(name) static_assert(ours::name == real::name, #name);
+    EQUAL(is_specialized) EQUAL(is_signed) EQUAL(is_integer) EQUAL(is_exact)
+    EQUAL(has_infinity) EQUAL(has_quiet_NaN) EQUAL(has_signaling_NaN)
+    EQUAL(is_iec559) EQUAL(is_bounded) EQUAL(is_modulo) EQUAL(digits)
+    EQUAL(digits10) EQUAL(max_digits10) EQUAL(radix) EQUAL(min_exponent)
+    EQUAL(min_exponent10) EQUAL(max_exponent) EQUAL(max_exponent10)
+    EQUAL(traps) EQUAL(tinyness_before) EQUAL(round_style)
+#if __cplusplus < 202002L       // deprecated later
+    EQUAL(has_denorm) EQUAL(has_denorm_loss)
+#endif
+#undef EQUAL
+#define EQUAL(name)                                                         \
+    { constexpr Number x = (ours::name)();                                  \
+      CHECK(same(x.v, (real::name)())); }
+    EQUAL(min) EQUAL(max) EQUAL(lowest) EQUAL(epsilon) EQUAL(round_error)
+    EQUAL(infinity) EQUAL(quiet_NaN) EQUAL(signaling_NaN) EQUAL(denorm_min)
+#undef EQUAL
+}
+
 static void test_kinds_of_numbers()
 {
     typedef std::numeric_limits<ad_real> real;
     typedef std::numeric_limits<ad_rev> rev;
-    static_assert(rev::is_specialized && !rev::is_exact && rev::is_iec559
-                  && rev::digits == real::digits, "");
-    static_assert(std::numeric_limits<ad_fwd>::digits10 == real::digits10, "");
+    test_limits<ad_rev>();
+    test_limits<ad_fwd>();
     constexpr ad_rev least = rev::epsilon();
     CHECK(least.v == real::epsilon() && least.job == 0);
-    CHECK((rev::max)() == (real::max)() && rev::lowest() == real::lowest());
-    CHECK((std::numeric_limits<ad_fwd>::min)() == (real::min)());
     CHECK(isnan(rev::quiet_NaN()) && isinf(-rev::infinity()));
     const double values[6] = {
         0, -1.5, HUGE_VAL, -HUGE_VAL, NAN, double((real::max)())
@@ -657,10 +680,23 @@ static void test_places()
     y = ad_rec(y * x); here = __LINE__;
     CHECK(place_of(y) == here);
     CHECK(place_of(returned(x)) > 0 && place_of(returned(x)) < here);
-    y += x;
-    CHECK(place_of(y) == -1);
+    y += x; here = __LINE__;
+    CHECK(place_of(y) == here);
+    y -= x * y; here = __LINE__;
+    CHECK(place_of(y) == here);
+    y *= 2; here = __LINE__;
+    CHECK(place_of(y) == here);
+    y /= sin(x); here = __LINE__;
+    CHECK(place_of(y) == here);
     y = y + x; here = __LINE__;
     CHECK(place_of(y) == here);
+    ++y; here = __LINE__;
+    CHECK(place_of(y) == here);
+    y--; here = __LINE__;
+    CHECK(place_of(y) == here);
+    std::vector<ad_rev> many(2, x);
+    many[1] += y; here = __LINE__;
+    CHECK(place_of(many[1]) == here);
 }
 #endif
 

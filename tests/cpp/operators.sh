@@ -1,6 +1,6 @@
 #!/bin/sh
 # tags: cpp
-# Operators in C++11 to C++20, without a warning:
+# Operators in C++11 to C++23, without a warning:
 #                                     sh tests/cpp/operators.sh CC FLAGS DIR
 # operators.cpp runs with every switch that it has to do with; a unit of C,
 # border.c, holds the implementation. And what must not compile does not.
@@ -57,7 +57,7 @@ run() {
 
 run c++11 ""
 run c++20 "-DFEW=1 -DADREV_TRACE=1 -DADREV_DEBUG=1"
-for standard in c++14 c++17 c++20; do
+for standard in c++14 c++17 c++2b; do
     if warns $standard "-DFEW=1"; then count 0 1; else count 1 0; fi
 done
 

@@ -272,16 +272,17 @@ judge() {
             -o "$out/driver" -lquadmath -lm > "$out/driver.log" 2>&1
 }
 
-# Wrong use: status 2, and something is said.
-misuse() {                              # misuse TEXT ARGUMENT ...
+# Wrong use: status 2, and what is said has these words.
+misuse() {                              # misuse TEXT WORDS ARGUMENT ...
     text=$1
-    shift
+    words=$2
+    shift 2
     (cd "$here" && "$port" "$@") > "$out/said" 2>&1
     status=$?
     if [ $status != 2 ]; then
         wrong misuse "$text: status $status in place of 2" "$out/said"
-    elif [ ! -s "$out/said" ]; then
-        wrong misuse "$text: nothing is said"
+    elif ! grep -q -e "$words" "$out/said"; then
+        wrong misuse "$text: it does not say: $words" "$out/said"
     else
         right
     fi
@@ -321,12 +322,28 @@ options() {
         'double option(double x) { return PORT_ORDER * x; }' > "$out/option.c"
     printf '[{"directory":"%s","file":"option.c","command":"%s"}]\n' "$out" \
         "cc -DPORT_ORDER=3 -c option.c" > "$out/compile_commands.json"
+    printf '%s\n' 'extern double given[2]; void report(const char *text);' \
+        'double beside(double x) { if (x < given[0]) report("small");' \
+        'return given[1] * x; }' > "$out/beside.c"
+    works "what is not seen, and plain global data" 0 "$port" "$out/beside.c" \
+        --function beside --with x -o "$twin"
     works "-p" 0 "$port" "$out/option.c" --function option --with x \
         -p "$out/compile_commands.json" -o "$twin"
     works "flags" 0 "$port" "$out/option.c" --function option --with x \
         -o "$twin" -- -DPORT_ORDER=3
     works "without flags" 2 "$port" "$out/option.c" --function option --with x \
         -o "$twin"
+}
+
+# Two files that mean something else by one name.
+set_apart() {
+    works "a macro of two headers" 0 "$port" several/line.c several/plane.c \
+        --function line --with x --check --points 2 -o "$out/line_ad.h" \
+        -- -I"$root"
+    works "a type of two files" 1 "$port" several/line.c several/plane.c \
+        --function line --with x -o "$out/none.h" -- -DTWO_TYPES
+    works "both files are named" 0 grep -q 'point is another type in' \
+        "$out/said_before"
 }
 
 # Several files: folder several/.
@@ -348,6 +365,7 @@ several() {
         several/tables.c several/again.c -o "$out/none.h"
     works "two definitions are named" 0 grep -q 'weight_of is defined in' \
         "$out/said_before"
+    set_apart
     mkdir -p "$out/build"
     printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
 {"directory":"build","file":"../force.c","command":"cc -I ../inc -c x"},
@@ -413,14 +431,36 @@ fi
 
 options
 several
-misuse "no such file" no_such_file.c --function f --with x -o "$out/none.h"
-misuse "no such function" polynomial.c --function nothing --with x \
-    -o "$out/none.h"
-misuse "no such parameter" polynomial.c --function polynomial --with nothing \
-    -o "$out/none.h"
-misuse "no such option" polynomial.c --function polynomial --with x --sideways \
-    -o "$out/none.h"
-misuse "no function" polynomial.c --with x -o "$out/none.h"
+mistakes() {
+    set -- polynomial.c --function polynomial --with x:2 -o "$out/none.h"
+    misuse "no such file" "no_such_file.c" no_such_file.c "$@"
+    misuse "no such function" "no function nothing .* polynomial.c" \
+        polynomial.c --function nothing --with x -o "$out/none.h"
+    misuse "no such parameter" "--with nothing: .* polynomial has x, n" "$@" \
+        --with nothing
+    misuse "no such output" "--of nothing: .* polynomial has x, n" "$@" \
+        --of nothing
+    misuse "no such option" "--sideways" "$@" --sideways
+    misuse "no such number" "--number double" "$@" --number double
+    misuse "no count" "--with x:" "$@" --with x:
+    misuse "no suffix" "--suffix ''" "$@" --suffix ''
+    misuse "no value" "--seed" "$@" --seed
+    misuse "no function" "--function" polynomial.c --with x -o "$out/none.h"
+    misuse "no such list" "no_such.json" "$@" -p no_such.json
+    misuse "no such setting" "--set m" "$@" --set m=2 --check \
+        -o "$out/option.h" -- -I"$root"
+    misuse "no clang" "no_clang is not installed" "$@" --clang no_clang
+    printf '#include "no_such.h"\ndouble f(double x) { return x; }\n' \
+        > "$out/bad.c"
+    misuse "no such header" "-I and -D" "$out/bad.c" --function f --with x \
+        -o "$out/none.h"
+    misuse "no folder" "cannot write" polynomial.c --function polynomial \
+        --with x:2 -o "$out/no_folder/none.h"
+    works "none of them writes" 1 test -e "$out/none.h"
+    works "--help" 0 "$port" --help
+    works "--help tells" 0 grep -q -e --check "$out/said_before"
+}
+mistakes
 
 [ -z "$PORT_SHOWS" ] || echo "refused, as they may be:$optional"
 echo "port: $passed passed, $failed failed"

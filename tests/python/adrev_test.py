@@ -93,6 +93,37 @@ def test_sparse():
     check(len(J.value) == 10 and J.shape == (5, 6), "entries")
 
 
+def test_choice(folder):
+    def two(x):
+        return [x[0] * x[1] ** 2, numpy.sin(x[2]) * x[0]]
+    f = adrev.record(two, [1, 2, 3])
+    g = f.select(variables=[2, 0])          # inputs are x2, x0, x1
+    x = numpy.array([3.0, 1, 2])
+    J = [[0, 4], [math.cos(3), math.sin(3)]]
+    check((g.inputs, g.variables, g.outputs) == (3, 2, 2), "numbers")
+    near(g(x), [4, math.sin(3)], "values of a choice")
+    near(g.jacobian(x), J, "jacobian of a choice")
+    near(g.jacobian_sparse(x).dense(), J, "its sparse jacobian")
+    near(g.jvp(x, [1, 2]), numpy.dot(J, [1, 2]), "its jvp")
+    near(g.vjp(x, [1, 2]), numpy.dot([1, 2], J), "its vjp")
+    near(g.taylor(x, [1, 2], 1)[1], numpy.dot(J, [1, 2]), "its taylor")
+    H = [[-math.sin(3), math.cos(3)], [math.cos(3), 0]]
+    near(g.hessian(x), H, "its hessian")
+    near(g.hessian_sparse(x).dense(), H, "its sparse hessian")
+    near(g.hvp(x, [1, 2]), numpy.dot(H, [1, 2]), "its hvp")
+    one = f.select([2, 0], [1])
+    near(one.gradient(x), J[1], "gradient of one result")
+    near(one.gradient(numpy.array([x, x])), [J[1], J[1]], "at two points")
+    path = os.path.join(folder, "choice")
+    g.save(path)
+    near(adrev.load(path).jacobian(x), J, "a saved choice")
+    fails("ESHAPE", lambda: f.select(variables=[3]), "no such input")
+    fails("ESHAPE", lambda: f.select(variables=[0, 0]), "an input twice")
+    fails("ESHAPE", lambda: f.select(outputs=[]), "no results")
+    raises(ValueError, lambda: f.select(variables=[0.5]), "half an input")
+    raises(ValueError, lambda: g.jvp(x, [1, 2, 3]), "too long a direction")
+
+
 def difference(f, x):
     return (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
 
@@ -230,6 +261,7 @@ def main():
     test_sparse()
     test_operations()
     test_c(model)
+    test_choice(sys.argv[2])
     test_files(sys.argv[2])
     test_errors()
     test_threads()
