@@ -330,6 +330,16 @@ options() {
         -o "$twin"
 }
 
+# What is written records what a port by hand records.
+same_tape() {
+    works "polynomial" 0 "$port" polynomial.c --function polynomial --with x:2 \
+        -o "$out/polynomial_ad.h"
+    # shellcheck disable=SC2086  # flags are a list
+    works "same_tape.c" 0 "$cc" -std=c11 $strict $flags -I"$out" same_tape.c \
+        -o "$out/same_tape" -lm
+    works "the same tape" 0 "$out/same_tape"
+}
+
 # Several files: folder several/.
 several() {
     set -- "$port" --function energy --with 'x:2*n' --with v:n
@@ -413,6 +423,7 @@ if [ -n "$converted" ]; then
 fi
 
 options
+same_tape
 several
 mistakes() {
     set -- polynomial.c --function polynomial --with x:2 -o "$out/none.h"
