@@ -154,11 +154,12 @@ docs:               ## docs/operations.md, docs/tests.md, docs/names.txt
 
 manual:             ## HTML and man pages in build/manual
 	@sh tests/setup.sh manual
-	@$(MAKE) --no-print-directory examples adapters
+	@$(MAKE) --no-print-directory examples $(ADAPTERS:%=$B/%)
 	@sh tools/manual/man.sh $B/manual/man3
 	@sh tools/manual/manual.sh $B $(CC)
 
 manual-check:       ## whether `make manual` made what it should, in Chromium
+	@sh tests/setup.sh manual-check
 	@sh tests/project/manual.sh $(CC) "" $B
 
 lint:               ## contents, versions, references, limits

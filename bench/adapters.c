@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT-0
-/* adapters.c - what optimisers and SUNDIALS cost with adrev's derivatives, with derivatives
- * written by hand, and with finite differences.      sh bench/alone.sh adapters
+/* adapters.c - what optimisers and CVODES cost with adrev's derivatives, with
+ * derivatives written by hand, and with finite differences.
+ *                                                 sh bench/alone.sh adapters
  *
  *     adapters [-r rounds]
  *
@@ -564,8 +565,8 @@ static ad_model *model_ipopt(void)
 
 /* --- SUNDIALS: a Brusselator in one dimension ------------------------------ */
 
-// u' = 1 + u^2 v - 4 u + a u'', v' = 3 u - u^2 v + a v'', u = 1 and v = 3 at the
-// ends (Hairer and Wanner); y = u0, v0, u1, v1, ...
+// u' = 1 + u^2 v - 4 u + a u'', v' = 3 u - u^2 v + a v'', u = 1 and v = 3 at
+// the ends (Hairer and Wanner); y = u0, v0, u1, v1, ...
 enum { CELLS = 100, RATES = 2 * CELLS };
 
 static const double spread = 0.02 * (CELLS + 1) * (CELLS + 1);     // a / h^2
@@ -652,7 +653,8 @@ static double solve_cvodes(way how, ad_model *m)
     SUNContext_Create(NULL, &context);
     N_Vector y = N_VNew_Serial(RATES, context);
     for (int i = 0; i < RATES; i++)
-        NV_Ith_S(y, i) = i % 2 ? 3 : 1 + sin(2 * pi * (i / 2 + 1) / (CELLS + 1));
+        NV_Ith_S(y, i) = i % 2 ? 3 : 1 + sin(2 * pi * (i / 2 + 1)
+                                             / (CELLS + 1));
     SUNMatrix A = banded ? SUNBandMatrix(RATES, 2, 2, context)
                          : SUNDenseMatrix(RATES, RATES, context);
     SUNLinearSolver solver = banded ? SUNLinSol_Band(y, A, context)

@@ -340,7 +340,7 @@ static const char *header_folder(void)
 static void put_compiler(buffer *b, const translation *u)
 {
     const char *cc = getenv("CC");
-    putf(b, "%s -std=gnu11 -O1 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
+    putf(b, "%s -std=gnu11 -O0 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
          header_folder(), folder_of(u->path));
     flags_put(b, u);
 }

@@ -311,6 +311,9 @@ static ty *see_unseen(node *call, ty *f, ty **arg, int n)
     ty *value = ty_of(call->type, call);
     for (int i = 0; i < n; i++)
         flows(arg[i], value);
+    if (value->kind == T_REC)
+        put_off(SORTED, call, value, "a structure of a function that is not seen "
+                "gets recorded numbers", "copy its members to one of your own");
     if (value->kind == T_PTR)
         put_off(BYTES, call, value, "memory of a function that is not seen gets "
                 "recorded numbers", "copy them to memory of your own");
@@ -393,7 +396,10 @@ static ty *see_call(node *call)
     for (int i = 0; i < n; i++)
         arg[i] = l.kind == L_FREE ? see_freed(call->kid[i + 1])
                                   : see(call->kid[i + 1]);
-    if (l.kind == L_REFUSED)
+    if (l.kind == L_REFUSED && strstr(l.why, "_create"))
+        put_off(ODD, call, other(), l.why, "call the function itself: a recording "
+                "belongs to one thread");
+    else if (l.kind == L_REFUSED)
         put_off(strstr(l.why, "jmp") ? ODD : UNSEEN, call, n ? arg[0] : other(),
                 l.why, "write it by other functions of <math.h>");
     if (l.kind == L_REFUSED)
@@ -415,6 +421,7 @@ static ty *see_call(node *call)
     }
     if (f->kind == T_PTR)
         f = f->to;
+    put_off(OUTSIDE, call, f, NULL, NULL);
     if (f->kind != T_FUN)
         return see_unseen(call, f, arg, n);
     for (int i = 0; target == NULL && i < f->pars; i++)

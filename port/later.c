@@ -2,7 +2,7 @@
  *
  * Calls of functions that are not seen, casts of pointers, sizes of memory and
  * data that outlive a call are put off while flow.c goes through the functions,
- * and checked in the end.
+ * and checked in the end. Data at file scope are checked by globals.c.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -41,6 +41,8 @@ static bool holds(ty *t, void (*f)(ty *, void *))
     each_number(t, f, &any);
     return any;
 }
+
+bool holds_varied(ty *t) { return holds(t, or_varied); }
 
 static node *sizeof_in(node *n)
 {
@@ -291,157 +293,47 @@ void laters_check(void)
     }
 }
 
-/* --- global data ---------------------------------------------------------- */
+/* --- code that is not seen ------------------------------------------------ */
 
-// Whether data that n names, or an address that it is, may be written from
-// there: by an assignment, or because the address goes where it is not followed.
-static bool may_write(const node *n, int depth);
-
-static bool holds_pointer(const node *n)
+// Functions of the C library use no data of the program; what they are given is
+// looked at elsewhere.
+static bool of_c_library(const function *f)
 {
-    const text t = n->desugared.n ? n->desugared : n->type;
-    return find(t, "*") < t.n;
-}
-
-static node *parameter_of(const function *f, int at)
-{
-    for (int i = 0; i < f->decl->kids; i++)
-        if (f->decl->kid[i]->kind == ParmVarDecl && at-- == 0)
-            return f->decl->kid[i];
-    return NULL;
-}
-
-static bool any_write(const node *n, const node *d, int depth)
-{
-    if (n->kind == DeclRefExpr && n->ref == d->id && may_write(n, depth))
+    static const char *const headers[] = {
+        "assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h",
+        "inttypes.h", "locale.h", "math.h", "mathcalls.h", "signal.h",
+        "stdio.h", "stdlib.h", "string.h", "strings.h", "sys/time.h", "time.h",
+        "unistd.h", "wchar.h",
+    };
+    const int at = f->decl->loc.expanded.file;
+    const char *path = at < 0 ? "" : file_at(at)->path;
+    if (starts(f->name, "__builtin_") || f->decl->implicit)
         return true;
-    for (int i = 0; i < n->kids; i++)
-        if (any_write(n->kid[i], d, depth))
-            return true;
-    return false;
-}
-
-static bool call_writes(const node *call, const node *argument, int depth)
-{
-    const function *f = function_called(call);
-    int at = 0;
-    while (call->kid[at] != argument)
-        at++;
-    if (at == 0)
+    if (strncmp(path, "/usr/", 5) != 0)
         return false;
-    if (f == NULL || depth > 6)
-        return true;
-    const node *p = parameter_of(f, at - 1);
-    if (f->body != NULL && p != NULL)
-        return any_write(f->body, p, depth + 1);
-    return p == NULL || !starts(p->type, "const ");
-}
-
-static node *function_around(const node *n)
-{
-    while (n != NULL && n->kind != FunctionDecl)
-        n = n->parent;
-    return (node *)n;
-}
-
-static const node *local_named(const node *n)
-{
-    n = base_node((node *)n);
-    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
-    return d != NULL && (d->kind == ParmVarDecl
-                         || (d->kind == VarDecl && d->parent != tree
-                             && d->storage.n == 0)) ? d : NULL;
-}
-
-// An address that becomes the value of a variable: what is written through that.
-static bool copy_writes(const node *variable, const node *at, int depth)
-{
-    const node *f = function_around(at);
-    return variable == NULL || f == NULL || depth > 6
-        || any_write(f, variable, depth + 1);
-}
-
-static bool may_write(const node *n, int depth)
-{
-    const bool local = local_named(n) != NULL && holds_pointer(n);
-    for (const node *p = n->parent; ; n = p, p = p->parent) {
-        const text o = p->opcode;
-        if (p->kind == ImplicitCastExpr && is(p->cast, "LValueToRValue")
-            && !holds_pointer(p))
-            return false;               // a value is read
-        if (p->kind == ImplicitCastExpr || p->kind == CStyleCastExpr
-            || p->kind == ParenExpr || p->kind == MemberExpr
-            || (p->kind == ArraySubscriptExpr && n == p->kid[0]))
-            continue;
-        if (p->kind == UnaryExprOrTypeTraitExpr)
-            return false;
-        if (p->kind == UnaryOperator && is(o, "!"))
-            return false;
-        if (p->kind == UnaryOperator && (is(o, "*") || is(o, "&")))
-            continue;
-        if (p->kind == UnaryOperator && holds_pointer(p)
-            && (is(o, "++") || is(o, "--")) && n->kind == DeclRefExpr && local)
-            continue;
-        if (p->kind == CompoundAssignOperator && n == p->kid[0]
-            && n->kind == DeclRefExpr && local)
-            return false;
-        if (p->kind == CompoundStmt || p->kind == ForStmt)
-            return false;               // a value that is not used
-        if (p->kind == BinaryOperator && is(o, "=") && n == p->kid[0]
-            && n->kind == DeclRefExpr && local)
-            return false;
-        if (p->kind == BinaryOperator && is(o, "=") && n == p->kid[1]
-            && holds_pointer(p))
-            return copy_writes(local_named(p->kid[0]), p, depth);
-        if (p->kind == VarDecl && holds_pointer(p) && p->parent != tree
-            && p->storage.n == 0)
-            return copy_writes(p, p, depth);
-        if (p->kind == BinaryOperator && (is(o, "+") || is(o, "-"))
-            && holds_pointer(p))
-            continue;
-        if (p->kind == BinaryOperator && !is(o, "=") && !is(o, ","))
-            return false;
-        if (p->kind == CallExpr)
-            return call_writes(p, n, depth);
-        return true;
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        const char *end = strstr(path, headers[i]);
+        if (end != NULL && end[-1] == '/' && strcmp(end, headers[i]) == 0)
+            return true;
     }
+    return strstr(path, "/bits/") != NULL;
 }
 
-static void mark_writes(node *n)
+static bool runs_unseen(const later *l)
 {
-    node *d = n->kind == DeclRefExpr && is(n->ref_kind, "VarDecl")
-        ? declared(n) : NULL;
-    if (d != NULL && d->parent == tree && !d->outer_write && may_write(n, 0))
-        d->outer_write = 1;
-    for (int i = 0; i < n->kids; i++)
-        mark_writes(n->kid[i]);
+    const function *f = function_called(l->at);
+    if (f != NULL)
+        return f->body == NULL && !f->stub && !of_c_library(f);
+    if (l->type->kind != T_FUN)
+        return true;
+    return ty_root(l->type)->open
+        || (!ty_root(l->type)->known && !only_null(l));
 }
 
-static void global_check(node *d)
+const node *unseen_call(void)
 {
-    const bool local = is(d->storage, "static");
-    const bool constant = starts(d->type, "const ")
-        || find(d->type, " const") < d->type.n;
-
-    if (!local && ty_changed(d->ty))
-        refuse(d, "make it static, or a parameter",
-               "recorded numbers in global data that other files see");
-    if (!local && ty_changed(d->ty) && d->use != NULL)
-        refuse(d->use, "make it static, or a parameter",
-               "recorded numbers in global data that other files see: %.*s",
-               (int)d->name.n, d->name.at);
-    else if (!constant && d->outer_write && (local || ty_changed(d->ty)))
-        refuse(d->use ? d->use : d, "convert that function, too: --function",
-               "global data that a function writes which is not converted: "
-               "%.*s", (int)d->name.n, d->name.at);
-}
-
-void globals_check(void)
-{
-    for (function *f = functions; f != NULL; f = f->next)
-        if (f->body != NULL && !f->reached)
-            mark_writes(f->body);
-    for (int i = 0; i < tree->kids; i++)
-        if (tree->kid[i]->kind == VarDecl && tree->kid[i]->visited)
-            global_check(tree->kid[i]);
+    for (size_t i = 0; i < later_count; i++)
+        if (laters[i].kind == OUTSIDE && runs_unseen(&laters[i]))
+            return laters[i].at;
+    return NULL;
 }

@@ -48,6 +48,7 @@ static const row rows[] = {
     { "frexp", L_PARTS, NULL, 1 }, { "modf", L_PARTS, NULL, 1 },
     { "remquo", L_PARTS, NULL, 2 },
     IS(L_REFUSED, nextafter) IS(L_REFUSED, nexttoward) IS(L_STEP, logb)
+    IS(L_REFUSED, pthread_create) IS(L_REFUSED, thrd_create)
     IS(L_REFUSED, setjmp) IS(L_REFUSED, _setjmp) IS(L_REFUSED, longjmp)
     IS(L_REFUSED, __sigsetjmp) IS(L_REFUSED, sigsetjmp)
 };

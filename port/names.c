@@ -205,12 +205,14 @@ function *function_of(node *decl)
     return decl->function;
 }
 
-// Data may be declared in a function, too.
-static node *data_meant(node *d)
+// Data may be declared in functions, too, and only there.
+node *data_meant(node *d)
 {
     node *here = variable_named(d->name, d->unit);
     node *all = here ? here : variable_named(d->name, -1);
-    return all ? all : d;
+    if (all == NULL)
+        note_variable(all = d);
+    return all;
 }
 
 // The declaration that stands for all of a name.

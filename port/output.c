@@ -411,7 +411,17 @@ static bool old_definition(const node *d)
     return false;
 }
 
-// A function that a macro defines, or one of the old kind.
+// What has no text of its own that could be kept: a function that a macro
+// defines, one of the old kind, one that returns the address of a function.
+static bool stands_apart(const function *f)
+{
+    const ty *t = f->type->to;
+    while (t->kind == T_PTR && t->alias == NULL)
+        t = t->to;
+    return in_macro(f->decl) || old_definition(f->decl)
+        || (t->kind == T_FUN && t->alias == NULL && ty_changed(t));
+}
+
 static void signature_apart(buffer *b, const function *f)
 {
     buffer o = { 0 };
@@ -742,26 +752,77 @@ static void unfold(buffer *b, size_t body)
 static piece function_piece(function *f, int order)
 {
     piece p = { .order = order, .function = true };
-    if (old_definition(f->decl)) {
+    if (!in_macro(f->decl))
         comment_above(&p.above, f->decl);
+    if (stands_apart(f)) {
         signature_apart(&p.text, f);
         put(&p.text, "\n");
         write_body(&p.text, f);
         return p;
     }
-    if (in_macro(f->decl)) {
-        signature_apart(&p.text, f);
-        put(&p.text, "\n");
-        write_body(&p.text, f);
-        return p;
-    }
-    comment_above(&p.above, f->decl);
     write_signature(&p.text, f);
     const size_t body = p.text.n;
     write_body(&p.text, f);
     if (p.text.n > 80 && find(text_in(&p.text), "\n") == p.text.n)
         unfold(&p.text, body);
     return p;
+}
+
+/* --- macros --------------------------------------------------------------- */
+
+static names current;           // what a name is at this place of the output
+
+// Of a header, or given: it is there from the start.
+static macro *first_meaning(text name)
+{
+    for (int u = 0; u < unit_count; u++) {
+        macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m != NULL && m->at.file < 0 && !m->given)
+            return m;
+    }
+    return NULL;
+}
+
+static bool same_macro(const macro *a, const macro *b)
+{
+    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
+}
+
+static macro none;              // a name that is no macro here
+
+static macro *current_macro(text name)
+{
+    macro *m = name_find(&current, name, -1);
+    return m == &none ? NULL : m ? m : first_meaning(name);
+}
+
+// Headers of two files define it in different ways.
+static bool is_ambiguous(text name)
+{
+    const macro *one = NULL;
+    for (int u = 0; u < unit_count; u++) {
+        const macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m == NULL || m->at.file >= 0 || m->given)
+            continue;
+        if (one != NULL && !same_macro(m, one))
+            return true;
+        one = m;
+    }
+    return false;
+}
+
+// Behind what a file includes: such macros are defined in its part.
+static void put_ends(buffer *b)
+{
+    names done = { 0 };
+    for (size_t i = 0; i < needed.room; i++) {
+        const text name = needed.row[i].name;
+        if (name.at == NULL || name_find(&done, name, -1) || !is_ambiguous(name))
+            continue;
+        name_set(&done, name, -1, &done);
+        name_set(&current, name, -1, &none);
+        putf(b, "#undef %.*s\n", (int)name.n, name.at);
+    }
 }
 
 /* --- includes ------------------------------------------------------------- */
@@ -860,9 +921,12 @@ static bool put_includes_of(buffer *b, const translation *u)
 static void put_includes(buffer *b)
 {
     bool header = false;
-    for (int u = 0; u < unit_count; u++)
-        if (units[u].root != NULL && put_includes_of(b, &units[u]))
-            header = true;
+    for (int u = 0; u < unit_count; u++) {
+        if (units[u].root == NULL)
+            continue;
+        header |= put_includes_of(b, &units[u]);
+        put_ends(b);
+    }
     if (!header)
         put(b, "#include \"adrev.h\"\n");
     if (opt.stubs != NULL && opt.stub_text.n)
@@ -994,7 +1058,7 @@ static void add_prototypes(buffer *b, const translation *u)
             continue;
         f->announced = true;
         unit_written = f->decl->unit;
-        if (in_macro(f->decl) || old_definition(f->decl))
+        if (stands_apart(f))
             signature_apart(b, f);
         else
             write_signature(b, f);
@@ -1102,33 +1166,7 @@ static void add_wrappers(buffer *b)
     }
 }
 
-/* --- macros --------------------------------------------------------------- */
-
-static names current;           // what a name is at this place of the output
-
-// Of a header, or given: it is there from the start.
-static macro *first_meaning(text name)
-{
-    for (int u = 0; u < unit_count; u++) {
-        macro *m = units[u].root ? macro_named(name, u) : NULL;
-        if (m != NULL && m->at.file < 0 && !m->given)
-            return m;
-    }
-    return NULL;
-}
-
-static bool same_macro(const macro *a, const macro *b)
-{
-    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
-}
-
-static macro none;              // a name that is no macro here
-
-static macro *current_macro(text name)
-{
-    macro *m = name_find(&current, name, -1);
-    return m == &none ? NULL : m ? m : first_meaning(name);
-}
+/* --- macros in the output ------------------------------------------------- */
 
 static void put_macro(buffer *b, macro *m)
 {
@@ -1340,6 +1378,53 @@ static void need_pieces(void)
     }
 }
 
+// A name of a type that means something else in each of two files.
+static void type_once(names *all, node *n, const char *suffix)
+{
+    buffer key = { 0 };
+    if (n->name.n == 0 || (n->kind == RecordDecl && !n->complete))
+        return;
+    put(&key, n->kind == RecordDecl || n->kind == EnumDecl ? "struct " : "");
+    put_text(&key, n->name);
+    put(&key, suffix);
+    const node *first = name_find(all, text_in(&key), -1);
+    if (first == NULL)
+        name_set(all, text_in(&key), -1, n);
+    else if (first->unit != n->unit && first->item != n->item
+             && (first->begin.expanded.file != n->begin.expanded.file
+                 || first->begin.expanded.at != n->begin.expanded.at))
+        refuse(n, "give one of the two another name", "%.*s is another type in %s",
+               (int)n->name.n, n->name.at,
+               file_at(first->begin.expanded.file)->path);
+}
+
+static void enumerators_once(names *all, node *n)
+{
+    for (int i = 0; n->kind == EnumDecl && i < n->kids; i++)
+        if (n->kid[i]->kind == EnumConstantDecl) {
+            n->kid[i]->item = n->item;
+            type_once(all, n->kid[i], "");
+        }
+}
+
+// Of the types that are written, and of those of headers, which are included.
+static void types_once(void)
+{
+    static names all;
+    for (int i = 0; i < item_count; i++) {
+        const item *t = &items[i];
+        node *n;
+        for (int k = -1; next_node(t, &k, &n);) {
+            if (is_type(n) && (t->plain || !t->in_source)) {
+                type_once(&all, n, "");
+                enumerators_once(&all, n);
+            }
+            if (is_type(n) && t->twin && n->kind != EnumDecl)
+                type_once(&all, n, opt.suffix);
+        }
+    }
+}
+
 static bool names_function(const node *n)
 {
     if (n->kind == DeclRefExpr && n->decl != NULL && n->decl->function != NULL)
@@ -1410,6 +1495,7 @@ bool write_output(buffer *b)
     write_pieces();
     add_wrappers(&helpers);
     need_pieces();
+    types_once();
     number_functions();
     list_directives();
     if (piece_count)

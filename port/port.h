@@ -16,6 +16,7 @@
  *   flow         what flows where; which numbers are active
  *   instances    functions that are looked at anew for each call
  *   later        what is decided when it is known what is active
+ *   globals      data at file scope, which other code may see
  *   expressions  writes expressions
  *   statements   writes statements and declarations
  *   output       the file that is written
@@ -160,7 +161,9 @@ typedef struct node {
     unsigned renamed : 1;       // its twin has another name
     unsigned visited : 1;
     unsigned touched_known : 1, touched : 1;
-    unsigned outer_write : 1;   // data that functions write which are not read
+    unsigned outer_write : 1;   // data that code writes which is not converted
+    unsigned outer_use : 1;     // data that such code names
+    unsigned inner_write : 1;   // data that code writes which is converted
     unsigned followed : 1;      // of data: files that they need are read
     unsigned addressed : 1;     // a function whose address is taken here
     struct node *use;           // the first, of data
@@ -384,6 +387,7 @@ extern function *functions;
 void function_add(function *f);
 function *function_of(node *decl);
 node *declared(node *n);                // the one that stands for all of a name
+node *data_meant(node *d);              // the same, of a declaration of data
 node *body_of(node *decl);
 node *variable_named(text name, int unit);
 node *outer_variable(const node *at, text name);
@@ -455,6 +459,7 @@ typedef enum later_kind {
     KEPT,               // static data: it must be written before it is read
     SIZE,               // a sizeof: of what is known
     UNSEEN,             // of a call: nothing that varies may get there
+    OUTSIDE,            // of a call: the function's source may not be seen
     POINTER,            // type: a function must be known behind it
     BYTES,              // type: nothing recorded may be in it
     MEMORY,             // of a call: how many bytes, of what
@@ -464,6 +469,8 @@ typedef enum later_kind {
 void put_off(later_kind what, node *at, ty *type, const char *why,
              const char *proposal);
 void laters_check(void);
+bool holds_varied(ty *t);               // some number in it depends on inputs
+const node *unseen_call(void);          // of what is not seen; NULL: there is none
 void globals_check(void);
 extern bool flow_reads;                 // numbers are read from a file
 

@@ -726,14 +726,17 @@ void records_link(void)
     }
 }
 
-static bool all_numbers(const ty *t)
+// Whether there are but numbers of one type: that of `first`, once it is known.
+static bool all_numbers(const ty *t, const ty **first)
 {
     if (t->kind == T_ARR)
-        return all_numbers(t->to);
+        return all_numbers(t->to, first);
+    if (t->kind == T_NUM)
+        *first = *first ? *first : t;
     if (t->kind != T_REC)
-        return t->kind == T_NUM;
+        return t->kind == T_NUM && !t->odd && t->single == (*first)->single;
     for (int i = 0; i < t->record->fields; i++)
-        if (!all_numbers(t->record->field[i]))
+        if (!all_numbers(t->record->field[i], first))
             return false;
     return true;
 }
@@ -753,7 +756,9 @@ static void unions_check(void)
     for (size_t i = 0; i < record_count; i++) {
         record *r = record_of(records[i]);
         ty t = { .kind = T_REC, .record = r };
-        if (r->is_union && any_varied(&t) && r->fields > 1 && !all_numbers(&t))
+        const ty *first = NULL;
+        if (r->is_union && any_varied(&t) && r->fields > 1
+            && !all_numbers(&t, &first))
             refuse_union(r);
     }
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests use beyond gcc and make, where that is possible; with
-# the argument `examples` what those use, and with `manual` what `make manual`
-# and its check use. What is missing afterwards is skipped by name.
+# the argument `examples` what those use, and with `manual` or `manual-check` what
+# these targets use. What is missing afterwards is skipped by name.
 # SPDX-License-Identifier: MIT-0
 
 install() {
@@ -10,13 +10,16 @@ install() {
         || { apt-get update && apt-get install -y "$@"; }; } > /dev/null 2>&1
 }
 
-if [ "$1" = manual ]; then
-    for pair in cmark-gfm:cmark-gfm mandoc:mandoc chromium:chromium; do
-        command -v "${pair%%:*}" > /dev/null 2>&1 \
-            || install --no-install-recommends "${pair##*:}"
-    done
-    exit 0
-fi
+case $1 in
+    manual) tools="cmark-gfm" ;;
+    manual-check) tools="man:man-db mandoc chromium" ;;
+    *) tools= ;;
+esac
+for pair in $tools; do
+    command -v "${pair%%:*}" > /dev/null 2>&1 \
+        || install --no-install-recommends "${pair##*:}"
+done
+[ -z "$tools" ] || exit 0
 
 # Libraries of the examples, and of adapters: whether an empty program links
 # with them. One call installs them; if one is not to be had, one by one.

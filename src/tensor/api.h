@@ -118,8 +118,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
-// range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in
+// the range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 

@@ -22,6 +22,7 @@ typedef struct adx_arena {
     ad_status status;           // of everything that was made in it
 } adx_arena;
 
+// Notes a failure; the first one stays.
 static void adx_arena_fail(adx_arena *a, ad_status status)
 {
     if (a->status == ADREV_OK)

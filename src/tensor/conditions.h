@@ -19,6 +19,7 @@ ADX_SELDOM_BEGIN
 
 /* --- nodes --------------------------------------------------------------- */
 
+// Makes a node of the tree. 0: the reading has ended.
 static uint32_t adx_new_tree_node(adx_parser *p, adx_tree_kind kind,
                                   adx_spot spot)
 {
@@ -37,6 +38,7 @@ typedef struct adx_children {
     uint32_t last;
 } adx_children;
 
+// Hangs a child behind those that a node has so far.
 static void adx_add_child(adx_parser *p, adx_children *c, uint32_t child)
 {
     if (c->first == 0)
@@ -149,6 +151,7 @@ static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
     return i;
 }
 
+// Reads a membership, r(i,j): its name is at hand.
 static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
 {
     const adx_tensor_relation *r = &p->tree->relation[relation];
@@ -200,6 +203,7 @@ static void adx_read_chain(adx_parser *p, adx_children *both)
         adx_wrong_at(p, p->spot.at, "to compare, write ==");
 }
 
+// Reads a chain of comparisons, a membership or an `exists`.
 static void adx_read_comparison(adx_parser *p, adx_children *both)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME

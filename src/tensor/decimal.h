@@ -34,6 +34,7 @@ typedef struct adx_natural {
     unsigned n;
 } adx_natural;
 
+// x = x*factor + plus.
 static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
 {
     uint64_t carry = plus;
@@ -46,6 +47,7 @@ static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
         x->v[x->n++] = (uint32_t)carry;
 }
 
+// Whether x < y.
 static bool adx_is_below(const adx_natural *x, const adx_natural *y)
 {
     if (x->n != y->n)

@@ -2,9 +2,9 @@
 
 /* === tensor/emission ========================================================
  * C text of tables, of forms of variables, and of places in memory, for the
- * loops of tensor/loops and the expressions of tensor/points. Their additions and
- * multiplications are those of tensor/run, in the same order, so the bits are the
- * same.
+ * loops of tensor/loops and the expressions of tensor/points. Their additions
+ * and multiplications are those of tensor/run, in the same order, so the bits
+ * are the same.
  *
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number. n_ is the size n of the text, where it is open: an argument.
@@ -127,12 +127,12 @@ static void adx_say_indent(adx_emission *e)
 }
 
 // Begins a block: "for (...) {".
-#define ADX_SAY_OPEN(e, ...)                                                    \
+#define ADX_SAY_OPEN(e, ...)                                                   \
     (adx_say_indent(e), adx_say(&(e)->text, __VA_ARGS__),                   \
      adx_say(&(e)->text, " {\n"), (void)(e)->open++)
-#define ADX_SAY_BLOCK(e)                                                        \
+#define ADX_SAY_BLOCK(e)                                                       \
     (adx_say_indent(e), adx_say(&(e)->text, "{\n"), (void)(e)->open++)
-#define ADX_SAY_LINE(e, ...)                                                    \
+#define ADX_SAY_LINE(e, ...)                                                   \
     (adx_say_indent(e), adx_say(&(e)->text, __VA_ARGS__),                   \
      adx_say(&(e)->text, "\n"))
 
@@ -153,6 +153,7 @@ static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
     adx_say(t, "_");
 }
 
+// Writes the name of a variable of loops, or of an open size.
 static void adx_say_variable(adx_emission *e, uint32_t var)
 {
     if (var >= adx_open_of(e->f->t)) {
@@ -176,6 +177,7 @@ static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
     return true;
 }
 
+// Writes the constant that ends a form; `any`: something stands before it.
 static void adx_say_rest(adx_emission *e, int64_t c, bool any)
 {
     if (c != 0 || !any)
@@ -184,8 +186,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables, open sizes and those of loops, and of numbers that
-// tables give.
+// Forms of so many variables, open sizes and those of loops, and of numbers
+// that tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -198,12 +200,14 @@ static bool adx_is_cut(const adx_emission *e, adx_step_way way, uint32_t dim)
     return e->cut != NULL && e->cut->way == way && e->cut->dim == dim;
 }
 
+// Begins the inside of loops: no number is in a local variable yet.
 static void adx_begin_body(adx_emission *e, uint32_t loops)
 {
     e->local = NULL;
     e->variables = loops;
 }
 
+// Writes a form of all variables.
 static void adx_say_affine(adx_emission *e, const int64_t form[])
 {
     bool any = false;
@@ -212,6 +216,7 @@ static void adx_say_affine(adx_emission *e, const int64_t form[])
     adx_say_rest(e, form[0], any);
 }
 
+// Writes a form of the variables that it has.
 static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
 {
     bool any = false;

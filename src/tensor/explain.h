@@ -3,8 +3,8 @@
 /* === tensor/explain =========================================================
  * What became of a text, as text to read: the tree, and of one part its steps,
  * each as a formula (tensor/spelling), with the numbers that it writes, its
- * loops and its operations; which terms are products of matrices, and how a step
- * is cut into parts.
+ * loops and its operations; which terms are products of matrices, and how a
+ * step is cut into parts.
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/sets tensor/nests
  *           tensor/binding tensor/print tensor/programs tensor/sharing
@@ -169,6 +169,7 @@ static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
     adx_spell(e, n < 2 ? "" : ")");
 }
 
+// Writes a value of a map: its name and its argument.
 static void adx_spell_look_up(const adx_explainer *e,
                               const adx_int_table *table,
                               const adx_sparse_form *argument)
@@ -179,6 +180,7 @@ static void adx_spell_look_up(const adx_explainer *e,
     adx_spell(e, "]");
 }
 
+// Writes a condition that loops test.
 static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
 {
     adx_spell(e, c->kind == ADX_ROW_NO_BIT ? " if no " : " if ");
@@ -253,6 +255,7 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
         adx_spell_check(e, &l->check[i]);
 }
 
+// Writes the loops of a term and how many points they find.
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->found_by;
@@ -307,6 +310,7 @@ static void adx_spell_cut(adx_explainer *e, uint32_t value)
 
 /* --- steps --------------------------------------------------------------- */
 
+// Writes how many operations of each kind there are.
 static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
 {
     adx_spell_count(e, cost->add, "addition");
@@ -339,6 +343,7 @@ static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
     adx_spell(e, "\n");
 }
 
+// Whether a value of this kind is needed.
 static bool adx_has_kind(const adx_explainer *e, adx_value_kind kind)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
@@ -523,6 +528,7 @@ static bool adx_count_steps(adx_explainer *e)
     return ok;
 }
 
+// Takes the memory of an explanation. False: there is none.
 static bool adx_begin_explaining(adx_explainer *e)
 {
     const ad_allocator *m = &e->t->memory;

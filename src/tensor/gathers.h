@@ -185,6 +185,7 @@ static bool adx_has_even_places(const adx_gathering *s,
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
 
+// The place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)

@@ -92,7 +92,8 @@ static void adx_say_scope(adx_emission *e)
 
 /* --- bounds that are forms in open sizes --------------------------------- */
 
-// Whether a bound alone decides: it is never beyond the bounds that are numbers.
+// Whether a bound alone decides: it is never beyond the bounds that are
+// numbers.
 static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
                             const adx_set_check *bound)
 {
@@ -166,6 +167,7 @@ static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
         adx_say(&e->text, ")");
 }
 
+// Declares the ends of a loop that depend on open sizes or on loops around.
 static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_text *t = &k->e->text;
@@ -251,8 +253,8 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
-// The level whose column gives the variable of a part's form, if that rises with
-// the entries, which are level l and are cut in its place; or NULL.
+// The level whose column gives the variable of a part's form, if that rises
+// with the entries, which are level l and are cut in its place; or NULL.
 static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                                 const adx_nest_level *l)
 {
@@ -339,8 +341,8 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     }
 }
 
-// "if (form >= lo && form < hi) {", where no range has the last variable, or the
-// form has none. l NULL: before all loops.
+// "if (form >= lo && form < hi) {", where no range has the last variable, or
+// the form has none. l NULL: before all loops.
 static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 {
     const adx_term_cut *c = k->part;
@@ -392,7 +394,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 // Opens the loop of a level, over its range. A range whose ends are single
 // forms, or are numbers, has a text of its own; else the ends become variables
 // first.
-static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
+static void adx_say_range_loop(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
     bool number;
@@ -591,7 +593,7 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     if (adx_is_level_idle(k, l))
         return;
     switch (l->kind) {
-    case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
+    case ADX_LEVEL_RANGE: adx_say_range_loop(k, l); break;
     case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;

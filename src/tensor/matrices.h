@@ -142,6 +142,7 @@ ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
     }
 }
 
+// Packs a panel of A.
 static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
                           int64_t step, int64_t along, ad_real scale,
                           ad_real *to)
@@ -149,6 +150,7 @@ static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
     adx_pack_panel(ADX_TILE_M, count, k, from, step, along, scale, to);
 }
 
+// Packs a panel of B.
 static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
                              int64_t step, int64_t along, ad_real scale,
                              ad_real *to)
@@ -211,6 +213,7 @@ ADX_DEFINE_TILE(adx_fuse_tile, ADX_TILE_FUSE)
 
 #else
 
+// Adds to a tile where there are no vectors, one product after the other.
 static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                          int64_t column, const ad_real *restrict b,
                          int64_t next, ad_real *restrict c, int64_t step)
@@ -222,6 +225,7 @@ static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                                                   a[i * row] * b[j]);
 }
 
+// The same with fused multiplication and addition.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
                           int64_t next, ad_real *restrict c, int64_t step)
@@ -281,6 +285,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
+// The strip of A or B from i on: packed, or in place where it is not.
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
@@ -325,6 +330,7 @@ static void adx_run_panels(const adx_matrix_product *p,
 
 static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// n, rounded up to whole tiles.
 static int64_t adx_whole_tiles(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
@@ -432,6 +438,7 @@ static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
     return true;
 }
 
+// How many values a variable has in its bounds.
 static int64_t adx_var_extent(const adx_set *s, uint32_t v)
 {
     return s->high[v] - s->low[v] + 1;
@@ -468,7 +475,8 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX
+            && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;
@@ -530,6 +538,7 @@ static adx_matrices *adx_make_matrices(ad_tensor *t,
     return to;
 }
 
+// Whether the numbers of C along v lie one beside the other.
 static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
 {
     return adx_is_unit(f->form[0][1 + v]);

@@ -23,6 +23,7 @@ typedef struct adx_saying {
     size_t room;            // with the zero byte
 } adx_saying;
 
+// Adds as many bytes of a text as there is room for.
 static void adx_say_bytes(adx_saying *s, const char *text, size_t n)
 {
     for (size_t i = 0; i < n && s->n + 1 < s->room; i++)
@@ -35,6 +36,7 @@ static void adx_say_string(adx_saying *s, const char *text)
     adx_say_bytes(s, text, strlen(text));
 }
 
+// Adds a whole number in decimal digits.
 static void adx_say_whole(adx_saying *s, uint32_t v)
 {
     char digit[10];
@@ -48,6 +50,7 @@ static void adx_say_whole(adx_saying *s, uint32_t v)
 /* --- characters ----------------------------------------------------------
  * Columns count characters: in UTF-8 all bytes but 10xxxxxx begin one.      */
 
+// Whether a byte of UTF-8 is the first one of a character.
 static bool adx_begins_character(char c)
 {
     return ((unsigned char)c & 0xc0) != 0x80;
@@ -231,6 +234,7 @@ static void adx_explain_text(ad_tensor_error *error, const char *text)
     adx_say_string(&s, text);
 }
 
+// Explains a status that has no place in the text, by its own message.
 static void adx_explain_status(ad_tensor_error *error, ad_status status)
 {
     adx_explain_text(error, ad_message(status));

@@ -27,6 +27,7 @@ typedef struct adx_sparse_form {
     int64_t *k;
 } adx_sparse_form;
 
+// The value of a form at x.
 static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 {
     int64_t sum = f->c;
@@ -35,6 +36,7 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
     return sum;
 }
 
+// Whether a form has the variable.
 static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
 {
     for (uint32_t i = 0; i < f->n; i++)
@@ -317,6 +319,8 @@ static bool adx_place_row(adx_ordering *k, uint32_t r)
                                        UINT32_MAX, &to->argument));
 }
 
+// Puts every row that no level is made by at the level where it is looked at.
+// False: no memory.
 static bool adx_place_rows(adx_ordering *k)
 {
     const adx_set *s = k->s;
@@ -333,7 +337,7 @@ static bool adx_place_rows(adx_ordering *k)
     return true;
 }
 
-/* --- bounds where sizes are open: no more than are needed ------------------ */
+/* --- bounds where sizes are open: no more than are needed ----------------- */
 
 // The most that one form can be above another.
 static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
@@ -378,12 +382,15 @@ static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
     return true;
 }
 
+// Bounds that are numbers become the range's own, and bounds that follow from
+// others go.
 static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
 {
     for (uint32_t i = 0; i < nest->levels; i++) {
         adx_nest_level *l = &nest->level[i];
         for (uint32_t j = 0; j < l->bounds;)
-            if (adx_take_plain_bound(l, &l->bound[j]) || adx_bound_follows(s, l, j))
+            if (adx_take_plain_bound(l, &l->bound[j])
+                || adx_bound_follows(s, l, j))
                 l->bound[j] = l->bound[--l->bounds];
             else
                 j++;
@@ -609,6 +616,8 @@ static bool adx_walk_one(const adx_nest_walk *w, uint32_t level)
     return adx_walk_on(w, level);
 }
 
+// Visits all points of the levels from `level` on. False: a visit wants no
+// more.
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
 {
     if (level == w->nest->levels)

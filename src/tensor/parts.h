@@ -94,6 +94,7 @@ typedef struct adx_value_cut {
 
 static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+// a*b, but 2^60 at most.
 static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
 {
     return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
@@ -449,6 +450,7 @@ static bool adx_same_forms(const adx_sparse_form *a, const adx_sparse_form *b)
         && memcmp(a->k, b->k, a->n * sizeof *a->k) == 0;
 }
 
+// Whether two terms have the same points in the same parts.
 static bool adx_same_lists(const adx_part_list *a, const adx_part_list *b)
 {
     bool same = a->levels == b->levels && a->parts == b->parts
@@ -509,6 +511,7 @@ static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
 
 /* --- the cut of a value -------------------------------------------------- */
 
+// Whether a term of a value adds at picked points only.
 static bool adx_picks_any(const adx_tensor_value *v)
 {
     bool any = false;
@@ -520,8 +523,9 @@ static bool adx_picks_any(const adx_tensor_value *v)
 // Cuts the points of a value's only term into parts, if that makes more parts
 // than the best cut so far. A sum is cut in this way only if each point has a
 // number of its own. False: no memory.
-static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
-                           const adx_nest *const nest[], adx_value_cut *best)
+static bool adx_try_cut_of_points(ad_tensor *t, const adx_tensor_value *v,
+                                  const adx_nest *const nest[],
+                                  adx_value_cut *best)
 {
     const adx_tensor_term *term = v->term;
     adx_value_cut c = { .kind = ADX_CUT_POINTS };
@@ -543,9 +547,9 @@ static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
 }
 
 // False: no memory.
-static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
-                         const adx_nest *const nest[], uint64_t points,
-                         adx_value_cut *best)
+static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
+                                const adx_nest *const nest[], uint64_t points,
+                                adx_value_cut *best)
 {
     adx_value_cut c = { .kind = ADX_CUT_SUMS };
     if (v->kind != ADX_VALUE_SUM || adx_picks_any(v)
@@ -569,9 +573,10 @@ static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
 }
 
 // The dimension of which the results are best cut. False: no memory.
-static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
-                            const adx_nest *const nest[], uint64_t points,
-                            bool lists, adx_value_cut *best)
+static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
+                                   const adx_nest *const nest[],
+                                   uint64_t points, bool lists,
+                                   adx_value_cut *best)
 {
     for (uint32_t d = 0; d < v->dims; d++) {
         adx_value_cut c = { .dim = d };
@@ -589,13 +594,13 @@ static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
                              const adx_nest *const nest[], uint64_t points,
                              adx_value_cut *best)
 {
-    if (!adx_try_results(t, v, nest, points, false, best)
-        || !adx_try_points(t, v, nest, best)
-        || !adx_try_sums(t, v, nest, points, best))
+    if (!adx_try_cut_of_results(t, v, nest, points, false, best)
+        || !adx_try_cut_of_points(t, v, nest, best)
+        || !adx_try_cut_of_sums(t, v, nest, points, best))
         return false;
     return best->kind == ADX_CUT_SUMS || best->parts >= ADX_PARTS_MOST / 4
         || !adx_shares_parts()
-        || adx_try_results(t, v, nest, points, true, best);
+        || adx_try_cut_of_results(t, v, nest, points, true, best);
 }
 
 // nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.

@@ -42,6 +42,7 @@ static double adx_path_points(const adx_product_path *p, uint64_t vars)
     return n;
 }
 
+// The variables that a subset of the factors has, as bits.
 static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
 {
     uint64_t vars = 0;
@@ -50,6 +51,7 @@ static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
     return vars;
 }
 
+// The subset of all factors.
 static uint32_t adx_path_whole(const adx_product_path *p)
 {
     return ((uint32_t)1 << p->factors) - 1;
@@ -73,6 +75,8 @@ static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
          | ((one | other) == adx_path_whole(p) ? p->written | none : 0);
 }
 
+// Whether a step takes fewer multiplications, or as many and fewer operations
+// in all.
 static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
 {
     return one->muls < other->muls

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === tensor/prepare =======================================================
- * What a program needs before it is evaluated for the first time, and keeps: the
- * loops of its terms, with the innermost one along numbers that are evenly
+ * What a program needs before it is evaluated for the first time, and keeps:
+ * the loops of its terms, with the innermost one along numbers that are evenly
  * spaced; and how its values are cut into parts.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
@@ -11,6 +11,8 @@
  *   offers  adx_mark_results adx_prepare_program adx_clear_results
  * ========================================================================== */
 
+// Finds the places of the numbers that a term reads or writes, and how far they
+// are apart along the innermost loop. False: no memory.
 static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
                             uint32_t inner, adx_stream_of *to)
 {

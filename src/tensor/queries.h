@@ -16,6 +16,7 @@ ADX_SELDOM_BEGIN
 
 /* --- binding ------------------------------------------------------------- */
 
+// Says that something must be given before the text can be bound.
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
@@ -23,6 +24,7 @@ static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
     adx_misfit(&k, name.at, what, name);
 }
 
+// Whether an end of a range depends on an open size.
 static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
 {
     const adx_dim *d = &t->tree.dim[dim];
@@ -222,7 +224,8 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
         return;
     int64_t *from = v->range.from + (size_t)d * (1 + open);
     int64_t *last = v->range.last + (size_t)d * (1 + open);
-    if (!adx_form_in_sizes(t, dim->from, from) || !adx_form_in_sizes(t, dim->to, last))
+    if (!adx_form_in_sizes(t, dim->from, from)
+        || !adx_form_in_sizes(t, dim->to, last))
         adx_arena_fail(&t->arena, ADREV_ESHAPE);
     memcpy(extent, last, (1 + open) * sizeof *extent);
     adx_add_open(&t->arena, extent, -1, from, open);
@@ -320,6 +323,7 @@ typedef struct adx_taking_places {
     ptrdiff_t first;
 } adx_taking_places;
 
+// Marks a place as taken.
 static void adx_take_place(void *user, ptrdiff_t at)
 {
     const adx_taking_places *k = (const adx_taking_places *)user;
@@ -416,6 +420,7 @@ typedef struct adx_tensor_arrays {
     ad_real *const *hv;
 } adx_tensor_arrays;
 
+// Needs those results for which the caller has arrays, and computes them there.
 static void adx_need_results(adx_evaluating *e, const uint32_t value[],
                              uint32_t n, ad_real *const to[])
 {
@@ -426,6 +431,7 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
+// The caller's array of an input, a tangent or a weight. NULL: it is not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -474,6 +480,8 @@ static uint64_t adx_numbers_needed(const adx_tensor_program *p,
     return n;
 }
 
+// Gives each needed value that has no array its place in the memory of the
+// evaluation.
 static void adx_place_values(adx_evaluating *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -596,6 +604,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     return e->numbers != NULL;
 }
 
+// Gives the memory of an evaluation back, for the thread's next one.
 static void adx_end_evaluating(adx_evaluating *e)
 {
     const ad_allocator *m = &e->t->memory;
@@ -696,6 +705,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 
 /* --- counts -------------------------------------------------------------- */
 
+// Counts the points of strips.
 static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -705,6 +715,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// How many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;

@@ -3,8 +3,8 @@
 /* === tensor/ranges ==========================================================
  * How a step of machine code is cut into parts. A part has a range of one loop:
  * of an index of the value, of its points as tensor/parts cuts them, or of the
- * runs of a block. What it writes, no other part writes or reads, so bits do not
- * depend on the parts. Sums of parts are those of tensor/parts.
+ * runs of a block. What it writes, no other part writes or reads, so bits do
+ * not depend on the parts. Sums of parts are those of tensor/parts.
  *
  * Thin values have memory for all runs, of which a step uses that of the first:
  * so a part uses that of its first run.

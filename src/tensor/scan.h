@@ -46,6 +46,7 @@ typedef struct adx_parser {
 
 /* --- errors -------------------------------------------------------------- */
 
+// Ends the reading of the text with a status, unless it has ended already.
 static void adx_stop_parsing(adx_parser *p, ad_status status)
 {
     if (p->status == ADREV_OK) {
@@ -69,6 +70,7 @@ ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
     p->kind = ADX_WORD_END;
 }
 
+// Whether a line of the text ends between two places.
 static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
 {
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
@@ -89,6 +91,7 @@ static void adx_say_missing(adx_parser *p, const char *what)
 
 static bool adx_is_figure(char c) { return c >= '0' && c <= '9'; }
 
+// Whether a name can begin with this character.
 static bool adx_begins_name(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -120,6 +123,7 @@ static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
     }
 }
 
+// Returns where the digits that begin at `at` end.
 static uint32_t adx_skip_figures(const char *text, uint32_t at)
 {
     while (adx_is_figure(text[at]))
@@ -151,6 +155,7 @@ static uint32_t adx_take_number(adx_parser *p, uint32_t at)
     return at;
 }
 
+// A name: letters, digits and underscores. Returns its end.
 static uint32_t adx_take_name(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -181,6 +186,7 @@ static void adx_unknown(adx_parser *p, uint32_t at)
         adx_wrong_at(p, at, "a byte %u is no character", (uint32_t)byte);
 }
 
+// A sign of one or two characters. Returns its end.
 static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
 {
     static const struct { char text[3]; int kind; } two[] = {
@@ -241,6 +247,7 @@ static bool adx_accept(adx_parser *p, int kind)
     return true;
 }
 
+// The next word must be this one: it is taken, or the text is wrong.
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
     if (!adx_accept(p, kind))
@@ -253,12 +260,14 @@ static char adx_following(adx_parser *p)
     return p->tree->text[adx_skip_blanks(p, p->spot.at + p->spot.length)];
 }
 
+// Whether a piece of the text reads so.
 static bool adx_is_text(const adx_tree *tree, adx_spot spot, const char *text)
 {
     return spot.length == strlen(text)
         && memcmp(tree->text + spot.at, text, spot.length) == 0;
 }
 
+// Whether the word at hand is this name.
 static bool adx_is_word(const adx_parser *p, const char *word)
 {
     return p->kind == ADX_WORD_NAME && adx_is_text(p->tree, p->spot, word);

@@ -11,9 +11,9 @@
  * Sizes are numbers here: sets are made when a text is bound. But a size can be
  * open (code of ad_tensor_write_c has it as an argument): then it is one of the
  * first variables of every set, from its least to its largest number. Such a
- * variable is never replaced or forgotten, nor a loop: what a set says holds for
- * all numbers of the sizes. Where conditions narrow its range, the points are
- * those of these sizes only.
+ * variable is never replaced or forgotten, nor a loop: what a set says holds
+ * for all numbers of the sizes. Where conditions narrow its range, the points
+ * are those of these sizes only.
  *
  *   needs   tensor/arena
  *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
@@ -23,7 +23,7 @@
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_vars_of adx_fix_var adx_simplify_set
- *           adx_box_points adx_is_definition adx_map_vars adx_find_given
+ *           adx_box_points adx_is_definition adx_map_vars adx_find_map_vars
  *           ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
@@ -50,11 +50,13 @@ typedef struct adx_bitmap {
     uint32_t node;              // the condition in the text; 0: it is of none
 } adx_bitmap;
 
+// Whether bit i is set.
 static bool adx_has_bit(const adx_bitmap *b, uint64_t i)
 {
     return b->word[i / 64] >> (i % 64) & 1;
 }
 
+// Sets bit i, and counts those that are set.
 static void adx_set_bit(adx_bitmap *b, uint64_t i)
 {
     b->set += !adx_has_bit(b, i);
@@ -135,6 +137,7 @@ typedef struct adx_set {
     bool empty;
 } adx_set;
 
+// The form of a row: [0] its constant, [1 + v] the coefficient of variable v.
 static int64_t *adx_form_of(const adx_set *s, uint32_t row)
 {
     return s->k + (size_t)row * s->width;
@@ -180,6 +183,7 @@ static adx_set *adx_new_set(adx_arena *a)
     return adx_widen_set(s, 8, 8) ? s : NULL;
 }
 
+// Returns a copy with room for some more rows and variables. NULL: no memory.
 static adx_set *adx_copy_set(const adx_set *s)
 {
     adx_set *to = ADX_GET(s->arena, 1, adx_set);
@@ -253,12 +257,14 @@ static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
     return sum;
 }
 
+// a/b, rounded down.
 static int64_t adx_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+// a/b, rounded up.
 static int64_t adx_ceil_div(int64_t a, int64_t b)
 {
     return -adx_floor_div(-a, b);
@@ -450,6 +456,8 @@ static bool adx_use_value(adx_set *s, uint32_t r)
     return true;
 }
 
+// A row that asks for a bit: decided where its form is a constant, and gone
+// where another row asks the same. Returns whether anything changed.
 static bool adx_use_bit(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
@@ -469,6 +477,7 @@ static bool adx_use_bit(adx_set *s, uint32_t r)
     return true;
 }
 
+// Simplifies a set by what one row says. Returns whether anything changed.
 static bool adx_use_row(adx_set *s, uint32_t r)
 {
     switch (s->row[r].kind) {
@@ -564,7 +573,9 @@ static bool adx_knows_argument(const adx_set *s, uint32_t r,
     return known;
 }
 
-static adx_map_vars adx_find_given(const adx_set *s)
+// Finds the variables that maps give, one after the other: a row is taken when
+// its argument is known, until no row is taken any more.
+static adx_map_vars adx_find_map_vars(const adx_set *s)
 {
     adx_map_vars to = { ADX_GET(s->arena, s->vars, bool),
                         ADX_GET(s->arena, s->rows, uint32_t), 0, 0, false };
@@ -630,6 +641,8 @@ static bool adx_bounds_are_whole(const adx_set *s, uint32_t v)
     return lower || upper;
 }
 
+// Adds the row that follows from a lower and an upper bound of v, without v
+// (Fourier and Motzkin).
 static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
                                uint32_t above)
 {
@@ -656,6 +669,7 @@ static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                 adx_combine_bounds(s, v, i, j);
 }
 
+// Takes v out of a set: every pair of its bounds becomes a row without it.
 static void adx_drop_bounded(adx_set *s, uint32_t v)
 {
     adx_bounds_as_rows(s, v);

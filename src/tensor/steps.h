@@ -15,6 +15,7 @@ ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
+// The indices of the number that the term of a loop writes.
 static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -42,15 +43,18 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, ";\n");
 }
 
-static void adx_say_row_term(adx_emission *e, const adx_looping *k)
+// Writes the code of a point of an operation: its number is stored.
+static void adx_say_operation_term(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
-    uint32_t number = adx_say_row_at(e, k->value, &at);
+    uint32_t number = adx_say_operation_at(e, k->value, &at);
     adx_say_indent(e);
     adx_say_place(e, k->value, adx_written_at(e, k), true);
     adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
 }
 
+// Writes the code of a point of a maximum or minimum: the number is stored if
+// it is better than the best so far, or is NaN.
 static void adx_say_most_term(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
@@ -94,6 +98,7 @@ static void adx_say_done(adx_emission *e, const adx_looping *k,
     adx_say(&e->text, "]");
 }
 
+// Writes the code of a point that marks its extreme as not picked yet.
 static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -159,7 +164,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
     else if (v->kind == ADX_VALUE_MOST)
         adx_say_most_term(e, k);
     else
-        adx_say_row_term(e, k);
+        adx_say_operation_term(e, k);
 }
 
 // a*b at a point of a reduction, added to one of eight sums.
@@ -394,6 +399,7 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
+// Writes the code that clears what the terms of a value add to.
 static void adx_say_zeros_of(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -420,6 +426,7 @@ static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_FORGET, NULL);
 }
 
+// Writes the code of a value as loops over the points of its terms.
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);

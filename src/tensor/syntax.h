@@ -143,6 +143,7 @@ static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
     return rank;
 }
 
+// Reads one input of an `in`: its name and its ranges.
 static void adx_read_input(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -158,6 +159,7 @@ static void adx_read_input(adx_parser *p)
     adx_declare(p, name, ADX_NAMES_ARRAY, i);
 }
 
+// Reads one relation of a `rel`: its name and its ranges.
 static void adx_read_relation(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -214,6 +216,7 @@ static void adx_read_item(adx_parser *p)
         adx_say_missing(p, "a declaration or a formula");
 }
 
+// Reads all of the text, which must define a result.
 static void adx_read_text(adx_parser *p)
 {
     const adx_tree *tree = p->tree;
@@ -229,6 +232,7 @@ static void adx_read_text(adx_parser *p)
 
 /* --- the interface ------------------------------------------------------- */
 
+// Makes the tree of a text. What the tree has when this fails is freed with it.
 static ad_status adx_read_tensor(ad_tensor *t, const char *text, size_t length,
                                  ad_tensor_error *error)
 {

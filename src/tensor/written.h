@@ -20,7 +20,7 @@ ADX_SELDOM_BEGIN
  *               double *const y[], double *const dx[], double *work);
  *
  * Before them stand the sizes that are open.
- * r0, r1, ... say which results are wanted.                                   */
+ * r0, r1, ... say which results are wanted.                                  */
 
 typedef struct adx_part_text {
     const char *name;
@@ -57,6 +57,8 @@ typedef struct adx_part_writing {
     bool given[3];              // x, v and w stand in the text
 } adx_part_writing;
 
+// Adds results to those of a part: `like` has their indices, `array` their
+// name.
 static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              const char *array)
@@ -105,6 +107,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
     }
 }
 
+// The name of the array that a given value is an element of.
 static const char *adx_array_of_given(adx_value_kind kind)
 {
     return kind == ADX_VALUE_INPUT ? "x"
@@ -248,7 +251,9 @@ static uint64_t adx_say_stored(adx_part_writing *w)
     return at;
 }
 
-static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *user)
+// Writes the argument that a part's function passes to a step.
+static void adx_say_part_argument(adx_text *t, const adx_parameter *p,
+                                  void *user)
 {
     switch (p->kind) {
     case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
@@ -436,6 +441,7 @@ static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 
 /* --- write_c ------------------------------------------------------------- */
 
+// Whether a text has one result, and that is a number.
 static bool adx_is_scalar_text(const ad_tensor *t)
 {
     for (uint32_t i = 1; i < t->tree.array_count; i++)
@@ -444,6 +450,7 @@ static bool adx_is_scalar_text(const ad_tensor *t)
     return t->tree.outs == 1;
 }
 
+// Which parts are to be written: a gradient needs the VJP that it calls.
 static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
 {
     if (asked == 0)
@@ -452,6 +459,7 @@ static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
     return asked & ADREV_C_GRADIENT ? asked | ADREV_C_VJP : asked;
 }
 
+// Checks what ad_tensor_write_c is asked for.
 static ad_status adx_check_text_options(const ad_tensor *t,
                                         const ad_c_options *o, unsigned asked)
 {

@@ -322,6 +322,11 @@ options() {
         'double option(double x) { return PORT_ORDER * x; }' > "$out/option.c"
     printf '[{"directory":"%s","file":"option.c","command":"%s"}]\n' "$out" \
         "cc -DPORT_ORDER=3 -c option.c" > "$out/compile_commands.json"
+    printf '%s\n' 'extern double given[2]; void report(const char *text);' \
+        'double beside(double x) { if (x < given[0]) report("small");' \
+        'return given[1] * x; }' > "$out/beside.c"
+    works "what is not seen, and plain global data" 0 "$port" "$out/beside.c" \
+        --function beside --with x -o "$twin"
     works "-p" 0 "$port" "$out/option.c" --function option --with x \
         -p "$out/compile_commands.json" -o "$twin"
     works "flags" 0 "$port" "$out/option.c" --function option --with x \
@@ -338,6 +343,17 @@ same_tape() {
     works "same_tape.c" 0 "$cc" -std=c11 $strict $flags -I"$out" same_tape.c \
         -o "$out/same_tape" -lm
     works "the same tape" 0 "$out/same_tape"
+}
+
+# Two files that mean something else by one name.
+set_apart() {
+    works "a macro of two headers" 0 "$port" several/line.c several/plane.c \
+        --function line --with x --check --points 2 -o "$out/line_ad.h" \
+        -- -I"$root"
+    works "a type of two files" 1 "$port" several/line.c several/plane.c \
+        --function line --with x -o "$out/none.h" -- -DTWO_TYPES
+    works "both files are named" 0 grep -q 'point is another type in' \
+        "$out/said_before"
 }
 
 # Several files: folder several/.
@@ -359,6 +375,7 @@ several() {
         several/tables.c several/again.c -o "$out/none.h"
     works "two definitions are named" 0 grep -q 'weight_of is defined in' \
         "$out/said_before"
+    set_apart
     mkdir -p "$out/build"
     printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
 {"directory":"build","file":"../force.c","command":"cc -I ../inc -c x"},

@@ -76,6 +76,10 @@ check "examples shown" "$([ $shown -gt 10 ] && echo many)" many
 
 check "plots" "$(grep -c '^<figure id="ad_' operations.html)" \
     "$(grep -c '^<figure.*<path class=c0 d="M.*L.*</figure>$' operations.html)"
+check "operations without a plot" "$(sed -n 's/^| `\(ad_[a-z0-9_]*\)` |.*/\1/p' \
+    "$root/docs/operations.md" | while read -r name; do
+        grep -q "<figure id=\"$name\"" operations.html || echo "$name"
+    done)" ""
 check "numbers in plots" "$(grep '^<figure' operations.html \
     | grep -cE 'nan|inf[^i]')" 0
 
@@ -86,7 +90,7 @@ fi
 if has man; then
     (cd "$dir/manual" && for page in man3/ad_gradient.3 man3/ad_scan.3 \
         man3/ad_fn_record.3 man3/ad_sin.3 man3/ADREV_STRUCT.3 man3/ad_axpy.3; do
-        man --warnings -l "$page" 2>&1 > /dev/null; done) > "$work/man"
+        man --warnings -l "$page" 2>> "$work/man" > /dev/null; done)
     check "man" "$(cat "$work/man")" ""
 fi
 

@@ -34,7 +34,7 @@ page() {
         docs/behaviour/*) echo "behaviour-$(basename "$1" .md).html" ;;
         docs/*) echo "$(basename "$1" .md).html" ;;
         adapters/README.md) echo adapters-list.html ;;
-        *.md) basename "$1" .md | tr 'A-Z' 'a-z' | sed 's/$/.html/' ;;
+        *.md) basename "$1" .md | tr '[:upper:]' '[:lower:]' | sed 's/$/.html/' ;;
         *.h) echo "$(basename "$1" .h).html" ;;
         *) basename "$1" | sed 's/\.[a-z]*$/.html/; s/^/example-/' ;;
     esac
@@ -175,5 +175,5 @@ done
 missing=$(cut -f 1 "$index" | sort -u | awk '
     NR == FNR { have[$1] = 1; next }
     !($1 in have) { print }' - docs/names.txt)
-[ -z "$missing" ] || { echo "manual: no entry for" $missing >&2; exit 1; }
+[ -z "$missing" ] || { echo "manual: no entry for $missing" >&2; exit 1; }
 echo "manual: $(ls "$out"/*.html | wc -l) pages, $out/index.html"

@@ -11,7 +11,7 @@
 
 enum { POINTS = 161, CURVES = 4 };
 
-// Along x from `from` to `to`, with y and z held: curve[0] is the value, the
+// Along one argument from `from` to `to`, the others held: curve[0] is the value, the
 // others are partials.
 typedef struct plot {
     double from, to;
@@ -26,10 +26,20 @@ static double middle(const ad_op_info *op, int argument)
     return argument > 0 && m == 0 ? 1 : m;
 }
 
-// The arguments that are ints.
-static double held(int code, double y)
+// Which argument varies: y where x is an order, an int.
+static int along(int code)
 {
-    return code == ADREV_OP_powi || code == ADREV_OP_ldexp ? 3 : y;
+    return code == ADREV_OP_polygamma || code == ADREV_OP_jn
+        || code == ADREV_OP_yn;
+}
+
+// What an argument is while another one varies. Some are ints.
+static double held(int code, const ad_op_info *op, int argument)
+{
+    if (along(code) == 1)
+        return 1;
+    return code == ADREV_OP_powi || code == ADREV_OP_ldexp
+           ? 3 : middle(op, argument);
 }
 
 static void compute(ad_tape *t, int code, const ad_op_info *op, plot *p)
@@ -38,10 +48,12 @@ static void compute(ad_tape *t, int code, const ad_op_info *op, plot *p)
 
     for (int i = 0; i < POINTS; i++) {
         double x = p->from + (p->to - p->from) * i / (POINTS - 1);
-        double at[3] = { x, held(code, middle(op, 1)), middle(op, 2) };
+        double at[3];
         ad_rev in[3], y;
         double g[3] = { NAN, NAN, NAN };
 
+        for (int k = 0; k < 3; k++)
+            at[k] = k == along(code) ? x : held(code, op, k);
         ad_tape_clear(t);
         ad_inputs(n, at, in);
         ad_each((ad_opcode)code, 1, &in[0], n > 1 ? &in[1] : NULL,
@@ -120,17 +132,17 @@ static void card(const ad_op_info *op, int code, const plot *p, bool partials)
 
     printf("<figure id=\"ad_%s\"><figcaption>"
            "<a href=\"adrev.html#ad_%s\"><code>ad_%s</code></a></figcaption>"
-           "<svg viewBox=\"0 0 300 160\" role=img aria-label=\"%s\">",
+           "<svg viewBox=\"0 0 300 174\" role=img aria-label=\"%s\">",
            op->name, op->name, op->name, op->name);
     if (p->low < 0 && p->high > 0)
         printf("<path class=axis d=\"M0 %.1fH300\"/>", down(p, 0));
     if (p->from < 0 && p->to > 0)
         printf("<path class=axis d=\"M%.1f 0V160\"/>", across(p, 0));
-    for (int c = curves; c-- > 0; )
+    draw(p, 0);
+    for (int c = curves; c-- > 1; )
         draw(p, c);
-    printf("<text x=2 y=157>x = %g</text><text x=298 y=157 text-anchor=end>%g"
-           "</text><text x=298 y=11 text-anchor=end>%.3g</text></svg>",
-           p->from, p->to, p->high);
+    printf("<text x=0 y=172>%c = %g</text><text x=300 y=172 text-anchor=end>%g"
+           "</text></svg>", "xy"[along(code)], p->from, p->to);
     printf("<dl><dt class=c0>value</dt><dd><code>");
     escaped(op->value);
     printf("</code></dd>");
@@ -139,25 +151,22 @@ static void card(const ad_op_info *op, int code, const plot *p, bool partials)
         escaped(op->partial[c - 1]);
         printf("</code></dd>");
     }
-    printf("</dl>");
-    if (op->arity > 1) {
-        printf("<p>at y = %g", held(code, middle(op, 1)));
-        if (op->arity > 2)
-            printf(", z = %g", middle(op, 2));
-        printf("</p>");
-    }
+    printf("</dl><p>heights %.2g to %.2g", p->low, p->high);
+    for (int k = 0; k < op->arity; k++)
+        if (k != along(code))
+            printf("; %c = %g", "xyz"[k], held(code, op, k));
+    printf("</p>");
     printf("</figure>\n");
 }
 
-// The name in front of a card says in which index it is.
 int main(void)
 {
     const ad_op_info *ops = ad_op_table();
     ad_tape *t = ad_tape_new();
 
     ad_use(t);
-    printf("<p>Plots are along x, at the y and z that stand below them. A colour "
-           "is that of its\nline of the legend; what is above 6 or below -6 is "
+    printf("<p>Plots are along one argument; the others are what stands below. "
+           "A colour\nis that of its line of the legend; what is above 6 or below -6 is "
            "cut off. What they show is\ncomputed by adrev.</p>\n"
            "<div class=plots>\n");
     for (int code = 0; code < ADREV_OP_lt; code++) {
@@ -165,10 +174,10 @@ int main(void)
         bool partials = code < ADREV_OP_floor;
         plot p = { .from = -3, .to = 3 };
 
-        if (code == ADREV_OP_polygamma || code == ADREV_OP_jn
-            || code == ADREV_OP_yn)
-            continue;                   // their x is the order, an int
-        if (op->box[0] > 3 || op->box[1] > 6) {
+        if (along(code) == 1) {
+            p.from = 0;
+            p.to = 8;
+        } else if (op->box[0] > 3 || op->box[1] > 6) {
             p.from = fmin(0, op->box[0]);
             p.to = op->box[1] + 1;
         }
