@@ -194,9 +194,9 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
  *                stands for something else: a size is no map, a formula without
  *                `out` has no layout; ADREV_ELIMIT: a number is too large;
- *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
- *                a size that has not been given; ADREV_ENOMEM. On failure t
- *                stays as it was                                            */
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range
+ *                needs a size that has not been given; ADREV_ENOMEM. On failure
+ *                t stays as it was                                            */
 
 // The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
@@ -245,8 +245,8 @@ ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
-//                fit; ADREV_ELIMIT: an array, or the points at which a condition
-//                is true, are too many to count; ADREV_ENOMEM
+//                fit; ADREV_ELIMIT: an array, or the points at which a
+//                condition is true, are too many to count; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
 ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
@@ -271,8 +271,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
  *                untouched
- *   cost         the multiples of the program's own cost that "What it costs" of
- *                docs/tensor-language.md states                              */
+ *   cost         the multiples of the program's own cost that "What it costs"
+ *                of docs/tensor-language.md states                           */
 
 // y = f(x).
 ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
@@ -719,7 +719,7 @@ static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 
 /* --- arrays that grow ---------------------------------------------------- */
 
-// One more element, all zeros. Returns its number; 0: no memory.
+// Adds an element, all zeros. Returns its number; 0: no memory.
 static uint32_t adx_one_more(const adx_tree *tree, void **array, size_t *room,
                              size_t *count, size_t size)
 {
@@ -826,7 +826,7 @@ static bool adx_begins_character(char c)
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-// Bytes of the character at `at`, which is before `end`.
+// Returns how many bytes the character at `at` has, which is before `end`.
 static size_t adx_character(const char *text, size_t at, size_t end)
 {
     size_t n = 1;
@@ -962,7 +962,8 @@ static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
         adx_say_string(s, ADX_CUT);
 }
 
-// %w: a piece of the text, adx_spot; %s: a string; %u: uint32_t.
+// Adds a message to a text. %w: a piece of the text, adx_spot; %s: a string;
+// %u: uint32_t.
 static void adx_say_message(adx_saying *s, const adx_tree *tree,
                             const char *format, va_list *args)
 {
@@ -1013,9 +1014,9 @@ static void adx_explain_status(ad_tensor_error *error, ad_status status)
 ADX_SELDOM_END
 
 /* === tensor/scan ============================================================
- * The words of a text one after another, and the first thing that is wrong
- * with it. After that, or where the text ends, all words are the end: so no
- * loop over words goes on.
+ * The words of a text, one after another from left to right, and the first
+ * thing that is wrong with it. After that, or where the text ends, all words
+ * are the end: so no loop over words goes on.
  *
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
@@ -1115,7 +1116,7 @@ static bool adx_is_blank(char c)
         || c == '\f';
 }
 
-// Blanks and comments. Returns where the next word begins.
+// Passes over blanks and comments. Returns where the next word begins.
 static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1143,7 +1144,7 @@ static uint32_t adx_skip_figures(const char *text, uint32_t at)
     return at;
 }
 
-// A number: 12, 1.5, .5, 1., 2e-3. Returns its end.
+// Takes a number: 12, 1.5, .5, 1., 2e-3. Returns its end.
 static uint32_t adx_take_number(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1167,7 +1168,7 @@ static uint32_t adx_take_number(adx_parser *p, uint32_t at)
     return at;
 }
 
-// A name: letters, digits and underscores. Returns its end.
+// Takes a name: letters, digits and underscores. Returns its end.
 static uint32_t adx_take_name(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1181,7 +1182,7 @@ static uint32_t adx_take_name(adx_parser *p, uint32_t at)
     return at;
 }
 
-// A character that begins no word.
+// Says that a character begins no word.
 static void adx_unknown(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1198,7 +1199,7 @@ static void adx_unknown(adx_parser *p, uint32_t at)
         adx_wrong_at(p, at, "a byte %u is no character", (uint32_t)byte);
 }
 
-// A sign of one or two characters. Returns its end.
+// Takes a sign of one or two characters. Returns its end.
 static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
 {
     static const struct { char text[3]; int kind; } two[] = {
@@ -1224,7 +1225,7 @@ static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
     return at + 1;
 }
 
-// To the word that begins at or behind `at`.
+// Goes to the word that begins at or behind `at`.
 static void adx_take_from(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1240,7 +1241,7 @@ static void adx_take_from(adx_parser *p, uint32_t at)
     p->spot.length = at - p->spot.at;
 }
 
-// To the next word. Returns where the last one was.
+// Goes to the next word. Returns where the last one was.
 static adx_spot adx_take_word(adx_parser *p)
 {
     adx_spot last = p->spot;
@@ -1250,7 +1251,7 @@ static adx_spot adx_take_word(adx_parser *p)
     return last;
 }
 
-// Whether the word at hand is this one; then to the next.
+// Whether the word at hand is this one; if so, goes to the next.
 static bool adx_accept(adx_parser *p, int kind)
 {
     if (p->kind != kind || kind == ADX_WORD_END)
@@ -1259,14 +1260,14 @@ static bool adx_accept(adx_parser *p, int kind)
     return true;
 }
 
-// The next word must be this one: it is taken, or the text is wrong.
+// Takes the next word, which must be this one.
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
     if (!adx_accept(p, kind))
         adx_say_missing(p, what);
 }
 
-// The character of the text behind the word at hand, and behind blanks.
+// Returns the character of the text behind the word at hand, and behind blanks.
 static char adx_following(adx_parser *p)
 {
     return p->tree->text[adx_skip_blanks(p, p->spot.at + p->spot.length)];
@@ -1293,7 +1294,7 @@ static bool adx_is_comparison(int kind)
 
 /* --- brackets ------------------------------------------------------------ */
 
-// One bracket more is open. False: too many are.
+// Opens one bracket more. False: too many are open.
 static bool adx_descend(adx_parser *p)
 {
     if (p->depth < ADX_NESTING) {
@@ -1310,7 +1311,9 @@ static void adx_ascend(adx_parser *p) { p->depth--; }
 ADX_SELDOM_END
 
 /* === tensor/decimal =========================================================
- * The value of a number in a text: the nearest one, whatever the locale.
+ * The value of a number in a text: the nearest double, ties to even, whatever
+ * the locale. The digits and the power of ten are a quotient of two long whole
+ * numbers, which are divided bit by bit.
  *
  *   needs   tensor/scan
  *   offers  adx_whole_value adx_number_value
@@ -1343,7 +1346,7 @@ typedef struct adx_natural {
     unsigned n;
 } adx_natural;
 
-// x = x*factor + plus.
+// Computes x = x*factor + plus.
 static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
 {
     uint64_t carry = plus;
@@ -1367,7 +1370,7 @@ static bool adx_is_below(const adx_natural *x, const adx_natural *y)
     return false;
 }
 
-// x -= y, which is not larger.
+// Computes x -= y, which is not larger.
 static void adx_take_away(adx_natural *x, const adx_natural *y)
 {
     uint64_t borrow = 0;
@@ -1380,7 +1383,7 @@ static void adx_take_away(adx_natural *x, const adx_natural *y)
         x->n--;
 }
 
-// x/y, rounded to the nearest double, ties to even. x and y are not 0.
+// Returns x/y, rounded to the nearest double, ties to even. x and y are not 0.
 static double adx_quotient(adx_natural *x, adx_natural *y)
 {
     int exponent = 0;
@@ -1406,7 +1409,7 @@ static double adx_quotient(adx_natural *x, adx_natural *y)
 
 #define ADX_FIGURES_MOST 64
 
-// m * 10^e for the digits of m.
+// Returns m * 10^e for the digits of m.
 static double adx_decimal(const char *digit, unsigned n, int64_t e)
 {
     adx_natural x = { { 0 }, 0 };
@@ -1521,7 +1524,7 @@ static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Slots for one name more; at most half of them are taken.
+// Makes room for one name more; at most half of the slots are taken.
 static bool adx_widen_slots(adx_tree *tree)
 {
     size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;
@@ -1886,7 +1889,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
     p->term[p->terms++] = term;
 }
 
-// f *= k.
+// Computes f *= k.
 static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
 {
     f->constant = adx_whole_times(p, f->constant, k, f->at);
@@ -1894,7 +1897,7 @@ static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
         p->term[i].k = adx_whole_times(p, p->term[i].k, k, f->at);
 }
 
-// f += g, which lies above f and is gone then.
+// Computes f += g. g lies above f on the stack, and is gone then.
 static void adx_add_form(adx_parser *p, adx_open_form *f,
                          const adx_open_form *g)
 {
@@ -1947,7 +1950,7 @@ static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
     return form;
 }
 
-// f += k * a form of the tree.
+// Computes f += k * a form of the tree.
 static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
                               int64_t k)
 {
@@ -1961,7 +1964,7 @@ static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
     adx_add_form(p, f, &g);
 }
 
-// one - other - less, as a new form.
+// Returns one - other - less, as a new form.
 static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
@@ -2224,8 +2227,8 @@ static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
 
 /* --- forms in parentheses or brackets ------------------------------------ */
 
-// Forms up to `close`, as many as `dims` has; each can give an index its range,
-// unless they are guarded. To the word behind `close`.
+// Reads forms up to `close`, as many as `dims` has, and goes to the word behind
+// it. Each form can give an index its range, unless they are guarded.
 static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
                            uint32_t rank, int close, bool guarded)
 {
@@ -2274,7 +2277,7 @@ static void adx_read_given_range(adx_parser *p, uint32_t index)
     x->given = to != 0;
 }
 
-// Indices, until no comma follows; they are in scope from here on.
+// Reads indices, until no comma follows; they are in scope from here on.
 static void adx_read_bound(adx_parser *p)
 {
     do
@@ -2286,8 +2289,7 @@ static void adx_read_bound(adx_parser *p)
 
 static uint32_t adx_read_condition(adx_parser *p);
 
-// (indices: condition) and what follows is that of a sum; here the condition
-// must be there. The '(' is at hand.
+// Reads an `exists` from its '(' on: as a sum, but the condition must be there.
 static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
 {
     unsigned keep = p->bounds;
@@ -2329,7 +2331,7 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     return i;
 }
 
-// one (sign) other, as a form and 0.
+// Makes "one (sign) other" a node: a form and a sign that compares it with 0.
 static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
                                     uint32_t one, uint32_t other)
 {
@@ -2345,7 +2347,7 @@ static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
     return i;
 }
 
-// a < b <= c ...: comparisons of neighbours.
+// Reads "a < b <= c ...": comparisons of neighbours.
 static void adx_read_chain(adx_parser *p, adx_children *both)
 {
     uint32_t one = adx_read_form(p, ADX_FORM_OF_INDICES);
@@ -2441,7 +2443,7 @@ static uint32_t adx_read_number(adx_parser *p)
     return i;
 }
 
-// "(", what is in it, ")".
+// Reads an expression in brackets: "(", what is in it, ")".
 static uint32_t adx_read_inner(adx_parser *p)
 {
     if (!adx_descend(p))
@@ -2633,7 +2635,7 @@ static uint32_t adx_read_power(adx_parser *p)
     return i;
 }
 
-// [condition] product; '[' is at hand.
+// Reads "[condition] product"; '[' is at hand.
 static uint32_t adx_read_bracket(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -2650,7 +2652,7 @@ static uint32_t adx_read_bracket(adx_parser *p)
     return i;
 }
 
-// sum(indices: condition) product, and the like; the word is at hand.
+// Reads "sum(indices: condition) product", and the like; the word is at hand.
 static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
 {
     unsigned keep = p->bounds;
@@ -2706,7 +2708,7 @@ static uint32_t adx_read_unary(adx_parser *p)
     return minus ? adx_negate(p, sign, i) : i;
 }
 
-// Operands of two signs that bind alike, of which the second one inverts.
+// Reads operands of two signs that bind alike, of which the second one inverts.
 static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
                                   uint32_t (*read)(adx_parser *), char sign,
                                   char inverse)
@@ -2738,7 +2740,9 @@ static uint32_t adx_read_sum(adx_parser *p)
 ADX_SELDOM_END
 
 /* === tensor/arena ===========================================================
- * Memory of a text that is bound: pieces that live until all are freed.
+ * Memory of a text that is bound: pieces that live until all are freed. The
+ * first failure stays in the arena: functions that take memory may go on with
+ * NULL, and who called them looks at the status at the end.
  *
  *   needs   tape/memory
  *   offers  adx_arena adx_arena_fail ADX_GET adx_free_arena
@@ -2768,7 +2772,7 @@ static void adx_arena_fail(adx_arena *a, ad_status status)
 
 #define ADX_ARENA_BLOCK 16000   // bytes
 
-// n elements, all zeros. NULL: no memory, which a->status says, too.
+// Returns n elements, all zeros. NULL: no memory, which a->status says, too.
 static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
 {
     if (n > SIZE_MAX / 4 / size) {
@@ -2852,8 +2856,8 @@ typedef struct adx_int_table {
     size_t n;
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
-    uint32_t *start;            // [high - low + 2]: which arguments have a value:
-    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
+    uint32_t *start;            // [high - low + 2]: the arguments with value v
+    uint32_t *argument;         // are [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
 } adx_int_table;
 
@@ -2880,7 +2884,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
 // More than this is not marked bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
-// NULL: no memory, or too many.
+// Makes a bitmap without bits set. NULL: no memory, or too many bits.
 static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
 {
     if (n > ADX_BITS_MOST) {
@@ -2895,7 +2899,8 @@ static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
     return b->word == NULL ? NULL : b;
 }
 
-// Which arguments have a value, in their order. False: no memory.
+// Lists for each value the arguments that have it, in their order. False: no
+// memory.
 static bool adx_invert_table(adx_arena *a, adx_int_table *t)
 {
     if (t->start != NULL)
@@ -2957,7 +2962,7 @@ static int64_t *adx_form_of(const adx_set *s, uint32_t row)
     return s->k + (size_t)row * s->width;
 }
 
-// Room for so many rows and variables. False: no memory.
+// Makes room for so many rows and variables. False: no memory.
 static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
 {
     adx_set to = *s;
@@ -3033,7 +3038,7 @@ static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 
 #define ADX_WHOLE_MOST ((int64_t)1 << 60)
 
-// to + a*b, within what a text can need.
+// Returns to + a*b, within what a text can need.
 static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 {
     if (a == 0 || b == 0)
@@ -3052,7 +3057,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
     return to;
 }
 
-// to += c * from
+// Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
                         const int64_t from[])
 {
@@ -3071,14 +3076,14 @@ static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
     return sum;
 }
 
-// a/b, rounded down.
+// Returns a/b, rounded down.
 static int64_t adx_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-// a/b, rounded up.
+// Returns a/b, rounded up.
 static int64_t adx_ceil_div(int64_t a, int64_t b)
 {
     return -adx_floor_div(-a, b);
@@ -3096,8 +3101,8 @@ static int64_t adx_gcd(int64_t a, int64_t b)
     return a;
 }
 
-// Greatest common divisor of the coefficients; how many there are, and one of
-// them.
+// Returns the greatest common divisor of the coefficients; says how many there
+// are, and the variable of one of them.
 static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
                               uint32_t *count, uint32_t *some)
 {
@@ -3127,7 +3132,7 @@ static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
 
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only. That of an open size is still to be asked for.
+// Leaves x[v] this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -3320,8 +3325,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points for given sizes, if only bounds of variables are left; else
-// UINT64_MAX.
+// Returns how many points a set has for given sizes, if only bounds of
+// variables are left; else UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -3422,7 +3427,8 @@ static adx_map_vars adx_find_map_vars(const adx_set *s)
  * Projects a set onto some of its variables, which stay. Where the projection
  * cannot be exact, it is left to bits (tensor/nests).                        */
 
-// In how many rows of conditions a variable is; of them, those with signs.
+// Counts the rows of conditions that a variable is in; of them, those with
+// signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
 {
     uint32_t n = 0;
@@ -3471,8 +3477,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above, of the first
-// `rows`, while there are fewer than `most`.
+// Combines each bound from below with each from above (Fourier and Motzkin), of
+// the first `rows`, while there are fewer than `most`.
 static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                             uint32_t most)
 {
@@ -3514,7 +3520,7 @@ static uint32_t adx_any_value(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// Forgets a variable. False: not without loss.
+// Forgets a variable. False: that would lose something.
 static bool adx_drop_var(adx_set *s, uint32_t v)
 {
     uint32_t signs;
@@ -3757,9 +3763,10 @@ static bool adx_will_be_given(const adx_set *s, uint32_t v)
     return false;
 }
 
-// Given variables come first, those with the fewest values before others. Of
-// ranges, those with long strides are the outer ones, so that numbers that are
-// next to one another are used together.
+// Whether a variable gets its value before another. Given variables come first,
+// those with the fewest values before others. Of ranges, those with long
+// strides are the outer ones, so that numbers that are next to one another are
+// used together.
 static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
                            const adx_next_level *other)
 {
@@ -3804,8 +3811,8 @@ static bool adx_has_later(const adx_ordering *k, const int64_t form[],
     return false;
 }
 
-// Rows that follow from those of `s`, in which the later variables are gone:
-// only to narrow ranges.
+// Adds rows that follow from those of `s` when the later variables are
+// forgotten: they only narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
@@ -3938,8 +3945,8 @@ static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
     return true;
 }
 
-// Bounds that are numbers become the range's own, and bounds that follow from
-// others go.
+// Makes bounds that are numbers the range's own, and drops those that follow
+// from others.
 static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
 {
     for (uint32_t i = 0; i < nest->levels; i++) {
@@ -3985,10 +3992,10 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
     return ok && adx_make_sparse_form(s, argument, v, &l->argument);
 }
 
-// Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
-// order of their variables. stride [vars]: how far apart in memory what is read
-// and written lies along each variable; may be NULL. NULL: no memory.
+// Makes loops over a set, which is simplified. inner: the variable that should
+// be the innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in
+// the order of their variables. stride [vars]: how far apart in memory what is
+// read and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {
@@ -4060,7 +4067,8 @@ static bool adx_passes(const adx_set_check *c, const int64_t x[])
 
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level);
 
-// x[var] has its value.
+// Goes on to the next level once x[var] has its value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -4186,7 +4194,8 @@ static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
     return adx_walk_one(w, level);
 }
 
-// x: [vars] memory. False: visit ended it.
+// Visits all points of a nest, in strips of the innermost loop. x: [vars]
+// memory. False: the visitor has stopped the walk.
 static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
                           adx_point_fn *visit, void *user)
 {
@@ -4325,7 +4334,8 @@ static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
     return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
 }
 
-// from <= index < to of a dimension; an empty one has to = from.
+// Returns the range from <= index < to of a dimension; an empty one has to =
+// from.
 static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
                           int64_t *to)
 {
@@ -4467,7 +4477,7 @@ static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
     return ADREV_OK;
 }
 
-// Room for the columns, all NULL.
+// Makes room for the columns, all NULL.
 static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 {
     int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);
@@ -4618,7 +4628,7 @@ static uint32_t adx_open_of(const ad_tensor *t)
     return t->open == NULL ? 0 : t->open->n;
 }
 
-// Something cannot be decided for all sizes: why, in words.
+// Says that, and why, something cannot be decided for all sizes.
 static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
@@ -4672,7 +4682,7 @@ static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
     return sum;
 }
 
-// to += k * a form in sizes.
+// Computes to += k * a form in sizes.
 static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
                          const int64_t form[], uint32_t open)
 {
@@ -4708,7 +4718,7 @@ static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
     to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
 }
 
-// Conditions of a set for one of its variables; where a bound is a number, it
+// Bounds a variable of a set by forms in sizes. Where a bound is a number, it
 // is that of the variable already.
 static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
                           const int64_t last[])
@@ -5024,7 +5034,10 @@ static bool adx_contains(const adx_indexed *in, const adx_indexed *at)
 ADX_SELDOM_END
 
 /* === tensor/syntax ==========================================================
- * From a text to its tree: declarations and formulas.
+ * From a text to its tree: declarations and formulas. Each rule of the grammar
+ * is a function (recursive descent), here and in tensor/expressions,
+ * tensor/conditions and tensor/forms. A name stands for what the text before it
+ * says, so one pass is enough.
  *
  *     text    = { item ";" }
  *     item    = "in" name [ "[" range, .. "]" ], ..
@@ -5042,7 +5055,7 @@ ADX_SELDOM_BEGIN
 
 /* --- formulas ------------------------------------------------------------ */
 
-// One more dimension of the array, relation or map that is being declared.
+// Adds a dimension to the array, relation or map that is being declared.
 static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
                         uint32_t relation, uint32_t column)
 {
@@ -5137,8 +5150,8 @@ static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
     adx_take_word(p);
 }
 
-// "[", ranges, "]"; nothing at all if that is allowed. Returns how many
-// dimensions they are, from *first on.
+// Reads "[", ranges, "]", or nothing at all if that is allowed. Returns how
+// many dimensions they are, from *first on.
 static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
 {
     adx_tree *tree = p->tree;
@@ -5431,7 +5444,7 @@ static void adx_put_range(const adx_tree_printer *k, uint32_t from,
     adx_put_form(k, to);
 }
 
-// Indices that are bound together: they stand one after another.
+// Writes indices that are bound together: they stand one after another.
 static void adx_put_bound(const adx_tree_printer *k, uint32_t first,
                           uint32_t count)
 {
@@ -5535,7 +5548,7 @@ static void adx_put_within(const adx_tree_printer *k, uint32_t node, bool bare)
     adx_put_string_of(k, bare ? "" : ")");
 }
 
-// Operands, which must bind as tightly as this.
+// Writes operands, which must bind as tightly as this.
 static void adx_put_operands(const adx_tree_printer *k, uint32_t child,
                              int binds, const char *sign, const char *inverse)
 {
@@ -5852,7 +5865,7 @@ struct adx_tensor_program {
 
 /* --- values -------------------------------------------------------------- */
 
-// Room for one value more. Returns its number; 0: no memory.
+// Adds a value. Returns its number; 0: no memory.
 static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 {
     adx_tensor_program *p = t->program;
@@ -5876,7 +5889,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
-// Numbers one behind the other, the last index fastest. False: too many.
+// Lays numbers one behind the other, the last index fastest. False: too many.
 static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
                         const ptrdiff_t stride[])
 {
@@ -5964,7 +5977,7 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
-// to += k * the least index d.
+// Computes to += k * the least index d.
 static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
                           const adx_tensor_value *v, uint32_t d, uint32_t open)
 {
@@ -6104,7 +6117,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Which numbers are written. NULL: no memory.
+// Marks which numbers are written. NULL: no memory.
 static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
@@ -6180,8 +6193,8 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Which numbers are written where sizes are open: of those that there are at
-// given sizes, always the same. NULL: that is not so.
+// Marks which numbers are written where sizes are open: of those that there are
+// at given sizes, always the same. NULL: that is not so.
 static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
@@ -6658,7 +6671,7 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
     return tries;
 }
 
-// Room for the columns. False: no memory.
+// Makes room for the columns. False: no memory.
 static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
                                    adx_entering *k)
 {
@@ -6676,7 +6689,7 @@ static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
     return column != NULL;
 }
 
-// Least and largest values, and whether they never fall.
+// Finds the least and the largest value, and whether they never fall.
 static void adx_measure_column(adx_int_table *c)
 {
     c->low = c->high = c->value[0];
@@ -7131,7 +7144,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
     return own == maps.free;
 }
 
-// All numbers of another value with the same indices, times k, as a term.
+// Adds a term that copies another value with the same indices, times k.
 static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 {
     const adx_access all = { from, 0 };
@@ -7140,8 +7153,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
 }
 
-// Term i stands for all that are equal to it; k: the sum of their constants. A
-// sum over points is multiplied when it is complete.
+// Makes term i stand for all that are equal to it; k: the sum of their
+// constants. A sum over points is multiplied when it is complete.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];
@@ -7452,7 +7465,7 @@ static void adx_say_signed(adx_saying *s, int64_t v)
     adx_say_whole(s, (uint32_t)(v < 0 ? -v : v));
 }
 
-// "i=0, j=1"
+// Adds "i=0, j=1" to a message.
 static void adx_say_indices(const adx_lowering *k, adx_saying *s,
                             const int64_t value[])
 {
@@ -7475,7 +7488,7 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
         }
 }
 
-// "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
+// Says "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there".
 static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
                             const uint32_t rows[], const int64_t value[])
 {
@@ -7610,7 +7623,8 @@ static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
         end[1][0]--;
 }
 
-// Indices become variables, and rows one behind the other; the first of them.
+// Makes indices variables of the set, and rows, one behind the other. Returns
+// the first row.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
 {
@@ -7642,7 +7656,7 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
     return rows;
 }
 
-// Indices are out of scope: no row stands for them any more.
+// Takes indices out of scope: no row stands for them any more.
 static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -7807,7 +7821,7 @@ static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
     return entry;
 }
 
-// Rows for the forms of a read or a membership. False: it failed.
+// Makes rows of the forms of a read or a membership. False: it failed.
 static bool adx_lower_list(adx_lowering *k, adx_set *s,
                            const adx_tensor_node *n, uint32_t row[])
 {
@@ -7973,8 +7987,8 @@ static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
             : n->kind == ADX_TREE_NOT_ZERO ? v != 0 : v >= 0);
 }
 
-// Ranges of the indices of a grid. Returns how many points it has; UINT64_MAX:
-// too many.
+// Finds the ranges of the indices of a grid. Returns how many points it has;
+// UINT64_MAX: too many.
 static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
 {
     uint64_t size = 1;
@@ -8324,7 +8338,7 @@ typedef struct adx_product_path {
     adx_path_step *step;        // of each subset
 } adx_product_path;
 
-// Points of a box of variables.
+// Returns how many points a box of variables has.
 static double adx_path_points(const adx_product_path *p, uint64_t vars)
 {
     double n = 1;
@@ -8403,7 +8417,8 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
     p->step[subset] = best;
 }
 
-// As the text has it: one factor after the other, then all sums at once.
+// Returns the cost as the text has it: one factor after the other, then all
+// sums at once.
 static double adx_written_cost(const adx_product_path *p)
 {
     double all = 2 * adx_path_points(p, p->live)
@@ -8434,7 +8449,8 @@ ADX_SELDOM_END
 /* === tensor/values ========================================================
  * Values that hold parts of expressions: which variables a part mentions, the
  * set in which it is computed, how it is read, and whether it is written at all
- * points of that set.
+ * points of that set. A part has only those indices that it mentions, so it is
+ * computed once for all points that differ in others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
@@ -8488,8 +8504,8 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Variables whose values follow from those of others by a map: memory need not
-// have room for all of their values.
+// Marks variables whose values follow from those of others by a map: memory
+// need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -8640,7 +8656,10 @@ ADX_SELDOM_END
 
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression.
+ * hold parts of an expression. A formula is lowered from its root down: sums
+ * and brackets add terms to the value at hand, with the points of the brackets'
+ * conditions; a product is a term of its factors, of which those that are no
+ * reads are values of their own; a function is a value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -9079,7 +9098,8 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Rows for the indices of a part that has these variables; the first of them.
+// Adds rows for the indices of a part that has these variables. Returns the
+// first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
     uint32_t first = s->rows;
@@ -9300,7 +9320,7 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- sums ---------------------------------------------------------------- */
 
-// Terms of times * the expression at the points of s.
+// Adds terms: times * the expression at the points of s.
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times)
 {
@@ -9401,7 +9421,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
-// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+// Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {
@@ -9923,8 +9943,8 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
-// Tangents of what adjoints are made of: their own values, and those partials
-// that tangents have, too.
+// Makes the tangents of what adjoints are made of: of their own values, and of
+// those partials that tangents have, too.
 static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
 {
     adx_tensor_program *p = t->program;
@@ -10069,14 +10089,14 @@ typedef struct adx_value_cut {
 
 static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// a*b, but 2^60 at most.
+// Returns a*b, but 2^60 at most.
 static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
 {
     return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
 }
 
-// Points of the levels `from` and later, for each of those before. More where
-// the bounds of one level depend on others.
+// Returns how many points the levels `from` and later have, for each of those
+// before. It is more than that where the bounds of one level depend on others.
 static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
 {
     uint64_t n = 1;
@@ -10105,8 +10125,9 @@ static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
     return e;
 }
 
-// As many parts as a nest allows that is cut at a level: the levels before are
-// run through by each part, and where the level has no range, so is the level.
+// Returns as many parts as a nest allows that is cut at a level: the levels
+// before are run through by each part, and where the level has no range, so is
+// the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
 {
     if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
@@ -10165,8 +10186,8 @@ static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 
 /* --- parts of results ---------------------------------------------------- */
 
-// Picks are of different numbers in different parts: the index is one of those
-// of the number that is picked from, too.
+// Whether picks are of different numbers in different parts: the index is one
+// of those of the number that is picked from, too.
 static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
                             uint32_t dim)
 {
@@ -10460,7 +10481,8 @@ static bool adx_fill_list(ad_tensor *t, adx_part_list *l)
     return true;
 }
 
-// Terms of a value and of its tangent have one list. False: no memory.
+// Lists the points of a term by parts. Terms of a value and of its tangent have
+// one list. False: no memory.
 static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
                            const adx_value_cut *cut, adx_term_cut *c)
 {
@@ -10521,7 +10543,8 @@ static bool adx_try_cut_of_points(ad_tensor *t, const adx_tensor_value *v,
     return c.parts > 0;
 }
 
-// False: no memory.
+// Cuts the points of a value of few numbers into parts with sums of their own,
+// if that makes more parts than the best cut so far. False: no memory.
 static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 adx_value_cut *best)
@@ -10547,7 +10570,8 @@ static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// The dimension of which the results are best cut. False: no memory.
+// Cuts the results along the dimension that makes the most parts, if these are
+// more than those of the best cut so far. False: no memory.
 static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
                                    const adx_nest *const nest[],
                                    uint64_t points, bool lists,
@@ -10564,7 +10588,8 @@ static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// Lists change no bits. What else is chosen must not depend on them.
+// Finds the best cut of a value. Lists change no bits, so what else is chosen
+// must not depend on them: they are tried last. False: no memory.
 static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
                              const adx_nest *const nest[], uint64_t points,
                              adx_value_cut *best)
@@ -10578,7 +10603,8 @@ static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
         || adx_try_cut_of_results(t, v, nest, points, true, best);
 }
 
-// nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
+// Cuts a value into parts. nest [terms]. *cut is NULL where nothing is to be
+// gained. False: no memory.
 static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
                           const adx_nest *const nest[], adx_value_cut **cut)
 {
@@ -10658,7 +10684,7 @@ static void adx_narrow_entries(const adx_int_table *column, int64_t low,
     }
 }
 
-// Bounds of the last level for what its variable is now.
+// Finds the bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
 {
@@ -10836,8 +10862,8 @@ enum { ADX_UNPACKED_MOST = 32768 };
 
 /* --- packing -------------------------------------------------------------- */
 
-// `width` numbers for each of k, the next one `along` further; beyond `count`
-// zeros.
+// Packs `width` numbers for each of k, the next one `along` further; beyond
+// `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real *restrict to)
@@ -10850,7 +10876,7 @@ ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
             to[i] = i < count ? from[i * step] : 0;
 }
 
-// All strips of a panel, each for `width` rows or columns.
+// Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real scale, ad_real *to)
@@ -11030,7 +11056,7 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
         s->packed + i * k);
 }
 
-// m x n numbers of C, and k of the sum.
+// Computes m x n numbers of C from two panels: k products for each.
 static void adx_run_panels(const adx_matrix_product *p,
                            const adx_matrix_side *a, const adx_matrix_side *b,
                            int64_t k, ad_real *c)
@@ -11053,13 +11079,13 @@ static void adx_run_panels(const adx_matrix_product *p,
 
 static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// n, rounded up to whole tiles.
+// Returns n, rounded up to whole tiles.
 static int64_t adx_whole_tiles(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
 }
 
-// Numbers of a panel of A, and of one of B.
+// Says how many numbers a panel of A has, and one of B.
 static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
 {
     int64_t k = adx_lesser_of(p->k, ADX_PANEL_K);
@@ -11067,8 +11093,8 @@ static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
     size[1] = k * adx_whole_tiles(adx_lesser_of(p->n, ADX_PANEL_N), ADX_TILE_N);
 }
 
-// C is written row by row: where its columns lie side by side, the transposed
-// product is computed.
+// Turns a product so that C is written row by row: where its columns lie side
+// by side, the transposed product is computed.
 static void adx_turn_product(adx_matrix_product *p)
 {
     const adx_matrix_product of = *p;
@@ -11407,7 +11433,7 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                        p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
 }
 
-// Numbers of memory that a product takes.
+// Returns how many numbers of memory a product takes.
 static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 {
     int64_t size[2];
@@ -11510,7 +11536,8 @@ static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
         && nest->level[l - 1].kind == ADX_LEVEL_RANGE ? l - 1 : UINT32_MAX;
 }
 
-// Number of the lookup that gives a variable; UINT32_MAX: none does.
+// Returns the number of the lookup that gives a variable; UINT32_MAX: none
+// does.
 static uint32_t adx_lookup_of(const adx_gathers *g, uint32_t var)
 {
     for (uint32_t i = 0; i < g->lookups; i++)
@@ -11631,7 +11658,7 @@ static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
          + (s->list == NULL ? f->step * s->first : 0);
 }
 
-// at[i] += k*given[i]; a k that is known takes no product.
+// Computes at[i] += k*given[i]; a k of 1 takes no product.
 ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
                               int64_t *at)
 {
@@ -12333,8 +12360,8 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
-// Values and terms as tensor/explain tells of them: before loops are over lists
-// and numbers on entries. False: no memory.
+// Copies values and terms for tensor/explain: as they are before loops are over
+// lists and numbers on entries. False: no memory.
 static bool adx_keep_spelt(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
@@ -12423,7 +12450,8 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
  * Evaluates programs: the values that are needed, one after the other, by loops
  * over the sets of their terms. The innermost loop is a kernel over numbers
  * that are evenly spaced. Sums are made in an order that depends on the sizes
- * alone.
+ * alone: a part adds in the order of its loops, and sums of parts are added in
+ * that of the parts.
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/nests
  *           tensor/binding tensor/programs tensor/sharing tensor/parts
@@ -12525,7 +12553,7 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
  * Distances of 0 and 1 are constants of the loops, so that they become vectors.
  * (A product of matrices, n = 256, gcc -O3: 2.4 instead of 8.7 ms.)          */
 
-// a*b + sum, in one rounding or in two.
+// Returns a*b + sum, in one rounding or in two.
 ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
 {
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
@@ -12539,7 +12567,7 @@ ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
     return absorbs && by == 0 ? 0 : factor;
 }
 
-// k*a*b, and the sum.
+// Returns k*a*b + sum.
 ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                                     ad_real a, ad_real b, ad_real sum)
 {
@@ -12547,7 +12575,8 @@ ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                         adx_beside(absorbs, b, a), sum);
 }
 
-// Sums in eight parts, as those of adrev's array statements.
+// Returns a sum of products that is made in eight parts, as those of adrev's
+// array statements are.
 ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
@@ -12565,8 +12594,7 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Sum of n products, in several sums side by side. Steps of 0 and 1 have loops
-// of their own.
+// Returns a sum of n products. Steps of 0 and 1 have loops of their own.
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
@@ -12612,7 +12640,7 @@ static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
     adx_strip_way;
 
-// to = k*a*b, or += that.
+// Does to = k*a*b along a strip, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                              bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
@@ -12631,7 +12659,8 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                                             a[i * as], b[i * bs], to[i * step]);
 }
 
-// Those of the chain rule are of two arrays most often, or of one and a number.
+// Does a strip of the chain rule, which mostly has two arrays, or an array and
+// a number.
 ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->as == 1 && s->n > 1;
@@ -12688,7 +12717,7 @@ static const adx_reads adx_no_reads = {
     { adx_one, adx_one, adx_one }, { 0, 0, 0 }
 };
 
-// Where a term reads at the point x, and how far on along the strip.
+// Returns where a term reads at the point x, and how far on along the strip.
 ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
                               bool loop)
 {
@@ -12863,7 +12892,7 @@ static void adx_scatter_operations(const adx_evaluating *e, const adx_reads *r,
         e->out[at[i]] = value[i];
 }
 
-// Points that stand alone.
+// Does points along maps that stand alone.
 static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_gather_form *out = &s->g->out;
@@ -13049,7 +13078,7 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// False: the loops of the nest do it.
+// Runs a term as products of matrices. False: the loops of its nest do it.
 static bool adx_run_as_matrices(const adx_evaluating *e,
                                 const adx_tensor_term *term)
 {
@@ -13183,7 +13212,7 @@ static void adx_sum_part_at(size_t i, void *user)
                  e->sums + i * (size_t)e->value->span);
 }
 
-// Sums of the parts, and of these the sum.
+// Computes sums of the parts, and of these the sum.
 static void adx_run_sums(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -13267,7 +13296,7 @@ static void adx_call_coded_sum(size_t i, void *user)
                    0, 0);
 }
 
-// Sums of the parts, and of these the sum: as adx_run_sums.
+// Computes sums of the parts, and of these the sum, as adx_run_sums does.
 static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 {
     const adx_tensor_value *v = s->value;
@@ -13300,7 +13329,10 @@ static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
 }
 
 /* === tensor/queries =========================================================
- * Binding, evaluations and counts: the interface.
+ * Binding, evaluations and counts: the interface. Binding checks what was
+ * given, makes the program with its derivatives, and prepares its loops and
+ * storage. An evaluation then needs only memory for those values that its
+ * results need.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
@@ -13368,7 +13400,7 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         adx_check_open_data(t, error);
 }
 
-// Rows of a relation that were given when it had others.
+// Checks that a relation has the rows that it had when it was given.
 static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
 {
     const adx_tensor_relation *r = &t->tree.relation[i];
@@ -13534,7 +13566,7 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
     v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
-// Values for the arrays of the text.
+// Makes values for the arrays of the text.
 static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
 {
     const adx_tree *tree = &t->tree;
@@ -13757,7 +13789,7 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
     return true;
 }
 
-// Results that nothing adds to are 0.
+// Makes results 0 that nothing adds to.
 static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              ad_real *const to[])
@@ -13768,7 +13800,8 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
-// Numbers of memory for what is needed and is no array of the caller's.
+// Returns how much memory the needed values take that have no array of the
+// caller's.
 static uint64_t adx_numbers_needed(const adx_tensor_program *p,
                                    const bool needed[], ad_real *const base[])
 {
@@ -13877,7 +13910,7 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     return n;
 }
 
-// False: no memory.
+// Takes the memory of an evaluation. False: there is none.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -14107,7 +14140,7 @@ static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
     adx_need_all(p, needed);
 }
 
-// Numbers of inputs and results.
+// Counts the numbers of inputs and results.
 static size_t adx_numbers_around(const ad_tensor *t)
 {
     const adx_tensor_program *p = t->program;
@@ -14197,7 +14230,7 @@ static void adx_spell_whole(const adx_explainer *e, int64_t v)
     adx_put_natural(&e->to, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-// "3 points"; word: in the singular
+// Writes "3 points"; word: in the singular.
 static void adx_spell_count(const adx_explainer *e, uint64_t n,
                             const char *word)
 {
@@ -14209,7 +14242,7 @@ static void adx_spell_count(const adx_explainer *e, uint64_t n,
 
 /* --- names --------------------------------------------------------------- */
 
-// Where the text names the input, or the result, of this order.
+// Returns where the text names the input, or the result, of this order.
 static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
                                   bool out)
 {
@@ -14286,8 +14319,8 @@ static bool adx_is_spelt(const adx_set *s, uint32_t v)
     return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
 }
 
-// Where the text names the index that a variable stands for; an empty spot if
-// it has none.
+// Returns where the text names the index that a variable stands for; an empty
+// spot if it has none.
 static adx_spot adx_spot_of_var(const adx_explainer *e, uint32_t v)
 {
     return e->t->tree.index[e->set->called[v]].name;    // index 0: no text
@@ -14305,7 +14338,8 @@ static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 
 static void adx_spell_form(const adx_explainer *e, int64_t form[]);
 
-// i, or i.2 if there is another i; without a name #e, an entry of a relation.
+// Writes a variable: i, or i.2 if there is another i; without a name #e, an
+// entry of a relation.
 static void adx_spell_var(const adx_explainer *e, uint32_t v)
 {
     const adx_set *s = e->set;
@@ -14332,8 +14366,8 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 
 /* --- forms and conditions ------------------------------------------------ */
 
-// times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what is
-// positive in it.
+// Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
+// is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
                            int64_t times, bool positive)
 {
@@ -14415,7 +14449,8 @@ static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
     return UINT32_MAX;
 }
 
-// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
+// Writes "R[e] == (i,j)", all columns at once, with the row of the first of
+// them.
 static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -14441,7 +14476,8 @@ static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
     adx_spell(e, n > 1 ? ")" : "");
 }
 
-// "A written at 9*i+j", where the bits are those of a value; else "bit 9*i+j".
+// Writes "A written at 9*i+j", where the bits are those of a value; else "bit
+// 9*i+j".
 static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
@@ -14473,7 +14509,8 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
-// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+// Writes " of exists(k<n: R(i,k))": the words of the text, with the names
+// there.
 static void adx_spell_words(const adx_explainer *e, uint32_t node)
 {
     adx_tree_kind kind = e->t->tree.node[node].kind;
@@ -14549,7 +14586,7 @@ static bool adx_is_of_others(const adx_explainer *e, uint32_t row)
     return false;
 }
 
-// "i<9" or "i in 1:8".
+// Writes "i<9" or "i in 1:8".
 static void adx_spell_range(const adx_explainer *e, uint32_t v)
 {
     adx_spell_var(e, v);
@@ -14561,8 +14598,9 @@ static void adx_spell_range(const adx_explainer *e, uint32_t v)
     adx_spell_whole(e, e->set->high[v] + 1);
 }
 
-// "i<9, j<9: i >= j", of the variables that are own, or of the others: begin
-// comes before, and nothing if there are none. Whether there are some.
+// Writes "i<9, j<9: i >= j", of the variables that are own, or of the others,
+// with `begin` in front, or nothing if there are none. Returns whether there
+// are some.
 static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 {
     const adx_set *s = e->set;
@@ -14863,7 +14901,7 @@ static bool adx_is_moving(const adx_explainer *e, const adx_nest_level *l,
     return (b->k > 0) == lower && b->form.n > 0 && adx_is_bound_spelt(e, l, b);
 }
 
-// One end of a range without the bounds that move.
+// Returns one end of a range without the bounds that move.
 static int64_t adx_fixed_end(const adx_nest_level *l, bool lower)
 {
     int64_t end = lower ? l->low : l->high;
@@ -14894,7 +14932,8 @@ static bool adx_counts(const adx_explainer *e, const adx_nest_level *l,
     return true;
 }
 
-// One end of a range: a number, a bound, or the largest, or least, of several.
+// Writes one end of a range: a number, a bound, or the largest, or least, of
+// several.
 static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
                           bool lower)
 {
@@ -14940,7 +14979,7 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
                 : c->kind == ADX_ROW_SIGN ? " >= 0" : "");
 }
 
-// With the variable of the level: k*x + form.
+// Writes k*x + form, with the variable of the level.
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
                           const adx_sparse_form *f)
 {
@@ -14953,7 +14992,7 @@ static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
     }
 }
 
-// "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
+// Writes "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
 static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
 {
     int64_t times = l->k > 0 ? -1 : 1;
@@ -15016,7 +15055,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
-// "as 3 products of matrices, [i,l] times [l,j]".
+// Writes "as 3 products of matrices, [i,l] times [l,j]".
 static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_matrices *m = term->loop->matrices;
@@ -15037,7 +15076,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, e->t->options.gemm == NULL ? "]\n" : "], by gemm\n");
 }
 
-// "in 16 parts, by i"; by the index that differs between them.
+// Writes "in 16 parts, by i": by the index that differs between them.
 static void adx_spell_cut(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
@@ -15158,7 +15197,7 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
                      "bound\n");
 }
 
-// Where a list goes on: `next`, if something of the same kind came before.
+// Writes `next` where a list goes on: something of the same kind came before.
 static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
                               bool next)
 {
@@ -15166,7 +15205,7 @@ static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
     ++*listed;
 }
 
-// "A by strides (1,4)", where ad_tensor_layout gave some.
+// Writes "A by strides (1,4)", where ad_tensor_layout gave some.
 static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
 {
     const adx_tree *tree = &e->t->tree;
@@ -15238,7 +15277,7 @@ static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 
 /* --- the interface ------------------------------------------------------- */
 
-// Whose derivative each value is, and numbers for parts without a name.
+// Finds whose derivative each value is, and numbers for parts without a name.
 static void adx_name_values(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -15404,19 +15443,19 @@ static const ad_real *adx_call_values_of(const adx_tensor_call *c)
     return (const ad_real *)(c + 1);
 }
 
-// For each input whether it is an operand.
+// Returns for each input whether it is an operand.
 static const bool *adx_call_operands(const adx_tensor_call *c)
 {
     return (const bool *)(adx_call_values_of(c) + c->values);
 }
 
-// For each result whether it is one of the statement's.
+// Returns for each result whether it is one of the statement's.
 static const bool *adx_call_wanted(const adx_tensor_call *c)
 {
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-// Values, and both kinds of flags, to be written.
+// Returns where the values, and then both kinds of flags, are to be written.
 static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
@@ -15652,7 +15691,7 @@ typedef struct adx_calling {
     ad_real *v;                 // of results
 } adx_calling;
 
-// Numbers of all arrays of a side, or of those that are given.
+// Counts the numbers of all arrays of a side, or of those that are given.
 static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
                                  uint32_t n, ad_rev *const given[])
 {
@@ -15663,7 +15702,7 @@ static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
     return sum;
 }
 
-// False: no memory.
+// Takes the memory of a call. False: there is none.
 static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
 {
     const adx_tensor_program *p = t->program;
@@ -15698,7 +15737,7 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-// Values of all inputs, and those that are operands.
+// Copies the values of all inputs, and takes those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {
@@ -15854,8 +15893,8 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
     return true;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
+// Counts the points, if conditions only say which map gives which variable;
+// else UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
     const adx_map_vars maps = adx_find_map_vars(s);
@@ -15923,7 +15962,7 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     return owned;
 }
 
-// Variables that maps give, by rows in their order.
+// Adds the variables that maps give, by rows in their order.
 static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
                             const uint32_t row[], uint32_t n)
 {
@@ -16747,7 +16786,8 @@ static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
            >= ADX_BLOCK_READS * numbers;
 }
 
-// That of loops: all terms begin with the same plain range.
+// Returns the outermost loop of a step that is loops: all terms begin with the
+// same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -17062,7 +17102,7 @@ ADX_SELDOM_BEGIN
 
 /* --- how many points ----------------------------------------------------- */
 
-// Points of the loops of a value.
+// Counts the points of the loops of a value.
 static double adx_points_of_step(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -17074,7 +17114,8 @@ static double adx_points_of_step(const adx_fusion *f, uint32_t value)
     return n;
 }
 
-// Into how many parts so many points are cut, if one loop can have `most`.
+// Returns into how many parts so many points are cut, if one loop can have
+// `most`.
 static uint32_t adx_parts_of_points(double points, int64_t most)
 {
     double parts = points / ADX_PART_LEAST;
@@ -17125,7 +17166,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     return !reduced;
 }
 
-// As the value's cut is.
+// Cuts a step as its value is cut.
 static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
 {
     bool sums = adx_has_sums(v);
@@ -17267,8 +17308,8 @@ typedef struct adx_emission {
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
-    unsigned bounds;            // of ADX_CALLS_... those that are called, by any
-                                // step
+    unsigned bounds;            // of ADX_CALLS_... those that are called, by
+                                // any step
     bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -17331,7 +17372,8 @@ static void adx_close_to(adx_emission *e, uint32_t open)
     }
 }
 
-// "n_": the size n, as an argument. No other name of the text ends like this.
+// Writes "n_": the size n, as an argument. No other name of the text ends like
+// this.
 static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
 {
     const adx_spot name = of->tree.size[of->open->size[open]];
@@ -17350,7 +17392,7 @@ static void adx_say_variable(adx_emission *e, uint32_t var)
     adx_say_size(&e->text, e->f->t, var);
 }
 
-// One term of a form, "+ 3*x1".
+// Writes one term of a form, "+ 3*x1".
 static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
 {
     if (k == 0)
@@ -17372,8 +17414,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables, open sizes and those of loops, and of numbers
-// that tables give.
+// Sets how wide forms are from here on: they are of so many variables, open
+// sizes and those of loops, and of numbers that tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -17416,7 +17458,7 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
 #define ADX_ROLLED_LEAST 9
 #define ADX_ROLLED_MOST  16
 
-// "for (long x1 = 0; x1 <= 15; x1++) {"
+// Opens "for (long x1 = 0; x1 <= 15; x1++) {".
 static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
                             int64_t high)
 {
@@ -17438,7 +17480,7 @@ typedef struct adx_spot_of {
     const int64_t *map;         // [vars][width]
 } adx_spot_of;
 
-// from[0] + sum from[1 + i]*form i, for n forms.
+// Computes from[0] + sum from[1 + i]*form i, for n forms.
 static void adx_compose(const adx_emission *e, const int64_t from[],
                         const int64_t form[], uint32_t n, int64_t to[])
 {
@@ -17467,7 +17509,8 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
-// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+// Writes " + 512*(lo - 1)": thin values have the memory of the part's first
+// run.
 static void adx_say_first_run(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -17477,7 +17520,7 @@ static void adx_say_first_run(adx_emission *e, uint32_t value)
                 (long long)v->low[d]);
 }
 
-// "b7[512*x0 + x1]"
+// Writes "b7[512*x0 + x1]".
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
 {
@@ -17667,7 +17710,7 @@ static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
     adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
-// k*a*b; k may be 1.
+// Writes k*a*b; k may be 1.
 static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
                                uint32_t n, ad_real k)
 {
@@ -17699,7 +17742,7 @@ static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
         adx_say_index(&e->text, "v", to->number, "");
 }
 
-// to += k*a*b, in one rounding where the text is fused (tensor/run).
+// Writes to += k*a*b, in one rounding where the text is fused (tensor/run).
 static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                           const adx_numbers_read *o, uint32_t n, ad_real k)
 {
@@ -17856,8 +17899,8 @@ static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
 
 /* --- number by number ---------------------------------------------------- */
 
-// "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
-// say so. False: nothing is to be asked.
+// Writes "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does
+// not say so. False: nothing is to be asked.
 static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
                            uint32_t dims, const adx_box *region)
 {
@@ -17890,7 +17933,8 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Which numbers that maps give a piece needs: for its factors, or for others.
+// Marks which numbers that maps give a piece needs: for its factors, or for
+// others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
@@ -18060,8 +18104,8 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
-// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
-// with one number, whatever the sizes are, is no loop.
+// Opens "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An
+// index with one number, whatever the sizes are, is no loop.
 static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
                                uint32_t d, int64_t index[])
 {
@@ -18110,7 +18154,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         adx_say_counted(e, x, low, high);
 }
 
-// Loops over the indices in a region.
+// Writes loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
 {
@@ -18177,7 +18221,10 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
 ADX_SELDOM_END
 
 /* === tensor/loops ===========================================================
- * C text of a term's loops, as tensor/nests has them.
+ * C text of a term's loops, as tensor/nests has them: a level is a loop, or an
+ * assignment where others give its variable, and conditions stand where their
+ * last variable has its value. So points keep the order in which tensor/run
+ * visits them.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs tensor/sharing tensor/parts tensor/storage
@@ -18222,7 +18269,7 @@ static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
     return sum;
 }
 
-// "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
+// Opens "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
 static void adx_say_within(adx_emission *e, const adx_nest_level *l,
                            bool below, bool above)
 {
@@ -18236,7 +18283,7 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
         ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
 }
 
-// "if (form >= low && form <= high) {"
+// Opens "if (form >= low && form <= high) {".
 static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
                           int64_t low, int64_t high)
 {
@@ -18294,7 +18341,7 @@ static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
     return n + *number;
 }
 
-// "n_ - 1", the end of a range that one bound makes.
+// Writes "n_ - 1", the end of a range that one bound makes.
 static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -18317,7 +18364,7 @@ static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
         adx_say(&e->text, ", %lld)", (long long)(b->k < 0 ? -b->k : b->k));
 }
 
-// "f_least(9, n_ - 1)": the end of a range.
+// Writes "f_least(9, n_ - 1)": the end of a range.
 static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
                         bool upper)
 {
@@ -18371,7 +18418,7 @@ static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
 
-// k*x + form of a bound, as one form.
+// Returns k*x + form of a bound, as one form.
 static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
                                        uint32_t var)
 {
@@ -18389,7 +18436,7 @@ static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
     return to;
 }
 
-// "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
+// Opens "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
 static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18419,7 +18466,8 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 
 /* --- parts (tensor/ranges) ----------------------------------------------- */
 
-// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+// Returns which of the variables of a part's form is that of a level;
+// UINT32_MAX: none.
 static uint32_t adx_variable_in_part(const adx_looping *k,
                                      const adx_nest_level *l)
 {
@@ -18462,7 +18510,7 @@ static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
     return to;
 }
 
-// lo <= form and form < hi as bounds of a variable of the form.
+// Writes lo <= form and form < hi as bounds of a variable of the form.
 static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18517,8 +18565,8 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     }
 }
 
-// "if (form >= lo && form < hi) {", where no range has the last variable, or
-// the form has none. l NULL: before all loops.
+// Opens "if (form >= lo && form < hi) {", where no range has the last variable,
+// or the form has none. l NULL: before all loops.
 static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 {
     const adx_term_cut *c = k->part;
@@ -18537,7 +18585,7 @@ static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 
 /* --- levels -------------------------------------------------------------- */
 
-// "from0" and "to0": the bounds of a level.
+// Declares "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18679,7 +18727,7 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, !inside, !inside);
 }
 
-// "if (...) {" for what is to be looked at once x has its value.
+// Opens "if (...) {" for what is to be looked at once x has its value.
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
 {
     uint32_t table = c->kind == ADX_ROW_VALUE
@@ -18785,7 +18833,8 @@ ADX_SELDOM_END
 
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
- * steps of a block together.
+ * steps of a block together. What is added to is cleared before, where its
+ * terms do not write each number once.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
@@ -18860,7 +18909,7 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-// "done[3*x0]": whether the number of a most at these indices is picked.
+// Writes "done[3*x0]": whether the number of a most at these indices is picked.
 static void adx_say_done(adx_emission *e, const adx_looping *k,
                          const int64_t *index)
 {
@@ -18950,7 +18999,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_operation_term(e, k);
 }
 
-// a*b at a point of a reduction, added to one of eight sums.
+// Writes a*b at a point of a reduction, added to one of eight sums.
 static void adx_say_eighth(adx_emission *e, const adx_looping *k,
                            const char *sum)
 {
@@ -19054,7 +19103,8 @@ static void adx_say_levels(adx_emission *e, const adx_looping *k,
     }
 }
 
-// Points of a part that are listed (tensor/parts), or else all of them.
+// Writes loops over the points of a part that are listed (tensor/parts), or
+// else over all of them.
 static void adx_say_listed(adx_emission *e, adx_looping *k)
 {
     const adx_part_list *l = k->part->list;
@@ -19163,7 +19213,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value, or what a most begins with.
+// Writes code that gives all numbers of a value 0, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -19193,8 +19243,8 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
-// Nothing is picked yet by the terms from `term` on that pick from one value;
-// a part says so of numbers of its own.
+// Writes code by which nothing is picked yet by the terms from `term` on that
+// pick from one value; a part says so of numbers of its own.
 static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -19249,15 +19299,15 @@ static void adx_say_value(adx_emission *e, uint32_t value)
 
 /* --- blocks (tensor/blocks) ---------------------------------------------- */
 
-// "if (n7) {": a step of a block is needed.
+// Opens "if (n7) {": a step of a block is needed.
 static void adx_say_flag(adx_emission *e, uint32_t value)
 {
     e->flag[value] = true;
     ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
 }
 
-// All steps of a block, in one loop. What is added to here and there is made 0
-// before.
+// Writes all steps of a block, in one loop. What is added to here and there is
+// made 0 before.
 static void adx_say_together(adx_emission *e, uint32_t leader)
 {
     const adx_tensor_program *p = e->f->t->program;
@@ -19507,7 +19557,7 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     }
 }
 
-// Tables are constants of the file, with its name in front.
+// Writes the tables of steps as constants of the file, with its name in front.
 static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
@@ -19857,7 +19907,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                                                      i, false };
 }
 
-// False: no memory.
+// Takes the memory of a part's function. False: there is none.
 static bool adx_begin_part(adx_part_writing *w)
 {
     const ad_tensor *t = w->k->t;
@@ -19879,7 +19929,8 @@ static bool adx_begin_part(adx_part_writing *w)
     return true;
 }
 
-// "r0 | r2": when a value is needed. Of no result: never.
+// Writes "r0 | r2": when a value is needed. A value of no result is never
+// needed.
 static void adx_say_condition(adx_part_writing *w, uint32_t value)
 {
     const adx_tensor_program *p = w->k->t->program;
@@ -19924,7 +19975,7 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
-// "n_ - 1", the end of a range.
+// Writes "n_ - 1", the end of a range.
 static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
 {
     bool any = false;
@@ -19940,7 +19991,7 @@ static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
         adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
 }
 
-// " && n_ - 1 >= 0", where a range may be empty.
+// Writes " && n_ - 1 >= 0", where a range may be empty.
 static void adx_say_not_empty(const adx_part_writing *w,
                               const adx_tensor_value *v)
 {
@@ -20058,7 +20109,7 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p,
     }
 }
 
-// "f_step3(b7, b2, b3);"
+// Writes "f_step3(b7, b2, b3);".
 static void adx_say_call(adx_text *t, const adx_step_text *s,
                          adx_parameter_fn *say, void *user)
 {
@@ -20113,7 +20164,7 @@ static void adx_say_unmade_loop(const adx_part_writing *w,
     adx_say(w->t, "; x%lu++)\n", x);
 }
 
-// Results that nothing adds to are 0.
+// Writes code that makes results 0 that nothing adds to.
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
@@ -20151,7 +20202,7 @@ static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
             adx_put_text(t, c, 1);
 }
 
-// Asks whether the sizes are in their ranges.
+// Writes tests of whether the sizes are in their ranges.
 static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
@@ -20395,7 +20446,9 @@ ADX_SELDOM_END
 
 /* === tensor/compiled ========================================================
  * A bound text as machine code: each step of each part is a function of a
- * library, which tensor/queries calls in place of the step's loops.
+ * library, which tensor/queries calls in place of the step's loops. The library
+ * is made of the C text of tensor/file, and depends on the sizes that are
+ * bound.
  *
  *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
  *           tensor/arena tensor/binding tensor/fusion tensor/file

@@ -131,7 +131,8 @@ static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
     return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
 }
 
-// from <= index < to of a dimension; an empty one has to = from.
+// Returns the range from <= index < to of a dimension; an empty one has to =
+// from.
 static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
                           int64_t *to)
 {
@@ -273,7 +274,7 @@ static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
     return ADREV_OK;
 }
 
-// Room for the columns, all NULL.
+// Makes room for the columns, all NULL.
 static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 {
     int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);

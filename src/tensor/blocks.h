@@ -78,7 +78,8 @@ static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
            >= ADX_BLOCK_READS * numbers;
 }
 
-// That of loops: all terms begin with the same plain range.
+// Returns the outermost loop of a step that is loops: all terms begin with the
+// same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);

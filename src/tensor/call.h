@@ -77,19 +77,19 @@ static const ad_real *adx_call_values_of(const adx_tensor_call *c)
     return (const ad_real *)(c + 1);
 }
 
-// For each input whether it is an operand.
+// Returns for each input whether it is an operand.
 static const bool *adx_call_operands(const adx_tensor_call *c)
 {
     return (const bool *)(adx_call_values_of(c) + c->values);
 }
 
-// For each result whether it is one of the statement's.
+// Returns for each result whether it is one of the statement's.
 static const bool *adx_call_wanted(const adx_tensor_call *c)
 {
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-// Values, and both kinds of flags, to be written.
+// Returns where the values, and then both kinds of flags, are to be written.
 static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
@@ -325,7 +325,7 @@ typedef struct adx_calling {
     ad_real *v;                 // of results
 } adx_calling;
 
-// Numbers of all arrays of a side, or of those that are given.
+// Counts the numbers of all arrays of a side, or of those that are given.
 static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
                                  uint32_t n, ad_rev *const given[])
 {
@@ -336,7 +336,7 @@ static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
     return sum;
 }
 
-// False: no memory.
+// Takes the memory of a call. False: there is none.
 static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
 {
     const adx_tensor_program *p = t->program;
@@ -371,7 +371,7 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-// Values of all inputs, and those that are operands.
+// Copies the values of all inputs, and takes those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {

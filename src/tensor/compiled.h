@@ -2,7 +2,9 @@
 
 /* === tensor/compiled ========================================================
  * A bound text as machine code: each step of each part is a function of a
- * library, which tensor/queries calls in place of the step's loops.
+ * library, which tensor/queries calls in place of the step's loops. The library
+ * is made of the C text of tensor/file, and depends on the sizes that are
+ * bound.
  *
  *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
  *           tensor/arena tensor/binding tensor/fusion tensor/file

@@ -434,8 +434,8 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
-// Tangents of what adjoints are made of: their own values, and those partials
-// that tangents have, too.
+// Makes the tangents of what adjoints are made of: of their own values, and of
+// those partials that tangents have, too.
 static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
 {
     adx_tensor_program *p = t->program;

@@ -269,7 +269,7 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
     return tries;
 }
 
-// Room for the columns. False: no memory.
+// Makes room for the columns. False: no memory.
 static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
                                    adx_entering *k)
 {
@@ -287,7 +287,7 @@ static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
     return column != NULL;
 }
 
-// Least and largest values, and whether they never fall.
+// Finds the least and the largest value, and whether they never fall.
 static void adx_measure_column(adx_int_table *c)
 {
     c->low = c->high = c->value[0];

@@ -44,7 +44,7 @@ static uint32_t adx_read_number(adx_parser *p)
     return i;
 }
 
-// "(", what is in it, ")".
+// Reads an expression in brackets: "(", what is in it, ")".
 static uint32_t adx_read_inner(adx_parser *p)
 {
     if (!adx_descend(p))
@@ -236,7 +236,7 @@ static uint32_t adx_read_power(adx_parser *p)
     return i;
 }
 
-// [condition] product; '[' is at hand.
+// Reads "[condition] product"; '[' is at hand.
 static uint32_t adx_read_bracket(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -253,7 +253,7 @@ static uint32_t adx_read_bracket(adx_parser *p)
     return i;
 }
 
-// sum(indices: condition) product, and the like; the word is at hand.
+// Reads "sum(indices: condition) product", and the like; the word is at hand.
 static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
 {
     unsigned keep = p->bounds;
@@ -309,7 +309,7 @@ static uint32_t adx_read_unary(adx_parser *p)
     return minus ? adx_negate(p, sign, i) : i;
 }
 
-// Operands of two signs that bind alike, of which the second one inverts.
+// Reads operands of two signs that bind alike, of which the second one inverts.
 static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
                                   uint32_t (*read)(adx_parser *), char sign,
                                   char inverse)

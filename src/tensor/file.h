@@ -193,7 +193,7 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     }
 }
 
-// Tables are constants of the file, with its name in front.
+// Writes the tables of steps as constants of the file, with its name in front.
 static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)

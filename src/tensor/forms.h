@@ -75,7 +75,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
     p->term[p->terms++] = term;
 }
 
-// f *= k.
+// Computes f *= k.
 static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
 {
     f->constant = adx_whole_times(p, f->constant, k, f->at);
@@ -83,7 +83,7 @@ static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
         p->term[i].k = adx_whole_times(p, p->term[i].k, k, f->at);
 }
 
-// f += g, which lies above f and is gone then.
+// Computes f += g. g lies above f on the stack, and is gone then.
 static void adx_add_form(adx_parser *p, adx_open_form *f,
                          const adx_open_form *g)
 {
@@ -136,7 +136,7 @@ static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
     return form;
 }
 
-// f += k * a form of the tree.
+// Computes f += k * a form of the tree.
 static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
                               int64_t k)
 {
@@ -150,7 +150,7 @@ static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
     adx_add_form(p, f, &g);
 }
 
-// one - other - less, as a new form.
+// Returns one - other - less, as a new form.
 static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {

@@ -2,7 +2,10 @@
 
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression.
+ * hold parts of an expression. A formula is lowered from its root down: sums
+ * and brackets add terms to the value at hand, with the points of the brackets'
+ * conditions; a product is a term of its factors, of which those that are no
+ * reads are values of their own; a function is a value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -441,7 +444,8 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Rows for the indices of a part that has these variables; the first of them.
+// Adds rows for the indices of a part that has these variables. Returns the
+// first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
     uint32_t first = s->rows;
@@ -662,7 +666,7 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- sums ---------------------------------------------------------------- */
 
-// Terms of times * the expression at the points of s.
+// Adds terms: times * the expression at the points of s.
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times)
 {
@@ -763,7 +767,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
-// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+// Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {

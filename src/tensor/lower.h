@@ -130,7 +130,7 @@ static void adx_say_signed(adx_saying *s, int64_t v)
     adx_say_whole(s, (uint32_t)(v < 0 ? -v : v));
 }
 
-// "i=0, j=1"
+// Adds "i=0, j=1" to a message.
 static void adx_say_indices(const adx_lowering *k, adx_saying *s,
                             const int64_t value[])
 {
@@ -153,7 +153,7 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
         }
 }
 
-// "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
+// Says "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there".
 static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
                             const uint32_t rows[], const int64_t value[])
 {
@@ -288,7 +288,8 @@ static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
         end[1][0]--;
 }
 
-// Indices become variables, and rows one behind the other; the first of them.
+// Makes indices variables of the set, and rows, one behind the other. Returns
+// the first row.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
 {
@@ -320,7 +321,7 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
     return rows;
 }
 
-// Indices are out of scope: no row stands for them any more.
+// Takes indices out of scope: no row stands for them any more.
 static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)

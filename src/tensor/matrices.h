@@ -113,8 +113,8 @@ enum { ADX_UNPACKED_MOST = 32768 };
 
 /* --- packing -------------------------------------------------------------- */
 
-// `width` numbers for each of k, the next one `along` further; beyond `count`
-// zeros.
+// Packs `width` numbers for each of k, the next one `along` further; beyond
+// `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real *restrict to)
@@ -127,7 +127,7 @@ ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
             to[i] = i < count ? from[i * step] : 0;
 }
 
-// All strips of a panel, each for `width` rows or columns.
+// Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real scale, ad_real *to)
@@ -307,7 +307,7 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
         s->packed + i * k);
 }
 
-// m x n numbers of C, and k of the sum.
+// Computes m x n numbers of C from two panels: k products for each.
 static void adx_run_panels(const adx_matrix_product *p,
                            const adx_matrix_side *a, const adx_matrix_side *b,
                            int64_t k, ad_real *c)
@@ -330,13 +330,13 @@ static void adx_run_panels(const adx_matrix_product *p,
 
 static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// n, rounded up to whole tiles.
+// Returns n, rounded up to whole tiles.
 static int64_t adx_whole_tiles(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
 }
 
-// Numbers of a panel of A, and of one of B.
+// Says how many numbers a panel of A has, and one of B.
 static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
 {
     int64_t k = adx_lesser_of(p->k, ADX_PANEL_K);
@@ -344,8 +344,8 @@ static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
     size[1] = k * adx_whole_tiles(adx_lesser_of(p->n, ADX_PANEL_N), ADX_TILE_N);
 }
 
-// C is written row by row: where its columns lie side by side, the transposed
-// product is computed.
+// Turns a product so that C is written row by row: where its columns lie side
+// by side, the transposed product is computed.
 static void adx_turn_product(adx_matrix_product *p)
 {
     const adx_matrix_product of = *p;
@@ -684,7 +684,7 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                        p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
 }
 
-// Numbers of memory that a product takes.
+// Returns how many numbers of memory a product takes.
 static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 {
     int64_t size[2];

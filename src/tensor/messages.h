@@ -56,7 +56,7 @@ static bool adx_begins_character(char c)
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-// Bytes of the character at `at`, which is before `end`.
+// Returns how many bytes the character at `at` has, which is before `end`.
 static size_t adx_character(const char *text, size_t at, size_t end)
 {
     size_t n = 1;
@@ -192,7 +192,8 @@ static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
         adx_say_string(s, ADX_CUT);
 }
 
-// %w: a piece of the text, adx_spot; %s: a string; %u: uint32_t.
+// Adds a message to a text. %w: a piece of the text, adx_spot; %s: a string;
+// %u: uint32_t.
 static void adx_say_message(adx_saying *s, const adx_tree *tree,
                             const char *format, va_list *args)
 {

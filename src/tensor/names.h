@@ -59,7 +59,7 @@ static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Slots for one name more; at most half of them are taken.
+// Makes room for one name more; at most half of the slots are taken.
 static bool adx_widen_slots(adx_tree *tree)
 {
     size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;

@@ -201,9 +201,10 @@ static bool adx_will_be_given(const adx_set *s, uint32_t v)
     return false;
 }
 
-// Given variables come first, those with the fewest values before others. Of
-// ranges, those with long strides are the outer ones, so that numbers that are
-// next to one another are used together.
+// Whether a variable gets its value before another. Given variables come first,
+// those with the fewest values before others. Of ranges, those with long
+// strides are the outer ones, so that numbers that are next to one another are
+// used together.
 static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
                            const adx_next_level *other)
 {
@@ -248,8 +249,8 @@ static bool adx_has_later(const adx_ordering *k, const int64_t form[],
     return false;
 }
 
-// Rows that follow from those of `s`, in which the later variables are gone:
-// only to narrow ranges.
+// Adds rows that follow from those of `s` when the later variables are
+// forgotten: they only narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
@@ -382,8 +383,8 @@ static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
     return true;
 }
 
-// Bounds that are numbers become the range's own, and bounds that follow from
-// others go.
+// Makes bounds that are numbers the range's own, and drops those that follow
+// from others.
 static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
 {
     for (uint32_t i = 0; i < nest->levels; i++) {
@@ -429,10 +430,10 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
     return ok && adx_make_sparse_form(s, argument, v, &l->argument);
 }
 
-// Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
-// order of their variables. stride [vars]: how far apart in memory what is read
-// and written lies along each variable; may be NULL. NULL: no memory.
+// Makes loops over a set, which is simplified. inner: the variable that should
+// be the innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in
+// the order of their variables. stride [vars]: how far apart in memory what is
+// read and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {
@@ -504,7 +505,8 @@ static bool adx_passes(const adx_set_check *c, const int64_t x[])
 
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level);
 
-// x[var] has its value.
+// Goes on to the next level once x[var] has its value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -630,7 +632,8 @@ static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
     return adx_walk_one(w, level);
 }
 
-// x: [vars] memory. False: visit ended it.
+// Visits all points of a nest, in strips of the innermost loop. x: [vars]
+// memory. False: the visitor has stopped the walk.
 static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
                           adx_point_fn *visit, void *user)
 {

@@ -22,7 +22,7 @@ static uint32_t adx_open_of(const ad_tensor *t)
     return t->open == NULL ? 0 : t->open->n;
 }
 
-// Something cannot be decided for all sizes: why, in words.
+// Says that, and why, something cannot be decided for all sizes.
 static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
@@ -76,7 +76,7 @@ static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
     return sum;
 }
 
-// to += k * a form in sizes.
+// Computes to += k * a form in sizes.
 static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
                          const int64_t form[], uint32_t open)
 {
@@ -112,7 +112,7 @@ static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
     to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
 }
 
-// Conditions of a set for one of its variables; where a bound is a number, it
+// Bounds a variable of a set by forms in sizes. Where a bound is a number, it
 // is that of the variable already.
 static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
                           const int64_t last[])

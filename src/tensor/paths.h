@@ -33,7 +33,7 @@ typedef struct adx_product_path {
     adx_path_step *step;        // of each subset
 } adx_product_path;
 
-// Points of a box of variables.
+// Returns how many points a box of variables has.
 static double adx_path_points(const adx_product_path *p, uint64_t vars)
 {
     double n = 1;
@@ -112,7 +112,8 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
     p->step[subset] = best;
 }
 
-// As the text has it: one factor after the other, then all sums at once.
+// Returns the cost as the text has it: one factor after the other, then all
+// sums at once.
 static double adx_written_cost(const adx_product_path *p)
 {
     double all = 2 * adx_path_points(p, p->live)

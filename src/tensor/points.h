@@ -153,7 +153,7 @@ static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
     adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
-// k*a*b; k may be 1.
+// Writes k*a*b; k may be 1.
 static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
                                uint32_t n, ad_real k)
 {
@@ -185,7 +185,7 @@ static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
         adx_say_index(&e->text, "v", to->number, "");
 }
 
-// to += k*a*b, in one rounding where the text is fused (tensor/run).
+// Writes to += k*a*b, in one rounding where the text is fused (tensor/run).
 static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                           const adx_numbers_read *o, uint32_t n, ad_real k)
 {
@@ -342,8 +342,8 @@ static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
 
 /* --- number by number ---------------------------------------------------- */
 
-// "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
-// say so. False: nothing is to be asked.
+// Writes "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does
+// not say so. False: nothing is to be asked.
 static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
                            uint32_t dims, const adx_box *region)
 {
@@ -376,7 +376,8 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Which numbers that maps give a piece needs: for its factors, or for others.
+// Marks which numbers that maps give a piece needs: for its factors, or for
+// others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
@@ -546,8 +547,8 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
-// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
-// with one number, whatever the sizes are, is no loop.
+// Opens "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An
+// index with one number, whatever the sizes are, is no loop.
 static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
                                uint32_t d, int64_t index[])
 {
@@ -596,7 +597,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         adx_say_counted(e, x, low, high);
 }
 
-// Loops over the indices in a region.
+// Writes loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
 {

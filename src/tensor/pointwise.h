@@ -83,8 +83,8 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
     return true;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
+// Counts the points, if conditions only say which map gives which variable;
+// else UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
     const adx_map_vars maps = adx_find_map_vars(s);
@@ -152,7 +152,7 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     return owned;
 }
 
-// Variables that maps give, by rows in their order.
+// Adds the variables that maps give, by rows in their order.
 static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
                             const uint32_t row[], uint32_t n)
 {

@@ -170,8 +170,8 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
-// Values and terms as tensor/explain tells of them: before loops are over lists
-// and numbers on entries. False: no memory.
+// Copies values and terms for tensor/explain: as they are before loops are over
+// lists and numbers on entries. False: no memory.
 static bool adx_keep_spelt(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;

@@ -138,7 +138,7 @@ struct adx_tensor_program {
 
 /* --- values -------------------------------------------------------------- */
 
-// Room for one value more. Returns its number; 0: no memory.
+// Adds a value. Returns its number; 0: no memory.
 static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 {
     adx_tensor_program *p = t->program;
@@ -162,7 +162,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
-// Numbers one behind the other, the last index fastest. False: too many.
+// Lays numbers one behind the other, the last index fastest. False: too many.
 static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
                         const ptrdiff_t stride[])
 {
@@ -250,7 +250,7 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
-// to += k * the least index d.
+// Computes to += k * the least index d.
 static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
                           const adx_tensor_value *v, uint32_t d, uint32_t open)
 {
@@ -390,7 +390,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Which numbers are written. NULL: no memory.
+// Marks which numbers are written. NULL: no memory.
 static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
@@ -466,8 +466,8 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Which numbers are written where sizes are open: of those that there are at
-// given sizes, always the same. NULL: that is not so.
+// Marks which numbers are written where sizes are open: of those that there are
+// at given sizes, always the same. NULL: that is not so.
 static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);

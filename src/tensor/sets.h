@@ -38,8 +38,8 @@ typedef struct adx_int_table {
     size_t n;
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
-    uint32_t *start;            // [high - low + 2]: which arguments have a value:
-    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
+    uint32_t *start;            // [high - low + 2]: the arguments with value v
+    uint32_t *argument;         // are [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
 } adx_int_table;
 
@@ -66,7 +66,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
 // More than this is not marked bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
-// NULL: no memory, or too many.
+// Makes a bitmap without bits set. NULL: no memory, or too many bits.
 static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
 {
     if (n > ADX_BITS_MOST) {
@@ -81,7 +81,8 @@ static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
     return b->word == NULL ? NULL : b;
 }
 
-// Which arguments have a value, in their order. False: no memory.
+// Lists for each value the arguments that have it, in their order. False: no
+// memory.
 static bool adx_invert_table(adx_arena *a, adx_int_table *t)
 {
     if (t->start != NULL)
@@ -143,7 +144,7 @@ static int64_t *adx_form_of(const adx_set *s, uint32_t row)
     return s->k + (size_t)row * s->width;
 }
 
-// Room for so many rows and variables. False: no memory.
+// Makes room for so many rows and variables. False: no memory.
 static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
 {
     adx_set to = *s;
@@ -219,7 +220,7 @@ static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 
 #define ADX_WHOLE_MOST ((int64_t)1 << 60)
 
-// to + a*b, within what a text can need.
+// Returns to + a*b, within what a text can need.
 static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 {
     if (a == 0 || b == 0)
@@ -238,7 +239,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
     return to;
 }
 
-// to += c * from
+// Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
                         const int64_t from[])
 {
@@ -257,14 +258,14 @@ static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
     return sum;
 }
 
-// a/b, rounded down.
+// Returns a/b, rounded down.
 static int64_t adx_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-// a/b, rounded up.
+// Returns a/b, rounded up.
 static int64_t adx_ceil_div(int64_t a, int64_t b)
 {
     return -adx_floor_div(-a, b);
@@ -282,8 +283,8 @@ static int64_t adx_gcd(int64_t a, int64_t b)
     return a;
 }
 
-// Greatest common divisor of the coefficients; how many there are, and one of
-// them.
+// Returns the greatest common divisor of the coefficients; says how many there
+// are, and the variable of one of them.
 static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
                               uint32_t *count, uint32_t *some)
 {
@@ -313,7 +314,7 @@ static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
 
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only. That of an open size is still to be asked for.
+// Leaves x[v] this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -506,8 +507,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points for given sizes, if only bounds of variables are left; else
-// UINT64_MAX.
+// Returns how many points a set has for given sizes, if only bounds of
+// variables are left; else UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -608,7 +609,8 @@ static adx_map_vars adx_find_map_vars(const adx_set *s)
  * Projects a set onto some of its variables, which stay. Where the projection
  * cannot be exact, it is left to bits (tensor/nests).                        */
 
-// In how many rows of conditions a variable is; of them, those with signs.
+// Counts the rows of conditions that a variable is in; of them, those with
+// signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
 {
     uint32_t n = 0;
@@ -657,8 +659,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above, of the first
-// `rows`, while there are fewer than `most`.
+// Combines each bound from below with each from above (Fourier and Motzkin), of
+// the first `rows`, while there are fewer than `most`.
 static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                             uint32_t most)
 {
@@ -700,7 +702,7 @@ static uint32_t adx_any_value(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// Forgets a variable. False: not without loss.
+// Forgets a variable. False: that would lose something.
 static bool adx_drop_var(adx_set *s, uint32_t v)
 {
     uint32_t signs;

@@ -290,7 +290,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
     return own == maps.free;
 }
 
-// All numbers of another value with the same indices, times k, as a term.
+// Adds a term that copies another value with the same indices, times k.
 static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 {
     const adx_access all = { from, 0 };
@@ -299,8 +299,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
 }
 
-// Term i stands for all that are equal to it; k: the sum of their constants. A
-// sum over points is multiplied when it is complete.
+// Makes term i stand for all that are equal to it; k: the sum of their
+// constants. A sum over points is multiplied when it is complete.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];

@@ -47,7 +47,7 @@ static void adx_spell_whole(const adx_explainer *e, int64_t v)
     adx_put_natural(&e->to, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-// "3 points"; word: in the singular
+// Writes "3 points"; word: in the singular.
 static void adx_spell_count(const adx_explainer *e, uint64_t n,
                             const char *word)
 {
@@ -59,7 +59,7 @@ static void adx_spell_count(const adx_explainer *e, uint64_t n,
 
 /* --- names --------------------------------------------------------------- */
 
-// Where the text names the input, or the result, of this order.
+// Returns where the text names the input, or the result, of this order.
 static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
                                   bool out)
 {
@@ -136,8 +136,8 @@ static bool adx_is_spelt(const adx_set *s, uint32_t v)
     return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
 }
 
-// Where the text names the index that a variable stands for; an empty spot if
-// it has none.
+// Returns where the text names the index that a variable stands for; an empty
+// spot if it has none.
 static adx_spot adx_spot_of_var(const adx_explainer *e, uint32_t v)
 {
     return e->t->tree.index[e->set->called[v]].name;    // index 0: no text
@@ -155,7 +155,8 @@ static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 
 static void adx_spell_form(const adx_explainer *e, int64_t form[]);
 
-// i, or i.2 if there is another i; without a name #e, an entry of a relation.
+// Writes a variable: i, or i.2 if there is another i; without a name #e, an
+// entry of a relation.
 static void adx_spell_var(const adx_explainer *e, uint32_t v)
 {
     const adx_set *s = e->set;
@@ -182,8 +183,8 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 
 /* --- forms and conditions ------------------------------------------------ */
 
-// times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what is
-// positive in it.
+// Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
+// is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
                            int64_t times, bool positive)
 {
@@ -265,7 +266,8 @@ static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
     return UINT32_MAX;
 }
 
-// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
+// Writes "R[e] == (i,j)", all columns at once, with the row of the first of
+// them.
 static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -291,7 +293,8 @@ static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
     adx_spell(e, n > 1 ? ")" : "");
 }
 
-// "A written at 9*i+j", where the bits are those of a value; else "bit 9*i+j".
+// Writes "A written at 9*i+j", where the bits are those of a value; else "bit
+// 9*i+j".
 static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
@@ -323,7 +326,8 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
-// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+// Writes " of exists(k<n: R(i,k))": the words of the text, with the names
+// there.
 static void adx_spell_words(const adx_explainer *e, uint32_t node)
 {
     adx_tree_kind kind = e->t->tree.node[node].kind;
@@ -399,7 +403,7 @@ static bool adx_is_of_others(const adx_explainer *e, uint32_t row)
     return false;
 }
 
-// "i<9" or "i in 1:8".
+// Writes "i<9" or "i in 1:8".
 static void adx_spell_range(const adx_explainer *e, uint32_t v)
 {
     adx_spell_var(e, v);
@@ -411,8 +415,9 @@ static void adx_spell_range(const adx_explainer *e, uint32_t v)
     adx_spell_whole(e, e->set->high[v] + 1);
 }
 
-// "i<9, j<9: i >= j", of the variables that are own, or of the others: begin
-// comes before, and nothing if there are none. Whether there are some.
+// Writes "i<9, j<9: i >= j", of the variables that are own, or of the others,
+// with `begin` in front, or nothing if there are none. Returns whether there
+// are some.
 static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 {
     const adx_set *s = e->set;

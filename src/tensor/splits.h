@@ -156,7 +156,7 @@ static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
     return entry;
 }
 
-// Rows for the forms of a read or a membership. False: it failed.
+// Makes rows of the forms of a read or a membership. False: it failed.
 static bool adx_lower_list(adx_lowering *k, adx_set *s,
                            const adx_tensor_node *n, uint32_t row[])
 {
@@ -322,8 +322,8 @@ static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
             : n->kind == ADX_TREE_NOT_ZERO ? v != 0 : v >= 0);
 }
 
-// Ranges of the indices of a grid. Returns how many points it has; UINT64_MAX:
-// too many.
+// Finds the ranges of the indices of a grid. Returns how many points it has;
+// UINT64_MAX: too many.
 static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
 {
     uint64_t size = 1;

@@ -3,7 +3,8 @@
 /* === tensor/values ========================================================
  * Values that hold parts of expressions: which variables a part mentions, the
  * set in which it is computed, how it is read, and whether it is written at all
- * points of that set.
+ * points of that set. A part has only those indices that it mentions, so it is
+ * computed once for all points that differ in others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
@@ -57,8 +58,8 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Variables whose values follow from those of others by a map: memory need not
-// have room for all of their values.
+// Marks variables whose values follow from those of others by a map: memory
+// need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
     for (uint32_t r = 0; r < s->rows; r++) {

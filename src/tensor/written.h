@@ -68,7 +68,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                                                      i, false };
 }
 
-// False: no memory.
+// Takes the memory of a part's function. False: there is none.
 static bool adx_begin_part(adx_part_writing *w)
 {
     const ad_tensor *t = w->k->t;
@@ -90,7 +90,8 @@ static bool adx_begin_part(adx_part_writing *w)
     return true;
 }
 
-// "r0 | r2": when a value is needed. Of no result: never.
+// Writes "r0 | r2": when a value is needed. A value of no result is never
+// needed.
 static void adx_say_condition(adx_part_writing *w, uint32_t value)
 {
     const adx_tensor_program *p = w->k->t->program;
@@ -135,7 +136,7 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
-// "n_ - 1", the end of a range.
+// Writes "n_ - 1", the end of a range.
 static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
 {
     bool any = false;
@@ -151,7 +152,7 @@ static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
         adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
 }
 
-// " && n_ - 1 >= 0", where a range may be empty.
+// Writes " && n_ - 1 >= 0", where a range may be empty.
 static void adx_say_not_empty(const adx_part_writing *w,
                               const adx_tensor_value *v)
 {
@@ -269,7 +270,7 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p,
     }
 }
 
-// "f_step3(b7, b2, b3);"
+// Writes "f_step3(b7, b2, b3);".
 static void adx_say_call(adx_text *t, const adx_step_text *s,
                          adx_parameter_fn *say, void *user)
 {
@@ -324,7 +325,7 @@ static void adx_say_unmade_loop(const adx_part_writing *w,
     adx_say(w->t, "; x%lu++)\n", x);
 }
 
-// Results that nothing adds to are 0.
+// Writes code that makes results 0 that nothing adds to.
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
@@ -362,7 +363,7 @@ static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
             adx_put_text(t, c, 1);
 }
 
-// Asks whether the sizes are in their ranges.
+// Writes tests of whether the sizes are in their ranges.
 static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
