@@ -194,9 +194,9 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
  *                stands for something else: a size is no map, a formula without
  *                `out` has no layout; ADREV_ELIMIT: a number is too large;
- *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
- *                a size that has not been given; ADREV_ENOMEM. On failure t
- *                stays as it was                                            */
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range
+ *                needs a size that has not been given; ADREV_ENOMEM. On failure
+ *                t stays as it was                                            */
 
 // The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
@@ -223,8 +223,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
-// range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in
+// the range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -245,8 +245,8 @@ ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
-//                fit; ADREV_ELIMIT: an array, or the points at which a condition
-//                is true, are too many to count; ADREV_ENOMEM
+//                fit; ADREV_ELIMIT: an array, or the points at which a
+//                condition is true, are too many to count; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
 ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
@@ -271,8 +271,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
  *                untouched
- *   cost         the multiples of the program's own cost that "What it costs" of
- *                docs/tensor-language.md states                              */
+ *   cost         the multiples of the program's own cost that "What it costs"
+ *                of docs/tensor-language.md states                           */
 
 // y = f(x).
 ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
@@ -581,8 +581,8 @@ typedef enum adx_tree_kind {
     ADX_TREE_MUL,           // product; inverse: divided by this child
     ADX_TREE_NEG,           // minus the child
     ADX_TREE_POWER,         // the child to the whole power
-    ADX_TREE_CALL,          // row `of` of the operator table, ADREV_OP_detach
-                            // among them, of the children
+    ADX_TREE_CALL,          // operation `of`, ADREV_OP_detach among them, of
+                            // the children
     ADX_TREE_SUM,           // over indices, where the condition is true, of the
     ADX_TREE_MAXIMUM,       // child
     ADX_TREE_MINIMUM,
@@ -695,6 +695,7 @@ static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
     return true;
 }
 
+// Mixes a number into a hash.
 static uint32_t adx_mix(uint32_t hash, uint64_t v)
 {
     v = (v ^ hash) * 0x9e3779b97f4a7c15u;
@@ -718,7 +719,7 @@ static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 
 /* --- arrays that grow ---------------------------------------------------- */
 
-// One more element, all zeros. Returns its number; 0: no memory.
+// Adds an element, all zeros. Returns its number; 0: no memory.
 static uint32_t adx_one_more(const adx_tree *tree, void **array, size_t *room,
                              size_t *count, size_t size)
 {
@@ -792,6 +793,7 @@ typedef struct adx_saying {
     size_t room;            // with the zero byte
 } adx_saying;
 
+// Adds as many bytes of a text as there is room for.
 static void adx_say_bytes(adx_saying *s, const char *text, size_t n)
 {
     for (size_t i = 0; i < n && s->n + 1 < s->room; i++)
@@ -804,6 +806,7 @@ static void adx_say_string(adx_saying *s, const char *text)
     adx_say_bytes(s, text, strlen(text));
 }
 
+// Adds a whole number in decimal digits.
 static void adx_say_whole(adx_saying *s, uint32_t v)
 {
     char digit[10];
@@ -817,12 +820,13 @@ static void adx_say_whole(adx_saying *s, uint32_t v)
 /* --- characters ----------------------------------------------------------
  * Columns count characters: in UTF-8 all bytes but 10xxxxxx begin one.      */
 
+// Whether a byte of UTF-8 is the first one of a character.
 static bool adx_begins_character(char c)
 {
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-// Bytes of the character at `at`, which is before `end`.
+// Returns how many bytes the character at `at` has, which is before `end`.
 static size_t adx_character(const char *text, size_t at, size_t end)
 {
     size_t n = 1;
@@ -958,7 +962,8 @@ static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
         adx_say_string(s, ADX_CUT);
 }
 
-// %w: a piece of the text, adx_spot; %s: a string; %u: uint32_t.
+// Adds a message to a text. %w: a piece of the text, adx_spot; %s: a string;
+// %u: uint32_t.
 static void adx_say_message(adx_saying *s, const adx_tree *tree,
                             const char *format, va_list *args)
 {
@@ -1000,6 +1005,7 @@ static void adx_explain_text(ad_tensor_error *error, const char *text)
     adx_say_string(&s, text);
 }
 
+// Explains a status that has no place in the text, by its own message.
 static void adx_explain_status(ad_tensor_error *error, ad_status status)
 {
     adx_explain_text(error, ad_message(status));
@@ -1008,9 +1014,9 @@ static void adx_explain_status(ad_tensor_error *error, ad_status status)
 ADX_SELDOM_END
 
 /* === tensor/scan ============================================================
- * The words of a text one after another, and the first thing that is wrong
- * with it. After that, or where the text ends, all words are the end: so no
- * loop over words goes on.
+ * The words of a text, one after another from left to right, and the first
+ * thing that is wrong with it. After that, or where the text ends, all words
+ * are the end: so no loop over words goes on.
  *
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
@@ -1053,6 +1059,7 @@ typedef struct adx_parser {
 
 /* --- errors -------------------------------------------------------------- */
 
+// Ends the reading of the text with a status, unless it has ended already.
 static void adx_stop_parsing(adx_parser *p, ad_status status)
 {
     if (p->status == ADREV_OK) {
@@ -1076,6 +1083,7 @@ ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
     p->kind = ADX_WORD_END;
 }
 
+// Whether a line of the text ends between two places.
 static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
 {
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
@@ -1096,6 +1104,7 @@ static void adx_say_missing(adx_parser *p, const char *what)
 
 static bool adx_is_figure(char c) { return c >= '0' && c <= '9'; }
 
+// Whether a name can begin with this character.
 static bool adx_begins_name(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -1107,7 +1116,7 @@ static bool adx_is_blank(char c)
         || c == '\f';
 }
 
-// Blanks and comments. Returns where the next word begins.
+// Passes over blanks and comments. Returns where the next word begins.
 static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1127,6 +1136,7 @@ static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
     }
 }
 
+// Returns where the digits that begin at `at` end.
 static uint32_t adx_skip_figures(const char *text, uint32_t at)
 {
     while (adx_is_figure(text[at]))
@@ -1134,7 +1144,7 @@ static uint32_t adx_skip_figures(const char *text, uint32_t at)
     return at;
 }
 
-// A number: 12, 1.5, .5, 1., 2e-3. Returns its end.
+// Takes a number: 12, 1.5, .5, 1., 2e-3. Returns its end.
 static uint32_t adx_take_number(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1158,6 +1168,7 @@ static uint32_t adx_take_number(adx_parser *p, uint32_t at)
     return at;
 }
 
+// Takes a name: letters, digits and underscores. Returns its end.
 static uint32_t adx_take_name(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1171,7 +1182,7 @@ static uint32_t adx_take_name(adx_parser *p, uint32_t at)
     return at;
 }
 
-// A character that begins no word.
+// Says that a character begins no word.
 static void adx_unknown(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1188,6 +1199,7 @@ static void adx_unknown(adx_parser *p, uint32_t at)
         adx_wrong_at(p, at, "a byte %u is no character", (uint32_t)byte);
 }
 
+// Takes a sign of one or two characters. Returns its end.
 static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
 {
     static const struct { char text[3]; int kind; } two[] = {
@@ -1213,7 +1225,7 @@ static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
     return at + 1;
 }
 
-// To the word that begins at or behind `at`.
+// Goes to the word that begins at or behind `at`.
 static void adx_take_from(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1229,7 +1241,7 @@ static void adx_take_from(adx_parser *p, uint32_t at)
     p->spot.length = at - p->spot.at;
 }
 
-// To the next word. Returns where the last one was.
+// Goes to the next word. Returns where the last one was.
 static adx_spot adx_take_word(adx_parser *p)
 {
     adx_spot last = p->spot;
@@ -1239,7 +1251,7 @@ static adx_spot adx_take_word(adx_parser *p)
     return last;
 }
 
-// Whether the word at hand is this one; then to the next.
+// Whether the word at hand is this one; if so, goes to the next.
 static bool adx_accept(adx_parser *p, int kind)
 {
     if (p->kind != kind || kind == ADX_WORD_END)
@@ -1248,24 +1260,27 @@ static bool adx_accept(adx_parser *p, int kind)
     return true;
 }
 
+// Takes the next word, which must be this one.
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
     if (!adx_accept(p, kind))
         adx_say_missing(p, what);
 }
 
-// The character of the text behind the word at hand, and behind blanks.
+// Returns the character of the text behind the word at hand, and behind blanks.
 static char adx_following(adx_parser *p)
 {
     return p->tree->text[adx_skip_blanks(p, p->spot.at + p->spot.length)];
 }
 
+// Whether a piece of the text reads so.
 static bool adx_is_text(const adx_tree *tree, adx_spot spot, const char *text)
 {
     return spot.length == strlen(text)
         && memcmp(tree->text + spot.at, text, spot.length) == 0;
 }
 
+// Whether the word at hand is this name.
 static bool adx_is_word(const adx_parser *p, const char *word)
 {
     return p->kind == ADX_WORD_NAME && adx_is_text(p->tree, p->spot, word);
@@ -1279,7 +1294,7 @@ static bool adx_is_comparison(int kind)
 
 /* --- brackets ------------------------------------------------------------ */
 
-// One bracket more is open. False: too many are.
+// Opens one bracket more. False: too many are open.
 static bool adx_descend(adx_parser *p)
 {
     if (p->depth < ADX_NESTING) {
@@ -1296,7 +1311,9 @@ static void adx_ascend(adx_parser *p) { p->depth--; }
 ADX_SELDOM_END
 
 /* === tensor/decimal =========================================================
- * The value of a number in a text: the nearest one, whatever the locale.
+ * The value of a number in a text: the nearest double, ties to even, whatever
+ * the locale. The digits and the power of ten are a quotient of two long whole
+ * numbers, which are divided bit by bit.
  *
  *   needs   tensor/scan
  *   offers  adx_whole_value adx_number_value
@@ -1329,6 +1346,7 @@ typedef struct adx_natural {
     unsigned n;
 } adx_natural;
 
+// Computes x = x*factor + plus.
 static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
 {
     uint64_t carry = plus;
@@ -1341,6 +1359,7 @@ static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
         x->v[x->n++] = (uint32_t)carry;
 }
 
+// Whether x < y.
 static bool adx_is_below(const adx_natural *x, const adx_natural *y)
 {
     if (x->n != y->n)
@@ -1351,7 +1370,7 @@ static bool adx_is_below(const adx_natural *x, const adx_natural *y)
     return false;
 }
 
-// x -= y, which is not larger.
+// Computes x -= y, which is not larger.
 static void adx_take_away(adx_natural *x, const adx_natural *y)
 {
     uint64_t borrow = 0;
@@ -1364,7 +1383,7 @@ static void adx_take_away(adx_natural *x, const adx_natural *y)
         x->n--;
 }
 
-// x/y, rounded to the nearest double, ties to even. x and y are not 0.
+// Returns x/y, rounded to the nearest double, ties to even. x and y are not 0.
 static double adx_quotient(adx_natural *x, adx_natural *y)
 {
     int exponent = 0;
@@ -1390,7 +1409,7 @@ static double adx_quotient(adx_natural *x, adx_natural *y)
 
 #define ADX_FIGURES_MOST 64
 
-// m * 10^e for the digits of m.
+// Returns m * 10^e for the digits of m.
 static double adx_decimal(const char *digit, unsigned n, int64_t e)
 {
     adx_natural x = { { 0 }, 0 };
@@ -1499,12 +1518,13 @@ static const adx_declared *adx_find_declared(const adx_tree *tree,
     return found == 0 ? NULL : &tree->declared[found];
 }
 
+// What the name at this spot was declared as. NULL: it is not declared.
 static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
 {
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Slots for one name more; at most half of them are taken.
+// Makes room for one name more; at most half of the slots are taken.
 static bool adx_widen_slots(adx_tree *tree)
 {
     size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;
@@ -1525,6 +1545,7 @@ static bool adx_widen_slots(adx_tree *tree)
     return true;
 }
 
+// What a message calls the thing that a name stands for.
 static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
 {
     return d->kind == ADX_NAMES_SIZE ? "a size" : d->kind == ADX_NAMES_RELATION
@@ -1532,6 +1553,7 @@ static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
          : tree->array[d->of].formula == 0 ? "an input" : "a result";
 }
 
+// The line of the text in which a place is, from 1 on.
 static uint32_t adx_line_of(const adx_tree *tree, uint32_t at)
 {
     int line;
@@ -1540,6 +1562,7 @@ static uint32_t adx_line_of(const adx_tree *tree, uint32_t at)
     return (uint32_t)line;
 }
 
+// Whether a name is a word of the language.
 static bool adx_is_reserved(const adx_tree *tree, adx_spot name)
 {
     static const char *const word[] = {
@@ -1612,7 +1635,7 @@ static uint32_t adx_size_at_hand(adx_parser *p)
 
 /* --- names that are not known -------------------------------------------- */
 
-static char adx_lower(char c)
+static char adx_lower_case(char c)
 {
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
@@ -1630,7 +1653,7 @@ static unsigned adx_distance(const char *a, size_t m, const char *b, size_t n)
         const unsigned *above = row[(i + 2) % 3];
         now[0] = (unsigned)i;
         for (size_t j = 1; j <= n; j++) {
-            bool same = adx_lower(a[i - 1]) == adx_lower(b[j - 1]);
+            bool same = adx_lower_case(a[i - 1]) == adx_lower_case(b[j - 1]);
             unsigned least = above[j - 1] + !same;
             least = above[j] + 1 < least ? above[j] + 1 : least;
             least = now[j - 1] + 1 < least ? now[j - 1] + 1 : least;
@@ -1652,6 +1675,8 @@ typedef struct adx_nearest {
     unsigned distance;
 } adx_nearest;
 
+// Keeps a name if it is nearer to the wrong one than all before it. Among names
+// equally near, one as long as the wrong name is preferred.
 static void adx_try_name(adx_nearest *k, const char *name, size_t length)
 {
     unsigned d = adx_distance(k->wrong, k->wrong_length, name, length);
@@ -1663,6 +1688,7 @@ static void adx_try_name(adx_nearest *k, const char *name, size_t length)
     }
 }
 
+// Whether the text reads the same at two spots.
 static bool adx_same_text(const adx_tree *tree, adx_spot a, adx_spot b)
 {
     return a.length == b.length
@@ -1679,9 +1705,9 @@ static bool adx_was_bound(const adx_parser *p)
     return false;
 }
 
-// Says that the name at hand is not known, and which one is like it; if there is
-// none, `text` of the name. Short names are all alike: of two letters only the
-// case may differ.
+// Says that the name at hand is not known, and which one is like it; if there
+// is none, `text` of the name. Short names are all alike: of two letters only
+// the case may differ.
 ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
                                       const char *text)
 {
@@ -1820,7 +1846,8 @@ typedef struct adx_open_form {
     uint32_t at;
 } adx_open_form;
 
-static void adx_too_large(adx_parser *p, uint32_t at)
+// Says that a whole number does not fit.
+static void adx_say_too_large(adx_parser *p, uint32_t at)
 {
     adx_wrong_at(p, at, "a whole number here is beyond 2^63");
 }
@@ -1829,23 +1856,25 @@ static void adx_too_large(adx_parser *p, uint32_t at)
 static int64_t adx_whole_plus(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     if (b > 0 ? a > INT64_MAX - b : a < -INT64_MAX - b) {
-        adx_too_large(p, at);
+        adx_say_too_large(p, at);
         return 0;
     }
     return a + b;
 }
 
+// Returns a product of two whole numbers, or 0 and an error if it does not fit.
 static int64_t adx_whole_times(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
     uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
     if (x != 0 && y > (uint64_t)INT64_MAX / x) {
-        adx_too_large(p, at);
+        adx_say_too_large(p, at);
         return 0;
     }
     return (int64_t)(x * y) * ((a < 0) == (b < 0) ? 1 : -1);
 }
 
+// Puts a term on the stack of forms that are being read.
 static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
                           uint32_t of, uint32_t argument)
 {
@@ -1860,7 +1889,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
     p->term[p->terms++] = term;
 }
 
-// f *= k.
+// Computes f *= k.
 static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
 {
     f->constant = adx_whole_times(p, f->constant, k, f->at);
@@ -1868,7 +1897,7 @@ static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
         p->term[i].k = adx_whole_times(p, p->term[i].k, k, f->at);
 }
 
-// f += g, which lies above f and is gone then.
+// Computes f += g. g lies above f on the stack, and is gone then.
 static void adx_add_form(adx_parser *p, adx_open_form *f,
                          const adx_open_form *g)
 {
@@ -1889,7 +1918,8 @@ static void adx_add_form(adx_parser *p, adx_open_form *f,
                      (uint32_t)ADX_TERMS_MOST);
 }
 
-static adx_open_form adx_open_here(const adx_parser *p)
+// Begins a form, without terms, at the word at hand.
+static adx_open_form adx_empty_form(const adx_parser *p)
 {
     const adx_open_form f = { 0, p->terms, p->spot.at };
     return f;
@@ -1920,7 +1950,7 @@ static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
     return form;
 }
 
-// f += k * a form of the tree.
+// Computes f += k * a form of the tree.
 static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
                               int64_t k)
 {
@@ -1934,7 +1964,7 @@ static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
     adx_add_form(p, f, &g);
 }
 
-// one - other - less, as a new form.
+// Returns one - other - less, as a new form.
 static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
@@ -2005,6 +2035,7 @@ static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
         adx_no_form(p, kind, index != 0, d);
 }
 
+// Reads a whole number into the constant of a form.
 static void adx_read_whole(adx_parser *p, adx_open_form *f)
 {
     if (!p->whole)
@@ -2017,7 +2048,7 @@ static void adx_read_whole(adx_parser *p, adx_open_form *f)
 // perhaps with signs.
 static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 {
-    adx_open_form f = adx_open_here(p);
+    adx_open_form f = adx_empty_form(p);
     bool minus = false;
     for (; adx_accept(p, '-'); minus = !minus) {}
     if (p->kind == ADX_WORD_NUMBER)
@@ -2053,13 +2084,15 @@ ADX_NOINLINE static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
                      : d->kind == ADX_NAMES_SIZE || d->kind == ADX_NAMES_MAP;
 }
 
+// Whether the word behind the one at hand begins a number.
 static bool adx_number_follows(adx_parser *p)
 {
     char c = adx_following(p);
     return adx_is_figure(c) || c == '-' || c == '.';
 }
 
-static void adx_product_of_names(adx_parser *p, uint32_t at)
+// Says that a form is not affine.
+static void adx_say_product_of_names(adx_parser *p, uint32_t at)
 {
     adx_wrong_at(p, at, "a product of two names is not affine: one factor must "
                  "be a whole number");
@@ -2074,13 +2107,13 @@ static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
         bool number = p->terms == f.first;
         if (!number && !adx_number_follows(p)) {
             if (adx_form_follows(p, kind))
-                adx_product_of_names(p, p->spot.at);
+                adx_say_product_of_names(p, p->spot.at);
             break;                  // a bracket is missing
         }
         adx_take_word(p);
         adx_open_form g = adx_read_factor(p, kind);
         if (!number && p->terms > g.first)
-            adx_product_of_names(p, f.at);
+            adx_say_product_of_names(p, f.at);
         int64_t k = number ? f.constant : g.constant;
         g.constant = number ? g.constant : f.constant;
         g.first = f.first;
@@ -2093,6 +2126,7 @@ static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
     return f;
 }
 
+// Reads a form, whose terms stay on the stack.
 static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_form_term(p, kind);
@@ -2107,6 +2141,7 @@ static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind)
     return f;
 }
 
+// Reads a form and stores it in the tree. Returns its number.
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_open_form(p, kind);
@@ -2148,6 +2183,7 @@ ADX_SELDOM_BEGIN
 
 /* --- nodes --------------------------------------------------------------- */
 
+// Makes a node of the tree. 0: the reading has ended.
 static uint32_t adx_new_tree_node(adx_parser *p, adx_tree_kind kind,
                                   adx_spot spot)
 {
@@ -2166,6 +2202,7 @@ typedef struct adx_children {
     uint32_t last;
 } adx_children;
 
+// Hangs a child behind those that a node has so far.
 static void adx_add_child(adx_parser *p, adx_children *c, uint32_t child)
 {
     if (c->first == 0)
@@ -2190,8 +2227,8 @@ static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
 
 /* --- forms in parentheses or brackets ------------------------------------ */
 
-// Forms up to `close`, as many as `dims` has; each can give an index its range,
-// unless they are guarded. To the word behind `close`.
+// Reads forms up to `close`, as many as `dims` has, and goes to the word behind
+// it. Each form can give an index its range, unless they are guarded.
 static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
                            uint32_t rank, int close, bool guarded)
 {
@@ -2240,7 +2277,7 @@ static void adx_read_given_range(adx_parser *p, uint32_t index)
     x->given = to != 0;
 }
 
-// Indices, until no comma follows; they are in scope from here on.
+// Reads indices, until no comma follows; they are in scope from here on.
 static void adx_read_bound(adx_parser *p)
 {
     do
@@ -2252,8 +2289,7 @@ static void adx_read_bound(adx_parser *p)
 
 static uint32_t adx_read_condition(adx_parser *p);
 
-// (indices: condition) and what follows is that of a sum; here the condition
-// must be there. The '(' is at hand.
+// Reads an `exists` from its '(' on: as a sum, but the condition must be there.
 static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
 {
     unsigned keep = p->bounds;
@@ -2278,6 +2314,7 @@ static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
     return i;
 }
 
+// Reads a membership, r(i,j): its name is at hand.
 static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
 {
     const adx_tensor_relation *r = &p->tree->relation[relation];
@@ -2294,7 +2331,7 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     return i;
 }
 
-// one (sign) other, as a form and 0.
+// Makes "one (sign) other" a node: a form and a sign that compares it with 0.
 static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
                                     uint32_t one, uint32_t other)
 {
@@ -2310,7 +2347,7 @@ static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
     return i;
 }
 
-// a < b <= c ...: comparisons of neighbours.
+// Reads "a < b <= c ...": comparisons of neighbours.
 static void adx_read_chain(adx_parser *p, adx_children *both)
 {
     uint32_t one = adx_read_form(p, ADX_FORM_OF_INDICES);
@@ -2329,6 +2366,7 @@ static void adx_read_chain(adx_parser *p, adx_children *both)
         adx_wrong_at(p, p->spot.at, "to compare, write ==");
 }
 
+// Reads a chain of comparisons, a membership or an `exists`.
 static void adx_read_comparison(adx_parser *p, adx_children *both)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME
@@ -2395,6 +2433,7 @@ static void adx_end_sum(adx_parser *p, int kind)
 
 /* --- atoms --------------------------------------------------------------- */
 
+// Reads a number as a node of its own.
 static uint32_t adx_read_number(adx_parser *p)
 {
     ad_real value = adx_number_value(p);
@@ -2404,7 +2443,7 @@ static uint32_t adx_read_number(adx_parser *p)
     return i;
 }
 
-// "(", what is in it, ")".
+// Reads an expression in brackets: "(", what is in it, ")".
 static uint32_t adx_read_inner(adx_parser *p)
 {
     if (!adx_descend(p))
@@ -2443,9 +2482,8 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     return i;
 }
 
-// The row of the operator table by this name, ADREV_OP_detach among them;
-// ADREV_OP_COUNT: none.
-static uint32_t adx_row_named(const adx_tree *tree, adx_spot name)
+// The operation of this name, ADREV_OP_detach among them. ADREV_OP_COUNT: none.
+static uint32_t adx_operation_at(const adx_tree *tree, adx_spot name)
 {
     uint32_t op = 0;
     while (op < ADREV_OP_COUNT
@@ -2454,9 +2492,9 @@ static uint32_t adx_row_named(const adx_tree *tree, adx_spot name)
     return op;
 }
 
-// Returns the kind of node that a row of the operator table becomes in the
-// tree: arithmetic has kinds of its own.
-static adx_tree_kind adx_kind_of_row(uint32_t op)
+// Returns the kind of node that an operation becomes in the tree: arithmetic
+// has kinds of its own.
+static adx_tree_kind adx_kind_of_operation(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub ? ADX_TREE_ADD
          : op == ADREV_OP_mul || op == ADREV_OP_div ? ADX_TREE_MUL
@@ -2479,7 +2517,7 @@ static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
     return count;
 }
 
-// A row of the table; its name is at hand.
+// Reads an operation that is written as a function; its name is at hand.
 static uint32_t adx_read_call(adx_parser *p, uint32_t op)
 {
     adx_children c = { 0, 0 };
@@ -2492,7 +2530,7 @@ static uint32_t adx_read_call(adx_parser *p, uint32_t op)
                      ? "'%w' has %u %s, not %u; over an index write %wimum(i)"
                      : "'%w' has %u %s, not %u", name, arity,
                      arity == 1 ? "argument" : "arguments", count, name);
-    uint32_t i = adx_new_tree_node(p, adx_kind_of_row(op), name);
+    uint32_t i = adx_new_tree_node(p, adx_kind_of_operation(op), name);
     adx_tensor_node *n = &p->tree->node[i];
     n->child = c.first;
     n->of = n->kind == ADX_TREE_CALL ? op : 0;
@@ -2519,7 +2557,7 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
                      "[exists(j: ..)]");
     else if (adx_same_text(p->tree, p->making, name))
         adx_wrong_at(p, name.at, "'%w' is read in its own formula", name);
-    else if (!call && adx_row_named(p->tree, name) < ADREV_OP_COUNT)
+    else if (!call && adx_operation_at(p->tree, name) < ADREV_OP_COUNT)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,
                      name);
     else
@@ -2532,7 +2570,7 @@ static uint32_t adx_read_named(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
     uint32_t op = d == NULL && adx_following(p) == '('
-                ? adx_row_named(p->tree, p->spot) : ADREV_OP_COUNT;
+                ? adx_operation_at(p->tree, p->spot) : ADREV_OP_COUNT;
     if (op < ADREV_OP_COUNT)
         return adx_read_call(p, op);
     if (d != NULL && d->kind == ADX_NAMES_ARRAY
@@ -2548,6 +2586,7 @@ static uint32_t adx_read_named(adx_parser *p)
     return 0;
 }
 
+// Reads an atom of the grammar above.
 static uint32_t adx_read_atom(adx_parser *p)
 {
     if (p->kind == ADX_WORD_NUMBER)
@@ -2582,6 +2621,7 @@ static int32_t adx_read_exponent(adx_parser *p)
     return (int32_t)(p->status != ADREV_OK ? 0 : minus ? -value : value);
 }
 
+// Reads an atom and the power that it is raised to, if there is one.
 static uint32_t adx_read_power(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -2595,7 +2635,7 @@ static uint32_t adx_read_power(adx_parser *p)
     return i;
 }
 
-// [condition] product; '[' is at hand.
+// Reads "[condition] product"; '[' is at hand.
 static uint32_t adx_read_bracket(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -2612,7 +2652,7 @@ static uint32_t adx_read_bracket(adx_parser *p)
     return i;
 }
 
-// sum(indices: condition) product, and the like; the word is at hand.
+// Reads "sum(indices: condition) product", and the like; the word is at hand.
 static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
 {
     unsigned keep = p->bounds;
@@ -2639,7 +2679,9 @@ static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
     return i;
 }
 
-static uint32_t adx_negative(adx_parser *p, adx_spot sign, uint32_t child)
+// Makes an expression its negative: a number changes its sign, all else gets a
+// node above it.
+static uint32_t adx_negate(adx_parser *p, adx_spot sign, uint32_t child)
 {
     adx_tensor_node *n = &p->tree->node[child];
     if (n->kind == ADX_TREE_NUMBER) {
@@ -2651,6 +2693,7 @@ static uint32_t adx_negative(adx_parser *p, adx_spot sign, uint32_t child)
     return i;
 }
 
+// Reads an expression with any signs in front. Two signs are none.
 static uint32_t adx_read_unary(adx_parser *p)
 {
     const adx_spot sign = p->spot;
@@ -2662,10 +2705,10 @@ static uint32_t adx_read_unary(adx_parser *p)
                ? adx_read_reduction(p, ADX_TREE_MAXIMUM)
                : adx_is_word(p, "minimum")
                ? adx_read_reduction(p, ADX_TREE_MINIMUM) : adx_read_power(p);
-    return minus ? adx_negative(p, sign, i) : i;
+    return minus ? adx_negate(p, sign, i) : i;
 }
 
-// Operands of two signs that bind alike, of which the second one inverts.
+// Reads operands of two signs that bind alike, of which the second one inverts.
 static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
                                   uint32_t (*read)(adx_parser *), char sign,
                                   char inverse)
@@ -2682,11 +2725,13 @@ static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
     return adx_of_children(p, kind, &c);
 }
 
+// Reads factors between * and /, from left to right.
 static uint32_t adx_read_product(adx_parser *p)
 {
     return adx_read_operands(p, ADX_TREE_MUL, adx_read_unary, '*', '/');
 }
 
+// Reads summands between + and -, from left to right.
 static uint32_t adx_read_sum(adx_parser *p)
 {
     return adx_read_operands(p, ADX_TREE_ADD, adx_read_product, '+', '-');
@@ -2695,7 +2740,9 @@ static uint32_t adx_read_sum(adx_parser *p)
 ADX_SELDOM_END
 
 /* === tensor/arena ===========================================================
- * Memory of a text that is bound: pieces that live until all are freed.
+ * Memory of a text that is bound: pieces that live until all are freed. The
+ * first failure stays in the arena: functions that take memory may go on with
+ * NULL, and who called them looks at the status at the end.
  *
  *   needs   tape/memory
  *   offers  adx_arena adx_arena_fail ADX_GET adx_free_arena
@@ -2716,6 +2763,7 @@ typedef struct adx_arena {
     ad_status status;           // of everything that was made in it
 } adx_arena;
 
+// Notes a failure; the first one stays.
 static void adx_arena_fail(adx_arena *a, ad_status status)
 {
     if (a->status == ADREV_OK)
@@ -2724,7 +2772,7 @@ static void adx_arena_fail(adx_arena *a, ad_status status)
 
 #define ADX_ARENA_BLOCK 16000   // bytes
 
-// n elements, all zeros. NULL: no memory, which a->status says, too.
+// Returns n elements, all zeros. NULL: no memory, which a->status says, too.
 static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
 {
     if (n > SIZE_MAX / 4 / size) {
@@ -2781,9 +2829,9 @@ ADX_SELDOM_END
  * Sizes are numbers here: sets are made when a text is bound. But a size can be
  * open (code of ad_tensor_write_c has it as an argument): then it is one of the
  * first variables of every set, from its least to its largest number. Such a
- * variable is never replaced or forgotten, nor a loop: what a set says holds for
- * all numbers of the sizes. Where conditions narrow its range, the points are
- * those of these sizes only.
+ * variable is never replaced or forgotten, nor a loop: what a set says holds
+ * for all numbers of the sizes. Where conditions narrow its range, the points
+ * are those of these sizes only.
  *
  *   needs   tensor/arena
  *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
@@ -2793,7 +2841,7 @@ ADX_SELDOM_END
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_vars_of adx_fix_var adx_simplify_set
- *           adx_box_points adx_is_definition adx_map_vars adx_find_given
+ *           adx_box_points adx_is_definition adx_map_vars adx_find_map_vars
  *           ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
@@ -2808,8 +2856,8 @@ typedef struct adx_int_table {
     size_t n;
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
-    uint32_t *start;            // [high - low + 2]: which arguments have a value:
-    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
+    uint32_t *start;            // [high - low + 2]: the arguments with value v
+    uint32_t *argument;         // are [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
 } adx_int_table;
 
@@ -2820,11 +2868,13 @@ typedef struct adx_bitmap {
     uint32_t node;              // the condition in the text; 0: it is of none
 } adx_bitmap;
 
+// Whether bit i is set.
 static bool adx_has_bit(const adx_bitmap *b, uint64_t i)
 {
     return b->word[i / 64] >> (i % 64) & 1;
 }
 
+// Sets bit i, and counts those that are set.
 static void adx_set_bit(adx_bitmap *b, uint64_t i)
 {
     b->set += !adx_has_bit(b, i);
@@ -2834,7 +2884,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
 // More than this is not marked bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
-// NULL: no memory, or too many.
+// Makes a bitmap without bits set. NULL: no memory, or too many bits.
 static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
 {
     if (n > ADX_BITS_MOST) {
@@ -2849,7 +2899,8 @@ static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
     return b->word == NULL ? NULL : b;
 }
 
-// Which arguments have a value, in their order. False: no memory.
+// Lists for each value the arguments that have it, in their order. False: no
+// memory.
 static bool adx_invert_table(adx_arena *a, adx_int_table *t)
 {
     if (t->start != NULL)
@@ -2905,12 +2956,13 @@ typedef struct adx_set {
     bool empty;
 } adx_set;
 
+// The form of a row: [0] its constant, [1 + v] the coefficient of variable v.
 static int64_t *adx_form_of(const adx_set *s, uint32_t row)
 {
     return s->k + (size_t)row * s->width;
 }
 
-// Room for so many rows and variables. False: no memory.
+// Makes room for so many rows and variables. False: no memory.
 static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
 {
     adx_set to = *s;
@@ -2950,6 +3002,7 @@ static adx_set *adx_new_set(adx_arena *a)
     return adx_widen_set(s, 8, 8) ? s : NULL;
 }
 
+// Returns a copy with room for some more rows and variables. NULL: no memory.
 static adx_set *adx_copy_set(const adx_set *s)
 {
     adx_set *to = ADX_GET(s->arena, 1, adx_set);
@@ -2985,7 +3038,7 @@ static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 
 #define ADX_WHOLE_MOST ((int64_t)1 << 60)
 
-// to + a*b, within what a text can need.
+// Returns to + a*b, within what a text can need.
 static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 {
     if (a == 0 || b == 0)
@@ -3004,7 +3057,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
     return to;
 }
 
-// to += c * from
+// Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
                         const int64_t from[])
 {
@@ -3023,12 +3076,14 @@ static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
     return sum;
 }
 
+// Returns a/b, rounded down.
 static int64_t adx_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+// Returns a/b, rounded up.
 static int64_t adx_ceil_div(int64_t a, int64_t b)
 {
     return -adx_floor_div(-a, b);
@@ -3046,8 +3101,8 @@ static int64_t adx_gcd(int64_t a, int64_t b)
     return a;
 }
 
-// Greatest common divisor of the coefficients; how many there are, and one of
-// them.
+// Returns the greatest common divisor of the coefficients; says how many there
+// are, and the variable of one of them.
 static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
                               uint32_t *count, uint32_t *some)
 {
@@ -3077,7 +3132,7 @@ static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
 
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only. That of an open size is still to be asked for.
+// Leaves x[v] this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -3220,6 +3275,8 @@ static bool adx_use_value(adx_set *s, uint32_t r)
     return true;
 }
 
+// A row that asks for a bit: decided where its form is a constant, and gone
+// where another row asks the same. Returns whether anything changed.
 static bool adx_use_bit(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
@@ -3239,6 +3296,7 @@ static bool adx_use_bit(adx_set *s, uint32_t r)
     return true;
 }
 
+// Simplifies a set by what one row says. Returns whether anything changed.
 static bool adx_use_row(adx_set *s, uint32_t r)
 {
     switch (s->row[r].kind) {
@@ -3267,8 +3325,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points for given sizes, if only bounds of variables are left; else
-// UINT64_MAX.
+// Returns how many points a set has for given sizes, if only bounds of
+// variables are left; else UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -3334,7 +3392,9 @@ static bool adx_knows_argument(const adx_set *s, uint32_t r,
     return known;
 }
 
-static adx_map_vars adx_find_given(const adx_set *s)
+// Finds the variables that maps give, one after the other: a row is taken when
+// its argument is known, until no row is taken any more.
+static adx_map_vars adx_find_map_vars(const adx_set *s)
 {
     adx_map_vars to = { ADX_GET(s->arena, s->vars, bool),
                         ADX_GET(s->arena, s->rows, uint32_t), 0, 0, false };
@@ -3367,7 +3427,8 @@ static adx_map_vars adx_find_given(const adx_set *s)
  * Projects a set onto some of its variables, which stay. Where the projection
  * cannot be exact, it is left to bits (tensor/nests).                        */
 
-// In how many rows of conditions a variable is; of them, those with signs.
+// Counts the rows of conditions that a variable is in; of them, those with
+// signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
 {
     uint32_t n = 0;
@@ -3400,6 +3461,8 @@ static bool adx_bounds_are_whole(const adx_set *s, uint32_t v)
     return lower || upper;
 }
 
+// Adds the row that follows from a lower and an upper bound of v, without v
+// (Fourier and Motzkin).
 static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
                                uint32_t above)
 {
@@ -3414,8 +3477,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above, of the first
-// `rows`, while there are fewer than `most`.
+// Combines each bound from below with each from above (Fourier and Motzkin), of
+// the first `rows`, while there are fewer than `most`.
 static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                             uint32_t most)
 {
@@ -3426,6 +3489,7 @@ static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                 adx_combine_bounds(s, v, i, j);
 }
 
+// Takes v out of a set: every pair of its bounds becomes a row without it.
 static void adx_drop_bounded(adx_set *s, uint32_t v)
 {
     adx_bounds_as_rows(s, v);
@@ -3456,7 +3520,7 @@ static uint32_t adx_any_value(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// Forgets a variable. False: not without loss.
+// Forgets a variable. False: that would lose something.
 static bool adx_drop_var(adx_set *s, uint32_t v)
 {
     uint32_t signs;
@@ -3525,6 +3589,7 @@ typedef struct adx_sparse_form {
     int64_t *k;
 } adx_sparse_form;
 
+// The value of a form at x.
 static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 {
     int64_t sum = f->c;
@@ -3533,6 +3598,7 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
     return sum;
 }
 
+// Whether a form has the variable.
 static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
 {
     for (uint32_t i = 0; i < f->n; i++)
@@ -3697,9 +3763,10 @@ static bool adx_will_be_given(const adx_set *s, uint32_t v)
     return false;
 }
 
-// Given variables come first, those with the fewest values before others. Of
-// ranges, those with long strides are the outer ones, so that numbers that are
-// next to one another are used together.
+// Whether a variable gets its value before another. Given variables come first,
+// those with the fewest values before others. Of ranges, those with long
+// strides are the outer ones, so that numbers that are next to one another are
+// used together.
 static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
                            const adx_next_level *other)
 {
@@ -3744,8 +3811,8 @@ static bool adx_has_later(const adx_ordering *k, const int64_t form[],
     return false;
 }
 
-// Rows that follow from those of `s`, in which the later variables are gone:
-// only to narrow ranges.
+// Adds rows that follow from those of `s` when the later variables are
+// forgotten: they only narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
@@ -3815,6 +3882,8 @@ static bool adx_place_row(adx_ordering *k, uint32_t r)
                                        UINT32_MAX, &to->argument));
 }
 
+// Puts every row that no level is made by at the level where it is looked at.
+// False: no memory.
 static bool adx_place_rows(adx_ordering *k)
 {
     const adx_set *s = k->s;
@@ -3831,7 +3900,7 @@ static bool adx_place_rows(adx_ordering *k)
     return true;
 }
 
-/* --- bounds where sizes are open: no more than are needed ------------------ */
+/* --- bounds where sizes are open: no more than are needed ----------------- */
 
 // The most that one form can be above another.
 static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
@@ -3876,12 +3945,15 @@ static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
     return true;
 }
 
+// Makes bounds that are numbers the range's own, and drops those that follow
+// from others.
 static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
 {
     for (uint32_t i = 0; i < nest->levels; i++) {
         adx_nest_level *l = &nest->level[i];
         for (uint32_t j = 0; j < l->bounds;)
-            if (adx_take_plain_bound(l, &l->bound[j]) || adx_bound_follows(s, l, j))
+            if (adx_take_plain_bound(l, &l->bound[j])
+                || adx_bound_follows(s, l, j))
                 l->bound[j] = l->bound[--l->bounds];
             else
                 j++;
@@ -3920,10 +3992,10 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
     return ok && adx_make_sparse_form(s, argument, v, &l->argument);
 }
 
-// Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
-// order of their variables. stride [vars]: how far apart in memory what is read
-// and written lies along each variable; may be NULL. NULL: no memory.
+// Makes loops over a set, which is simplified. inner: the variable that should
+// be the innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in
+// the order of their variables. stride [vars]: how far apart in memory what is
+// read and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {
@@ -3995,7 +4067,8 @@ static bool adx_passes(const adx_set_check *c, const int64_t x[])
 
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level);
 
-// x[var] has its value.
+// Goes on to the next level once x[var] has its value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -4107,6 +4180,8 @@ static bool adx_walk_one(const adx_nest_walk *w, uint32_t level)
     return adx_walk_on(w, level);
 }
 
+// Visits all points of the levels from `level` on. False: a visit wants no
+// more.
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
 {
     if (level == w->nest->levels)
@@ -4119,7 +4194,8 @@ static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
     return adx_walk_one(w, level);
 }
 
-// x: [vars] memory. False: visit ended it.
+// Visits all points of a nest, in strips of the innermost loop. x: [vars]
+// memory. False: the visitor has stopped the walk.
 static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
                           adx_point_fn *visit, void *user)
 {
@@ -4163,8 +4239,8 @@ typedef struct adx_tensor_given {
 typedef struct adx_tensor_program adx_tensor_program;
 
 // A step of a program as machine code: the values, tables of whole numbers,
-// which values are needed, flags for picks, memory for the sums of a part, which
-// part it is (-1: all), and its range.
+// which values are needed, flags for picks, memory for the sums of a part,
+// which part it is (-1: all), and its range.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
                                 ad_real *sums, long which, long lo,
@@ -4181,7 +4257,7 @@ typedef enum adx_step_way {
 
 typedef struct adx_step_cut {
     adx_step_way way;
-    uint32_t dim;               // the index that lo and hi are of, or UINT32_MAX
+    uint32_t dim;               // the index of lo and hi, or UINT32_MAX
     int64_t from, to;
     uint32_t parts;
     bool clears;                // all numbers are made 0 before
@@ -4221,16 +4297,16 @@ struct ad_tensor {
     adx_arena arena;            // of the program
     adx_tensor_program *program;        // NULL: not bound
     adx_tensor_code *code;      // machine code of the program, or NULL
-    adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
+    adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations
     adx_spare numbers[ADX_TENSOR_SPARES];
     adx_spare panels[ADX_TENSOR_SPARES];        // of products: tensor/matrices
     uint64_t binding;           // times that this has become NULL
     adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
-// What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
-// the system gives and takes back its 260 MB each time.)
+// Which spare memory a thread uses: the place of its stack says it, so that a
+// thread mostly finds what it gave back. The system would give and take back
+// the memory of large values at each evaluation.
 static size_t adx_spare_of_thread(void)
 {
     char here;
@@ -4258,7 +4334,8 @@ static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
     return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
 }
 
-// from <= index < to of a dimension; an empty one has to = from.
+// Returns the range from <= index < to of a dimension; an empty one has to =
+// from.
 static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
                           int64_t *to)
 {
@@ -4297,6 +4374,7 @@ static bool adx_begin_given(ad_tensor *t)
         && g->map_n != NULL && g->stride != NULL;
 }
 
+// Frees the columns of a relation, so that it is not given.
 static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
                               uint32_t arity)
 {
@@ -4306,6 +4384,8 @@ static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
     memset(r, 0, sizeof *r);
 }
 
+// Frees all that binding made: code, spare memory and program. What was given
+// stays.
 static void adx_unbind_tensor(ad_tensor *t)
 {
     if (t->code != NULL)
@@ -4370,6 +4450,7 @@ ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
     return ADREV_OK;
 }
 
+// Returns a copy as numbers of 32 bits. NULL: no memory.
 static int32_t *adx_copy_ints(const ad_allocator *a, size_t n, const int from[])
 {
     int32_t *to = (int32_t *)adx_take(a, n, sizeof *to);
@@ -4378,6 +4459,8 @@ static int32_t *adx_copy_ints(const ad_allocator *a, size_t n, const int from[])
     return to;
 }
 
+// Takes the columns over in place of those that the relation had. If one of
+// them is lacking, there was no memory: all are freed.
 static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
                                    const adx_given_relation *given)
 {
@@ -4394,7 +4477,7 @@ static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
     return ADREV_OK;
 }
 
-// Room for the columns, all NULL.
+// Makes room for the columns, all NULL.
 static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 {
     int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);
@@ -4539,12 +4622,13 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
+// How many sizes are open.
 static uint32_t adx_open_of(const ad_tensor *t)
 {
     return t->open == NULL ? 0 : t->open->n;
 }
 
-// Something cannot be decided for all sizes: why, in words.
+// Says that, and why, something cannot be decided for all sizes.
 static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
@@ -4554,6 +4638,7 @@ static void adx_say_undecided(ad_tensor *t, const char *why)
 
 /* --- forms in sizes ------------------------------------------------------ */
 
+// Whether an open size is in a form, also by maps.
 static bool adx_is_open_form(const ad_tensor *t, uint32_t form)
 {
     const adx_affine *f = &t->tree.form[form];
@@ -4597,7 +4682,7 @@ static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
     return sum;
 }
 
-// to += k * a form in sizes.
+// Computes to += k * a form in sizes.
 static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
                          const int64_t form[], uint32_t open)
 {
@@ -4625,6 +4710,7 @@ typedef struct adx_ranges {
     int64_t *from, *last;       // [dims][1 + open]
 } adx_ranges;
 
+// Takes memory for the ends of ranges; none is needed if no size is open.
 static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
 {
     size_t n = t->open == NULL ? 0 : (size_t)dims * (1 + t->open->n);
@@ -4632,7 +4718,7 @@ static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
     to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
 }
 
-// Conditions of a set for one of its variables; where a bound is a number, it
+// Bounds a variable of a set by forms in sizes. Where a bound is a number, it
 // is that of the variable already.
 static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
                           const int64_t last[])
@@ -4720,6 +4806,7 @@ typedef struct adx_witness {
     bool found;
 } adx_witness;
 
+// Stops a walk at its first point.
 static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -4819,6 +4906,8 @@ static void adx_form_at_indices(const adx_indexed *in, const int64_t form[],
     }
 }
 
+// Whether a form of the indices `in` is never negative where they are those
+// `at`.
 static bool adx_holds_at(const adx_indexed *in, const int64_t form[],
                          const adx_indexed *at)
 {
@@ -4945,7 +5034,10 @@ static bool adx_contains(const adx_indexed *in, const adx_indexed *at)
 ADX_SELDOM_END
 
 /* === tensor/syntax ==========================================================
- * From a text to its tree: declarations and formulas.
+ * From a text to its tree: declarations and formulas. Each rule of the grammar
+ * is a function (recursive descent), here and in tensor/expressions,
+ * tensor/conditions and tensor/forms. A name stands for what the text before it
+ * says, so one pass is enough.
  *
  *     text    = { item ";" }
  *     item    = "in" name [ "[" range, .. "]" ], ..
@@ -4963,7 +5055,7 @@ ADX_SELDOM_BEGIN
 
 /* --- formulas ------------------------------------------------------------ */
 
-// One more dimension of the array, relation or map that is being declared.
+// Adds a dimension to the array, relation or map that is being declared.
 static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
                         uint32_t relation, uint32_t column)
 {
@@ -5058,8 +5150,8 @@ static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
     adx_take_word(p);
 }
 
-// "[", ranges, "]"; nothing at all if that is allowed. Returns how many
-// dimensions they are, from *first on.
+// Reads "[", ranges, "]", or nothing at all if that is allowed. Returns how
+// many dimensions they are, from *first on.
 static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
 {
     adx_tree *tree = p->tree;
@@ -5087,6 +5179,7 @@ static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
     return rank;
 }
 
+// Reads one input of an `in`: its name and its ranges.
 static void adx_read_input(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -5102,6 +5195,7 @@ static void adx_read_input(adx_parser *p)
     adx_declare(p, name, ADX_NAMES_ARRAY, i);
 }
 
+// Reads one relation of a `rel`: its name and its ranges.
 static void adx_read_relation(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -5158,6 +5252,7 @@ static void adx_read_item(adx_parser *p)
         adx_say_missing(p, "a declaration or a formula");
 }
 
+// Reads all of the text, which must define a result.
 static void adx_read_text(adx_parser *p)
 {
     const adx_tree *tree = p->tree;
@@ -5173,6 +5268,7 @@ static void adx_read_text(adx_parser *p)
 
 /* --- the interface ------------------------------------------------------- */
 
+// Makes the tree of a text. What the tree has when this fails is freed with it.
 static ad_status adx_read_tensor(ad_tensor *t, const char *text, size_t length,
                                  ad_tensor_error *error)
 {
@@ -5268,11 +5364,13 @@ static void adx_put_string_of(const adx_tree_printer *k, const char *text)
     k->write(text, strlen(text), k->user);
 }
 
+// Writes what the text has at a spot.
 static void adx_put_spot(const adx_tree_printer *k, adx_spot spot)
 {
     k->write(k->tree->text + spot.at, spot.length, k->user);
 }
 
+// Writes a number in decimal digits.
 static void adx_put_natural(const adx_tree_printer *k, uint64_t v)
 {
     char digit[20];
@@ -5308,6 +5406,7 @@ static void adx_put_multiple(const adx_tree_printer *k, const adx_multiple *m,
     }
 }
 
+// Writes a form; a form of nothing is 0.
 static void adx_put_form(const adx_tree_printer *k, uint32_t form)
 {
     const adx_affine *f = &k->tree->form[form];
@@ -5320,6 +5419,7 @@ static void adx_put_form(const adx_tree_printer *k, uint32_t form)
     }
 }
 
+// Writes the indices of a read or a membership, between commas.
 static void adx_put_forms(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     for (uint32_t i = 0; i < n->count; i++) {
@@ -5333,6 +5433,7 @@ static bool adx_is_zero_form(const adx_tree *tree, uint32_t form)
     return tree->form[form].constant == 0 && tree->form[form].count == 0;
 }
 
+// Writes a range; one that begins at 0 as its end alone.
 static void adx_put_range(const adx_tree_printer *k, uint32_t from,
                           uint32_t to)
 {
@@ -5343,7 +5444,7 @@ static void adx_put_range(const adx_tree_printer *k, uint32_t from,
     adx_put_form(k, to);
 }
 
-// Indices that are bound together: they stand one after another.
+// Writes indices that are bound together: they stand one after another.
 static void adx_put_bound(const adx_tree_printer *k, uint32_t first,
                           uint32_t count)
 {
@@ -5361,6 +5462,7 @@ static void adx_put_bound(const adx_tree_printer *k, uint32_t first,
 
 static void adx_put_condition(const adx_tree_printer *k, uint32_t node);
 
+// Writes conditions with a sign between them.
 static void adx_put_conditions(const adx_tree_printer *k, uint32_t child,
                                const char *sign)
 {
@@ -5438,6 +5540,7 @@ static bool adx_is_open_ended(const adx_tree *tree, const adx_tensor_node *n)
 
 static void adx_put_node(const adx_tree_printer *k, uint32_t node);
 
+// Writes an operand, in brackets unless it may stand bare.
 static void adx_put_within(const adx_tree_printer *k, uint32_t node, bool bare)
 {
     adx_put_string_of(k, bare ? "" : "(");
@@ -5445,7 +5548,7 @@ static void adx_put_within(const adx_tree_printer *k, uint32_t node, bool bare)
     adx_put_string_of(k, bare ? "" : ")");
 }
 
-// Operands, which must bind as tightly as this.
+// Writes operands, which must bind as tightly as this.
 static void adx_put_operands(const adx_tree_printer *k, uint32_t child,
                              int binds, const char *sign, const char *inverse)
 {
@@ -5458,6 +5561,7 @@ static void adx_put_operands(const adx_tree_printer *k, uint32_t child,
     }
 }
 
+// Writes a sum, a maximum, a minimum or a bracket, and what it is of.
 static void adx_put_reduction(const adx_tree_printer *k,
                               const adx_tensor_node *n, const char *word)
 {
@@ -5472,6 +5576,7 @@ static void adx_put_reduction(const adx_tree_printer *k,
                                     >= ADX_BINDS_PRODUCT);
 }
 
+// Writes a function and its arguments.
 static void adx_put_call(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     adx_put_string_of(k, ad_op_table()[n->of].name);
@@ -5483,6 +5588,7 @@ static void adx_put_call(const adx_tree_printer *k, const adx_tensor_node *n)
     adx_put_string_of(k, ")");
 }
 
+// Writes a read of an array.
 static void adx_put_read(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     adx_put_spot(k, k->tree->array[n->of].name);
@@ -5493,6 +5599,7 @@ static void adx_put_read(const adx_tree_printer *k, const adx_tensor_node *n)
     adx_put_string_of(k, "]");
 }
 
+// Writes a power.
 static void adx_put_power(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     int64_t power = n->power;
@@ -5571,6 +5678,7 @@ static void adx_put_dims(const adx_tree_printer *k, uint32_t first,
     adx_put_string_of(k, rank > 0 ? "]" : "");
 }
 
+// Writes the declaration of an input, or a formula.
 static void adx_put_array(const adx_tree_printer *k, const adx_tensor_array *a)
 {
     const adx_tensor_formula *f = &k->tree->formula[a->formula];
@@ -5607,6 +5715,7 @@ static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
     adx_put_string_of(k, ";\n");
 }
 
+// Writes all declarations and formulas, in the order of the text.
 static void adx_print_tree(const adx_tree *tree, ad_write_fn *write,
                            void *user)
 {
@@ -5633,12 +5742,13 @@ ADX_SELDOM_END
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
- *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
- *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
- *           adx_finish_value adx_new_tensor_term adx_add_factor adx_add_least
- *           adx_place_form adx_marking adx_mark_points adx_mark_form
- *           adx_all_written adx_join_sets adx_all_gone adx_restrict
+ *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM
+ *           ADX_VALUE_OPERATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
+ *           ADX_VALUE_MOST ADX_VALUE_SIZE adx_tensor_second adx_tensor_value
+ *           adx_new_value adx_lay_out adx_finish_value adx_new_tensor_term
+ *           adx_add_factor adx_add_least adx_place_form adx_marking
+ *           adx_mark_points adx_mark_form adx_all_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -5673,7 +5783,7 @@ typedef enum adx_value_kind {
     ADX_VALUE_TANGENT_IN,
     ADX_VALUE_WEIGHT,
     ADX_VALUE_SUM,              // of terms
-    ADX_VALUE_ROW,              // op of the factors of one term
+    ADX_VALUE_OPERATION,        // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST,             // the largest, or least, factor of all points;
@@ -5755,7 +5865,7 @@ struct adx_tensor_program {
 
 /* --- values -------------------------------------------------------------- */
 
-// Room for one value more. Returns its number; 0: no memory.
+// Adds a value. Returns its number; 0: no memory.
 static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 {
     adx_tensor_program *p = t->program;
@@ -5779,7 +5889,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
-// Numbers one behind the other, the last index fastest. False: too many.
+// Lays numbers one behind the other, the last index fastest. False: too many.
 static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
                         const ptrdiff_t stride[])
 {
@@ -5858,6 +5968,7 @@ static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
     return to;
 }
 
+// Multiplies a term by one more number. NULL: there was no memory for the term.
 static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
@@ -5866,7 +5977,7 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
-// to += k * the least index d.
+// Computes to += k * the least index d.
 static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
                           const adx_tensor_value *v, uint32_t d, uint32_t open)
 {
@@ -5900,6 +6011,8 @@ typedef struct adx_marking {
     uint32_t var;               // the next
 } adx_marking;
 
+// Marks the numbers that a strip of points writes. False: all are marked, so no
+// more need be looked at.
 static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
                             int64_t count)
 {
@@ -6004,7 +6117,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Which numbers are written. NULL: no memory.
+// Marks which numbers are written. NULL: no memory.
 static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
@@ -6021,6 +6134,7 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
     return bits;
 }
 
+// Whether an open size is in a row.
 static bool adx_has_sizes(const adx_set *s, uint32_t row)
 {
     bool any = false;
@@ -6079,8 +6193,8 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Which numbers are written where sizes are open: of those that there are at
-// given sizes, always the same. NULL: that is not so.
+// Marks which numbers are written where sizes are open: of those that there are
+// at given sizes, always the same. NULL: that is not so.
 static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
@@ -6405,6 +6519,7 @@ static uint32_t adx_place_in_list(const adx_entry_list *l, uint32_t var)
     return i;
 }
 
+// Whether two forms are the same, by the variables' places in their lists.
 static bool adx_are_forms_alike(const adx_entry_pair *p,
                                 const adx_sparse_form *one,
                                 const adx_sparse_form *other)
@@ -6420,6 +6535,7 @@ static bool adx_are_forms_alike(const adx_entry_pair *p,
     return same;
 }
 
+// Whether n checks of two lists are the same, in the same order.
 static bool adx_are_checks_alike(const adx_entry_pair *p, uint32_t n,
                                  const adx_set_check *one,
                                  const adx_set_check *other)
@@ -6435,6 +6551,7 @@ static bool adx_are_checks_alike(const adx_entry_pair *p, uint32_t n,
     return same;
 }
 
+// Whether level i of two lists visits the same values under the same checks.
 static bool adx_are_levels_alike(const adx_entry_pair *p, uint32_t i)
 {
     const adx_nest_level *a = &p->a->nest->level[p->a->first + i];
@@ -6497,6 +6614,8 @@ static bool adx_count_entries(void *user, const int64_t x[], uint32_t var,
     return k->n <= k->most;
 }
 
+// Writes down the points of a strip as entries, or its first one if the strip
+// is behind the list.
 static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
                               int64_t count)
 {
@@ -6513,6 +6632,7 @@ static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// Counts the points of strips.
 static bool adx_count_values(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -6551,7 +6671,7 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
     return tries;
 }
 
-// Room for the columns. False: no memory.
+// Makes room for the columns. False: no memory.
 static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
                                    adx_entering *k)
 {
@@ -6569,7 +6689,7 @@ static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
     return column != NULL;
 }
 
-// Least and largest values, and whether they never fall.
+// Finds the least and the largest value, and whether they never fall.
 static void adx_measure_column(adx_int_table *c)
 {
     c->low = c->high = c->value[0];
@@ -6818,6 +6938,7 @@ typedef struct adx_key_writer {
     uint32_t ends;              // numbers of a form in open sizes
 } adx_key_writer;
 
+// Adds a number to a key, or counts it only.
 static void adx_put_key(adx_key_writer *w, int64_t x)
 {
     if (w->to != NULL)
@@ -6830,6 +6951,7 @@ static void adx_put_key_pointer(adx_key_writer *w, const void *p)
     adx_put_key(w, (int64_t)(uintptr_t)p);
 }
 
+// Adds a number's bits, so that 0 and -0 are different.
 static void adx_put_key_real(adx_key_writer *w, ad_real k)
 {
     int64_t bits = 0;
@@ -6853,6 +6975,7 @@ static void adx_put_key_form(adx_key_writer *w, uint32_t row)
     adx_put_key(w, 0);
 }
 
+// Adds what is read: the value and its indices.
 static void adx_put_key_access(adx_key_writer *w, const ad_tensor *t,
                                adx_access from)
 {
@@ -6861,6 +6984,7 @@ static void adx_put_key_access(adx_key_writer *w, const ad_tensor *t,
         adx_put_key_form(w, from.row + d);
 }
 
+// Adds the conditions of a set and the bounds of its variables.
 static void adx_put_key_set(adx_key_writer *w)
 {
     const adx_set *s = w->set;
@@ -6909,6 +7033,7 @@ static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
     adx_put_key_set(w);
 }
 
+// Adds what a value is but for its terms.
 static void adx_put_key_value(adx_key_writer *w, const adx_tensor_value *v)
 {
     adx_put_key(w, v->kind);
@@ -6941,6 +7066,7 @@ static void adx_hash_key(adx_value_key *k)
     }
 }
 
+// Whether two keys are equal, number by number.
 static bool adx_same_key(const adx_value_key *a, const adx_value_key *b)
 {
     return a->hash == b->hash && a->n == b->n
@@ -7003,7 +7129,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
                             const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     uint32_t own = 0;
     if (maps.given == NULL)
         return false;
@@ -7018,7 +7144,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
     return own == maps.free;
 }
 
-// All numbers of another value with the same indices, times k, as a term.
+// Adds a term that copies another value with the same indices, times k.
 static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 {
     const adx_access all = { from, 0 };
@@ -7027,8 +7153,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
 }
 
-// Term i stands for all that are equal to it; k: the sum of their constants. A
-// sum over points is multiplied when it is complete.
+// Makes term i stand for all that are equal to it; k: the sum of their
+// constants. A sum over points is multiplied when it is complete.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];
@@ -7211,17 +7337,18 @@ ADX_SELDOM_END
 
 /* === tensor/lower ===========================================================
  * From formulas to terms. Conditions and ranges go into the sets of the terms;
- * a sum of sums is one list of terms. What is multiplied or given to a function,
- * and is no number of an array, becomes a value of its own, at those points
- * only where it is needed, and along those indices only that it mentions.
+ * a sum of sums is one list of terms. What is multiplied or given to a
+ * function, and is no number of an array, becomes a value of its own, at those
+ * points only where it is needed, and along those indices only that it
+ * mentions.
  *
  * Reads are proved to be inside here, for the sizes that are given.
  *
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
  *           tensor/nests tensor/open
- *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
- *           adx_say_signed adx_say_outside adx_check_inside adx_lower_form
- *           adx_bind_indices adx_forget_indices
+ *   offers  adx_lowering adx_node_of adx_is_lowering adx_misfit
+ *           adx_find_outside adx_say_signed adx_say_outside adx_check_inside
+ *           adx_lower_form adx_bind_indices adx_forget_indices
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -7243,7 +7370,8 @@ static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
     return &k->t->tree.node[node];
 }
 
-static bool adx_lowered(const adx_lowering *k)
+// Whether lowering goes on: nothing has failed so far.
+static bool adx_is_lowering(const adx_lowering *k)
 {
     return k->t->arena.status == ADREV_OK;
 }
@@ -7253,7 +7381,7 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (adx_lowered(k) && k->error != NULL)
+    if (adx_is_lowering(k) && k->error != NULL)
         adx_explain_at(k->error, &k->t->tree, at, format, &args);
     va_end(args);
     adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
@@ -7329,6 +7457,7 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     return value;
 }
 
+// Adds a whole number, with its sign, to a message.
 static void adx_say_signed(adx_saying *s, int64_t v)
 {
     if (v < 0)
@@ -7336,7 +7465,7 @@ static void adx_say_signed(adx_saying *s, int64_t v)
     adx_say_whole(s, (uint32_t)(v < 0 ? -v : v));
 }
 
-// "i=0, j=1"
+// Adds "i=0, j=1" to a message.
 static void adx_say_indices(const adx_lowering *k, adx_saying *s,
                             const int64_t value[])
 {
@@ -7359,7 +7488,7 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
         }
 }
 
-// "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
+// Says "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there".
 static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
                             const uint32_t rows[], const int64_t value[])
 {
@@ -7434,7 +7563,7 @@ static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
 {
     adx_int_table *table = k->t->program->map[m->of];
     uint32_t argument = adx_lower_form(k, s, m->argument);
-    if (argument == UINT32_MAX || !adx_lowered(k))
+    if (argument == UINT32_MAX || !adx_is_lowering(k))
         return UINT32_MAX;
     const int64_t *below = adx_find_outside(s, argument, table->from, false);
     const int64_t *above = adx_find_outside(s, argument,
@@ -7461,7 +7590,7 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
     if (to == UINT32_MAX)
         return to;
     adx_form_of(s, to)[0] = f->constant;
-    for (uint32_t i = 0; i < f->count && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < f->count && adx_is_lowering(k); i++) {
         const adx_multiple *m = &k->t->tree.multiple[f->first + i];
         uint32_t row = m->kind == ADX_OF_INDEX ? k->row_of[m->of]
                      : m->kind == ADX_OF_MAP ? adx_lower_map(k, s, m, f->at)
@@ -7475,7 +7604,7 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
         else if (row != UINT32_MAX)
             adx_add_multiple(s, adx_form_of(s, to), m->k, adx_form_of(s, row));
     }
-    return adx_lowered(k) ? to : UINT32_MAX;
+    return adx_is_lowering(k) ? to : UINT32_MAX;
 }
 
 /* --- indices ------------------------------------------------------------- */
@@ -7490,11 +7619,12 @@ static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
             && !adx_form_in_sizes(k->t, i == 0 ? x->from : x->to, end[i]))
             adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
     }
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         end[1][0]--;
 }
 
-// Indices become variables, and rows one behind the other; the first of them.
+// Makes indices variables of the set, and rows, one behind the other. Returns
+// the first row.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
 {
@@ -7504,28 +7634,29 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
         const adx_tensor_index *x = &k->t->tree.index[first + i];
         int64_t *end[2];
         adx_ends_of_index(k, x, end);
-        uint32_t v = !adx_lowered(k) ? UINT32_MAX
+        uint32_t v = !adx_is_lowering(k) ? UINT32_MAX
             : adx_new_var(s, adx_open_extreme(k->t, end[0], false),
                           adx_open_extreme(k->t, end[1], true));
         if (v != UINT32_MAX)
             s->called[v] = first + i;
     }
-    for (uint32_t i = 0; i < count && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < count && adx_is_lowering(k); i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r == UINT32_MAX)
             break;
         adx_form_of(s, r)[1 + vars + i] = 1;
         k->row_of[first + i] = r;
     }
-    for (uint32_t i = 0; i < count && s->open > 0 && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < count && s->open > 0 && adx_is_lowering(k); i++) {
         int64_t *end[2];
         adx_ends_of_index(k, &k->t->tree.index[first + i], end);
-        if (adx_lowered(k))
+        if (adx_is_lowering(k))
             adx_bound_var(s, vars + i, end[0], end[1]);
     }
     return rows;
 }
 
+// Takes indices out of scope: no row stands for them any more.
 static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -7557,6 +7688,8 @@ typedef struct adx_set_pieces {
     uint32_t n;
 } adx_set_pieces;
 
+// Adds a set to a list, unless it is empty. Too many sets overflow, and are
+// written as bits.
 static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
 {
     if (s == NULL || s->empty)
@@ -7613,7 +7746,7 @@ static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
     if (now == NULL)
         return;
     adx_add_set_piece(k, now, adx_copy_set(s));
-    for (; node != 0 && adx_lowered(k); node = adx_node_of(k, node)->next) {
+    for (; node != 0 && adx_is_lowering(k); node = adx_node_of(k, node)->next) {
         adx_set_pieces *next = ADX_GET(&k->t->arena, 1, adx_set_pieces);
         for (uint32_t i = 0; next != NULL && i < now->n; i++)
             adx_split_set(k, now->set[i], node, negated, next);
@@ -7634,7 +7767,7 @@ static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
     if (rest == NULL)
         return;
     adx_add_set_piece(k, rest, adx_copy_set(s));
-    for (; node != 0 && adx_lowered(k); node = adx_node_of(k, node)->next) {
+    for (; node != 0 && adx_is_lowering(k); node = adx_node_of(k, node)->next) {
         adx_set_pieces *next = ADX_GET(&k->t->arena, 1, adx_set_pieces);
         for (uint32_t i = 0; next != NULL && i < rest->n; i++) {
             adx_split_set(k, rest->set[i], node, negated, to);
@@ -7688,13 +7821,13 @@ static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
     return entry;
 }
 
-// Rows for the forms of a read or a membership. False: it failed.
+// Makes rows of the forms of a read or a membership. False: it failed.
 static bool adx_lower_list(adx_lowering *k, adx_set *s,
                            const adx_tensor_node *n, uint32_t row[])
 {
-    for (uint32_t i = 0; i < n->count && adx_lowered(k); i++)
+    for (uint32_t i = 0; i < n->count && adx_is_lowering(k); i++)
         row[i] = adx_lower_form(k, s, k->t->tree.list[n->first + i]);
-    return adx_lowered(k);
+    return adx_is_lowering(k);
 }
 
 // Bits for the values of the indices that a condition mentions.
@@ -7705,6 +7838,7 @@ typedef struct adx_grid {
     int64_t extent[ADX_BOUND_MOST];
 } adx_grid;
 
+// Adds to a grid the indices that a form has and that have no row yet.
 static void adx_grid_form(adx_lowering *k, adx_grid *g, uint32_t form)
 {
     const adx_affine *f = &k->t->tree.form[form];
@@ -7824,7 +7958,7 @@ static bool adx_is_true_for_some(adx_lowering *k, uint32_t index,
         return adx_is_true_at(k, node, value);
     adx_size_form(k->t, k->t->tree.index[index].from, &from);
     adx_size_form(k->t, k->t->tree.index[index].to, &to);
-    for (int64_t i = from; i < to && adx_lowered(k); i++) {
+    for (int64_t i = from; i < to && adx_is_lowering(k); i++) {
         value[index] = i;
         if (adx_is_true_for_some(k, index + 1, count - 1, node, value))
             return true;
@@ -7853,8 +7987,8 @@ static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
             : n->kind == ADX_TREE_NOT_ZERO ? v != 0 : v >= 0);
 }
 
-// Ranges of the indices of a grid. Returns how many points it has; UINT64_MAX:
-// too many.
+// Finds the ranges of the indices of a grid. Returns how many points it has;
+// UINT64_MAX: too many.
 static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
 {
     uint64_t size = 1;
@@ -7968,6 +8102,7 @@ static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
     return s;
 }
 
+// Marks the points of a grid that lie in a set.
 static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
                             const adx_set *of, adx_bitmap *bits)
 {
@@ -7985,7 +8120,7 @@ static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
 {
     if (todo == NULL)
         adx_mark_joined(k, g, s, bits);
-    if (todo == NULL || !adx_lowered(k))
+    if (todo == NULL || !adx_is_lowering(k))
         return;
     const adx_tensor_node *n = adx_node_of(k, todo->node);
     const adx_to_join after = { n->next, true, todo->next };
@@ -8028,7 +8163,7 @@ static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
         if (v != UINT32_MAX && r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
     }
-    if (adx_lowered(k) && bits->n > 0) {
+    if (adx_is_lowering(k) && bits->n > 0) {
         adx_simplify_set(s);
         adx_join_all(k, g, s, &all, bits);
     }
@@ -8041,7 +8176,7 @@ static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
                               adx_bitmap *bits)
 {
     int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
-    for (uint64_t at = 0; value != NULL && at < bits->n && adx_lowered(k);
+    for (uint64_t at = 0; value != NULL && at < bits->n && adx_is_lowering(k);
          at++) {
         uint64_t rest = at;
         for (uint32_t i = g->n; i-- > 0;) {
@@ -8066,7 +8201,7 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
     else
         adx_mark_by_trial(k, g, node, bits);
     bits->node = node;
-    return adx_lowered(k) ? bits : NULL;
+    return adx_is_lowering(k) ? bits : NULL;
 }
 
 // A condition by bits.
@@ -8095,6 +8230,7 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
     adx_add_set_piece(k, to, c);
 }
 
+// A membership splits nothing: its entry becomes a variable of one set.
 static void adx_split_member(adx_lowering *k, const adx_set *s,
                              const adx_tensor_node *n, adx_set_pieces *to)
 {
@@ -8112,7 +8248,7 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
                       bool negated, adx_set_pieces *to)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     switch (n->kind) {
     case ADX_TREE_AND:
@@ -8202,7 +8338,7 @@ typedef struct adx_product_path {
     adx_path_step *step;        // of each subset
 } adx_product_path;
 
-// Points of a box of variables.
+// Returns how many points a box of variables has.
 static double adx_path_points(const adx_product_path *p, uint64_t vars)
 {
     double n = 1;
@@ -8211,6 +8347,7 @@ static double adx_path_points(const adx_product_path *p, uint64_t vars)
     return n;
 }
 
+// The variables that a subset of the factors has, as bits.
 static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
 {
     uint64_t vars = 0;
@@ -8219,6 +8356,7 @@ static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
     return vars;
 }
 
+// The subset of all factors.
 static uint32_t adx_path_whole(const adx_product_path *p)
 {
     return ((uint32_t)1 << p->factors) - 1;
@@ -8242,6 +8380,8 @@ static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
          | ((one | other) == adx_path_whole(p) ? p->written | none : 0);
 }
 
+// Whether a step takes fewer multiplications, or as many and fewer operations
+// in all.
 static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
 {
     return one->muls < other->muls
@@ -8277,7 +8417,8 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
     p->step[subset] = best;
 }
 
-// As the text has it: one factor after the other, then all sums at once.
+// Returns the cost as the text has it: one factor after the other, then all
+// sums at once.
 static double adx_written_cost(const adx_product_path *p)
 {
     double all = 2 * adx_path_points(p, p->live)
@@ -8308,7 +8449,8 @@ ADX_SELDOM_END
 /* === tensor/values ========================================================
  * Values that hold parts of expressions: which variables a part mentions, the
  * set in which it is computed, how it is read, and whether it is written at all
- * points of that set.
+ * points of that set. A part has only those indices that it mentions, so it is
+ * computed once for all points that differ in others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
@@ -8326,6 +8468,7 @@ typedef struct adx_target {
 
 /* --- what is mentioned --------------------------------------------------- */
 
+// Marks the variables of the set that a form mentions, also by maps.
 static void adx_mention_form(const adx_lowering *k, const adx_set *s,
                              uint32_t form, bool var[])
 {
@@ -8361,8 +8504,8 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Variables whose values follow from those of others by a map: memory need not
-// have room for all of their values.
+// Marks variables whose values follow from those of others by a map: memory
+// need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -8396,7 +8539,7 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
         dims += !s->gone[v] && !determined[v];
     to.value = adx_new_value(k->t, kind, dims);
     dims = 0;
-    for (uint32_t v = s->open; v < s->vars && adx_lowered(k); v++) {
+    for (uint32_t v = s->open; v < s->vars && adx_is_lowering(k); v++) {
         adx_tensor_value *part = &k->t->program->value[to.value];
         if (s->gone[v] || determined[v])
             continue;
@@ -8407,7 +8550,7 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
         if (r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
     }
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_lay_out(k->t, &k->t->program->value[to.value], NULL);
     return to;
 }
@@ -8442,6 +8585,7 @@ static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
     return to;
 }
 
+// How many indices a value has.
 static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
 {
     return k->t->program->value[value].dims;
@@ -8460,6 +8604,7 @@ static bool adx_is_same_form(const adx_set *one, uint32_t r, const adx_set *two,
     return same;
 }
 
+// Whether rows of two sets are the same condition.
 static bool adx_is_same_condition(const adx_set *one, uint32_t r,
                                   const adx_set *two, uint32_t q)
 {
@@ -8471,6 +8616,7 @@ static bool adx_is_same_condition(const adx_set *one, uint32_t r,
             || adx_is_same_form(one, a->at, two, b->at));
 }
 
+// The first row from r on that is a condition.
 static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
 {
     while (r < s->rows && s->row[r].kind <= ADX_ROW_FORM)
@@ -8510,7 +8656,10 @@ ADX_SELDOM_END
 
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression.
+ * hold parts of an expression. A formula is lowered from its root down: sums
+ * and brackets add terms to the value at hand, with the points of the brackets'
+ * conditions; a product is a term of its factors, of which those that are no
+ * reads are values of their own; a function is a value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -8554,7 +8703,7 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     if (c == NULL)
         return none;
     adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     adx_set *reading = adx_copy_set(c);     // rows of the indices
     if (reading == NULL)
@@ -8563,7 +8712,7 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
         adx_lower_into(k, part, c, node[0]);
     else
         adx_lower_factors(k, part, c, node, nodes, 1);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     k->t->program->value[part.value].fixed = fixed;
     if (all != NULL)
@@ -8587,7 +8736,7 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
 {
     bool all = false;
     adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
-    if (adx_lowered(k) && !all)
+    if (adx_is_lowering(k) && !all)
         adx_restrict(k->t, s, part);
     return part;
 }
@@ -8619,7 +8768,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
     const adx_tensor_array *a = &k->t->tree.array[n->of];
     if (!adx_lower_list(k, s, n, row))
         return false;
-    for (uint32_t i = 0; i < n->count && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < n->count && adx_is_lowering(k); i++) {
         const adx_dim *dim = &k->t->tree.dim[a->first + i];
         if (!n->guarded && s->open == 0) {
             int64_t from = 0;
@@ -8632,7 +8781,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
                 adx_say_outside(k, n, row, below != NULL ? below : above);
             continue;
         }
-        for (int upper = 0; upper < 2 && adx_lowered(k); upper++) {
+        for (int upper = 0; upper < 2 && adx_is_lowering(k); upper++) {
             uint32_t r = adx_bound_row(k, s, dim, row[i], upper != 0);
             if (r == UINT32_MAX)
                 return false;
@@ -8643,7 +8792,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
         }
     }
     adx_simplify_set(s);
-    return adx_lowered(k);
+    return adx_is_lowering(k);
 }
 
 // The number of an array that is read, wherever it is.
@@ -8710,12 +8859,13 @@ static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
                                   const adx_tensor_node *n, ad_real *times)
 {
     adx_access from = adx_read_number_at(k, *s, n);
-    if (adx_lowered(k) && from.value != 0
+    if (adx_is_lowering(k) && from.value != 0
         && !adx_see_through(k, s, &from, times))
         adx_restrict(k->t, s, from);
     return from;
 }
 
+// Whether an expression is a size that stays open.
 static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
 {
     return n->kind == ADX_TREE_SIZE && k->t->open != NULL
@@ -8823,7 +8973,7 @@ static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
                           uint32_t nodes, ad_real *times, adx_access factor[])
 {
     ad_real sign = 1;
-    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < nodes && adx_is_lowering(k); i++) {
         factor[i] = i > 0 && node[i] == node[i - 1]
             ? factor[i - 1] : adx_take_factor(k, s, node[i], &sign);
         *times *= sign;
@@ -8843,14 +8993,14 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
         nodes = 1;
     }
     adx_take_each(k, s, node, nodes, times, factor + before);
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_simplify_set(*s);
     return before + nodes;
 }
 
 #define ADX_AGAIN_MOST 3
 
-/* --- products in another order --------------------------------------------- */
+/* --- products in another order -------------------------------------------- */
 
 // Whether an expression is there at all points, whatever its indices are: no
 // condition, relation, map or guarded read is in it.
@@ -8948,7 +9098,8 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Rows for the indices of a part that has these variables; the first of them.
+// Adds rows for the indices of a part that has these variables. Returns the
+// first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
     uint32_t first = s->rows;
@@ -8968,7 +9119,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
 static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
                          adx_access one, adx_access other, ad_real times)
 {
-    if (!adx_lowered(p->k) || s == NULL)
+    if (!adx_is_lowering(p->k) || s == NULL)
         return;
     adx_tensor_term *term = adx_new_tensor_term(p->k->t, to.value, s, to.out,
                                                 times);
@@ -8996,7 +9147,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
         x = adx_pair_up(p, one);
         y = adx_pair_up(p, subset & ~one);
     }
-    if (!adx_lowered(p->k))
+    if (!adx_is_lowering(p->k))
         return none;
     adx_set *all = adx_set_of_vars(p->set, after);
     adx_set *s = adx_set_of_vars(p->set, at);
@@ -9005,7 +9156,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     adx_target part = adx_new_part(p->k, ADX_VALUE_SUM, all);
     part.out = adx_rows_of_vars(s, after);
     adx_add_pair(p, part, s, x, y, 1);
-    if (!adx_lowered(p->k))
+    if (!adx_is_lowering(p->k))
         return none;
     part.value = adx_complete_value(p->k->t, part.value);
     const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
@@ -9023,7 +9174,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
         return false;
     adx_pairing p = { .k = k, .path = path, .set = adx_copy_set(s) };
     adx_take_each(k, &p.set, node, nodes, &times, p.factor);
-    if (!adx_lowered(k) || p.set->empty)
+    if (!adx_is_lowering(k) || p.set->empty)
         return true;
     if (!adx_covers(p.set, s))
         return false;
@@ -9031,7 +9182,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     uint32_t one = path->step[whole].one;
     adx_access x = adx_pair_up(&p, one);
     adx_access y = adx_pair_up(&p, whole & ~one);
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_add_pair(&p, to, adx_set_of_vars(p.set, adx_path_at(path, one,
                                                           whole & ~one)),
                      x, y, times);
@@ -9055,14 +9206,14 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
     if (begin == NULL || adx_lower_path(k, to, begin, node, nodes, times))
         return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
-    if (adx_lowered(k) && nodes > 1 && !c->empty
+    if (adx_is_lowering(k) && nodes > 1 && !c->empty
         && k->again < ADX_AGAIN_MOST && !adx_covers(c, begin)) {
         k->again++;
         times = first;
         n = adx_take_factors(k, &c, node, nodes, &times, factor);
         k->again--;
     }
-    if (!adx_lowered(k) || c->empty)
+    if (!adx_is_lowering(k) || c->empty)
         return;
     adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out,
                                                 times);
@@ -9082,9 +9233,9 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     adx_set *c = adx_set_of_part(k, *s, all, p->n + p->m);
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_ROW, c);
+    adx_target part = adx_new_part(k, ADX_VALUE_OPERATION, c);
     adx_set *reading = adx_copy_set(c);
-    if (reading == NULL || !adx_lowered(k))
+    if (reading == NULL || !adx_is_lowering(k))
         return none;
     k->t->program->value[part.value].op = ADREV_OP_div;
     bool read = p->n == 1
@@ -9096,10 +9247,10 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     adx_access x = p->n == 0 ? constant
         : read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]), times)
         : adx_factor_part(k, &c, p->above, p->n, false);
-    adx_access y = !adx_lowered(k) ? none
+    adx_access y = !adx_is_lowering(k) ? none
         : p->m == 1 ? adx_argument_of(k, c, p->below[0])
                     : adx_part_of(k, c, p->below, p->m, false);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     adx_simplify_set(c);
     if (!c->empty) {
@@ -9117,6 +9268,8 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     return to;
 }
 
+// Lowers a product with factors below the line: one value is the quotient, and
+// the term reads it.
 static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
                                const adx_product_list *p)
 {
@@ -9125,7 +9278,7 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
     if (c == NULL)
         return;
     adx_access q = adx_quotient_part(k, &c, p, &times);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     adx_simplify_set(c);
     if (!c->empty)
@@ -9133,6 +9286,8 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
                        q);
 }
 
+// Whether terms of an expression of this kind can be terms of the value that it
+// is a part of.
 static bool adx_is_additive(adx_tree_kind kind)
 {
     return kind == ADX_TREE_ADD || kind == ADX_TREE_SUM
@@ -9149,7 +9304,7 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     p->k = times;
     adx_list_factor(k, p, node, false);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     bool signed_only = p->k == 1 || p->k == -1;
     if (p->m > 0)
@@ -9165,12 +9320,12 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- sums ---------------------------------------------------------------- */
 
-// Terms of times * the expression at the points of s.
+// Adds terms: times * the expression at the points of s.
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
-    if (!adx_lowered(k) || s->empty)
+    if (!adx_is_lowering(k) || s->empty)
         return;
     if (n->kind == ADX_TREE_ADD) {
         for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
@@ -9198,19 +9353,19 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- functions and extremes ---------------------------------------------- */
 
-// Makes the value one of a row: its number at each point is op of arguments.
+// Makes the value an operation: its number at each point is that of arguments.
 static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
     adx_access x[3];
     uint32_t count = 0;
-    for (uint32_t c = n->child; c != 0 && count < 3 && adx_lowered(k);
+    for (uint32_t c = n->child; c != 0 && count < 3 && adx_is_lowering(k);
          c = adx_node_of(k, c)->next)
         x[count++] = adx_argument_of(k, s, c);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     adx_tensor_value *v = &k->t->program->value[to.value];
-    v->kind = ADX_VALUE_ROW;
+    v->kind = ADX_VALUE_OPERATION;
     v->op = n->of;
     adx_simplify_set(s);
     adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
@@ -9232,12 +9387,12 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
     if (pieces != NULL && pieces->n > 1)
         pieces = adx_where_by_bits(k, s, n->condition);
-    for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_lowered(k);
+    for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_is_lowering(k);
          i++) {
         adx_set *c = pieces->set[i];
         adx_access x = adx_argument_of(k, c, n->child);
         adx_simplify_set(c);
-        if (adx_lowered(k))
+        if (adx_is_lowering(k))
             adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1),
                            x);
     }
@@ -9250,11 +9405,11 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
     const adx_access none = { 0, 0 };
-    adx_set *c = adx_lowered(k) ? adx_copy_set(s) : NULL;
+    adx_set *c = adx_is_lowering(k) ? adx_copy_set(s) : NULL;
     if (c == NULL)
         return none;
     adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
                                                 1);
@@ -9266,7 +9421,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
-// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+// Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {
@@ -9278,12 +9433,12 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
         : adx_factor_part(k, &s, &n->child, 1, false);
     adx_access square = first;
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_simplify_set(s);
     if (n->power % 2 == 0)
         times = 1;
     bool any = false;
-    for (; left > 0 && adx_lowered(k); left >>= 1) {
+    for (; left > 0 && adx_is_lowering(k); left >>= 1) {
         if (left & 1) {
             all = any ? adx_times_part(k, s, all, square) : square;
             any = true;
@@ -9291,7 +9446,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         if (left > 1)
             square = adx_times_part(k, s, square, square);
     }
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     adx_simplify_set(s);
     if (s->empty)
@@ -9302,7 +9457,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     else {
         const adx_access one = { adx_constant_value(k->t, 1), 0 };
         adx_tensor_value *v = &k->t->program->value[to.value];
-        v->kind = ADX_VALUE_ROW;
+        v->kind = ADX_VALUE_OPERATION;
         v->op = ADREV_OP_div;
         adx_tensor_term *term =
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
@@ -9336,7 +9491,7 @@ static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
 static void adx_lower_formulas(adx_lowering *k)
 {
     const adx_tree *tree = &k->t->tree;
-    for (uint32_t i = 1; i < tree->formula_count && adx_lowered(k); i++) {
+    for (uint32_t i = 1; i < tree->formula_count && adx_is_lowering(k); i++) {
         const adx_tensor_formula *f = &tree->formula[i];
         uint32_t rank = tree->array[f->array].rank;
         adx_set *s = adx_begin_set(k->t);
@@ -9347,7 +9502,7 @@ static void adx_lower_formulas(adx_lowering *k)
         };
         adx_lower_into(k, to, s, f->body);
         adx_forget_indices(k, f->first, rank);
-        if (adx_lowered(k))
+        if (adx_is_lowering(k))
             k->value_of[f->array] = adx_complete_value(k->t, to.value);
     }
 }
@@ -9400,10 +9555,10 @@ typedef struct adx_tensor_partial {
 
 // Finds, from its text in the table, a partial that is an argument, the result,
 // or a number. False: it is none of these.
-static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
+static bool adx_is_plain_partial(ad_tensor *t, uint32_t value, const char *text,
                                  adx_tensor_partial *to)
 {
-    const adx_tensor_term *of = adx_tensor_value_at(t, row)->term;
+    const adx_tensor_term *of = adx_tensor_value_at(t, value)->term;
     static const char letters[] = "xyz";
     const char *letter = strchr(letters, text[0]);
     bool twice = strcmp(text, "2 * x") == 0;
@@ -9412,7 +9567,7 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     if (strcmp(text, "1") == 0 || strcmp(text, "-1") == 0)
         return true;
     if (strcmp(text, "v") == 0) {
-        to->from.value = row;
+        to->from.value = value;
         to->from.row = of->out;
         return true;
     }
@@ -9424,32 +9579,32 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
 // Returns an argument of a function. A power below 0 is stored as a quotient
 // but is derived as a function of its base, because a product of the
 // derivatives of the base would be 0 * infinity at 0.
-static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
+static adx_access adx_argument_at(const adx_tensor_term *term, uint32_t i)
 {
-    return row->power != 0 && i == 1 ? row->base : row->factor[i];
+    return term->power != 0 && i == 1 ? term->base : term->factor[i];
 }
 
 // Makes a partial a value, at the points of a set. The partials of a quotient
 // are quotients, 1/y and (x/y)/y, of which the second is subtracted; the
 // partial of x^n is x^n/x, times n.
-static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
+static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t value,
                                          uint32_t which, const adx_set *s)
 {
-    uint32_t op = adx_tensor_value_at(t, row)->op;
+    uint32_t op = adx_tensor_value_at(t, value)->op;
     bool quotient = op == ADREV_OP_div;
-    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+    const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     adx_tensor_partial to;
-    if (adx_is_plain_partial(t, row, ad_op_table()[op].partial[which], &to))
+    if (adx_is_plain_partial(t, value, ad_op_table()[op].partial[which], &to))
         return to;
     uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
-    uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
-                                                 : ADX_VALUE_PARTIAL);
+    uint32_t p = adx_value_like(t, value, quotient ? ADX_VALUE_OPERATION
+                                                   : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
     to.k = !quotient || which == 0 ? 1 : of.power != 0 ? (ad_real)of.power : -1;
     if (p == 0)
         return to;
-    const adx_access above = { which == 0 ? one : row, of.out };
+    const adx_access above = { which == 0 ? one : value, of.out };
     adx_tensor_value_at(t, p)->op = op;
     adx_tensor_value_at(t, p)->which = which;
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
@@ -9520,7 +9675,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
 
 // Makes the tangent of a function of its arguments: a term for each argument,
 // the partial times the tangent of the argument.
-static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
+static void adx_tangent_of_operation(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
@@ -9582,7 +9737,7 @@ static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
     second->by = by;
     second->moving = adx_moving_terms(
         &second->cell, (uint64_t)1 << by | (uint64_t)1 << ADX_TERM_VALUE);
-    if (second->cell.wrong)     // no row of the table is
+    if (second->cell.wrong)     // no operation's is
         adx_arena_fail(&t->arena, ADREV_EEXTERNAL);
     if ((second->moving >> second->cell.result & 1) == 0)
         return 0;
@@ -9628,8 +9783,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
     if (v->fixed || v->kind <= ADX_VALUE_WEIGHT)
         return;
-    if (v->kind == ADX_VALUE_ROW && v->terms > 0)
-        adx_tangent_of_row(t, value);
+    if (v->kind == ADX_VALUE_OPERATION && v->terms > 0)
+        adx_tangent_of_operation(t, value);
     else if (v->kind == ADX_VALUE_PARTIAL)
         adx_tangent_of_partial(t, value);
     else if (v->kind == ADX_VALUE_MOST)
@@ -9652,6 +9807,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
 
 /* --- adjoints ------------------------------------------------------------ */
 
+// Returns the adjoint of a value, which it gets when it is first asked for. 0:
+// no memory.
 static uint32_t adx_adjoint_value(ad_tensor *t, uint32_t value)
 {
     if (adx_tensor_value_at(t, value)->adjoint == 0) {
@@ -9691,9 +9848,9 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
 
 // Adds, to the adjoint of each argument of a function, the partial times the
 // adjoint of the result (above).
-static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
-                               const adx_tensor_term *of, const adx_set *s,
-                               adx_access above)
+static void adx_adjoint_of_operation(ad_tensor *t, uint32_t value,
+                                     const adx_tensor_term *of,
+                                     const adx_set *s, adx_access above)
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
@@ -9730,8 +9887,8 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
         adx_set *s = adx_copy_set(of.set);
         if (s == NULL || !adx_restrict(t, &s, above) || s->empty)
             continue;
-        if (kind == ADX_VALUE_ROW) {
-            adx_adjoint_of_row(t, value, &of, s, above);
+        if (kind == ADX_VALUE_OPERATION) {
+            adx_adjoint_of_operation(t, value, &of, s, above);
             continue;
         }
         if (kind == ADX_VALUE_MOST) {
@@ -9760,6 +9917,8 @@ static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, 1), w);
 }
 
+// Makes a value that the caller gives, with the indices of another: a tangent
+// of an input, or a weight of a result.
 static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
                                uint32_t order)
 {
@@ -9784,8 +9943,8 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
-// Tangents of what adjoints are made of: their own values, and those partials
-// that tangents have, too.
+// Makes the tangents of what adjoints are made of: of their own values, and of
+// those partials that tangents have, too.
 static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
 {
     adx_tensor_program *p = t->program;
@@ -9930,13 +10089,14 @@ typedef struct adx_value_cut {
 
 static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+// Returns a*b, but 2^60 at most.
 static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
 {
     return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
 }
 
-// Points of the levels `from` and later, for each of those before. More where
-// the bounds of one level depend on others.
+// Returns how many points the levels `from` and later have, for each of those
+// before. It is more than that where the bounds of one level depend on others.
 static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
 {
     uint64_t n = 1;
@@ -9965,8 +10125,9 @@ static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
     return e;
 }
 
-// As many parts as a nest allows that is cut at a level: the levels before are
-// run through by each part, and where the level has no range, so is the level.
+// Returns as many parts as a nest allows that is cut at a level: the levels
+// before are run through by each part, and where the level has no range, so is
+// the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
 {
     if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
@@ -10025,8 +10186,8 @@ static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 
 /* --- parts of results ---------------------------------------------------- */
 
-// Picks are of different numbers in different parts: the index is one of those
-// of the number that is picked from, too.
+// Whether picks are of different numbers in different parts: the index is one
+// of those of the number that is picked from, too.
 static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
                             uint32_t dim)
 {
@@ -10285,6 +10446,7 @@ static bool adx_same_forms(const adx_sparse_form *a, const adx_sparse_form *b)
         && memcmp(a->k, b->k, a->n * sizeof *a->k) == 0;
 }
 
+// Whether two terms have the same points in the same parts.
 static bool adx_same_lists(const adx_part_list *a, const adx_part_list *b)
 {
     bool same = a->levels == b->levels && a->parts == b->parts
@@ -10319,7 +10481,8 @@ static bool adx_fill_list(ad_tensor *t, adx_part_list *l)
     return true;
 }
 
-// Terms of a value and of its tangent have one list. False: no memory.
+// Lists the points of a term by parts. Terms of a value and of its tangent have
+// one list. False: no memory.
 static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
                            const adx_value_cut *cut, adx_term_cut *c)
 {
@@ -10345,6 +10508,7 @@ static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
 
 /* --- the cut of a value -------------------------------------------------- */
 
+// Whether a term of a value adds at picked points only.
 static bool adx_picks_any(const adx_tensor_value *v)
 {
     bool any = false;
@@ -10356,8 +10520,9 @@ static bool adx_picks_any(const adx_tensor_value *v)
 // Cuts the points of a value's only term into parts, if that makes more parts
 // than the best cut so far. A sum is cut in this way only if each point has a
 // number of its own. False: no memory.
-static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
-                           const adx_nest *const nest[], adx_value_cut *best)
+static bool adx_try_cut_of_points(ad_tensor *t, const adx_tensor_value *v,
+                                  const adx_nest *const nest[],
+                                  adx_value_cut *best)
 {
     const adx_tensor_term *term = v->term;
     adx_value_cut c = { .kind = ADX_CUT_POINTS };
@@ -10378,10 +10543,11 @@ static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
     return c.parts > 0;
 }
 
-// False: no memory.
-static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
-                         const adx_nest *const nest[], uint64_t points,
-                         adx_value_cut *best)
+// Cuts the points of a value of few numbers into parts with sums of their own,
+// if that makes more parts than the best cut so far. False: no memory.
+static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
+                                const adx_nest *const nest[], uint64_t points,
+                                adx_value_cut *best)
 {
     adx_value_cut c = { .kind = ADX_CUT_SUMS };
     if (v->kind != ADX_VALUE_SUM || adx_picks_any(v)
@@ -10404,10 +10570,12 @@ static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// The dimension of which the results are best cut. False: no memory.
-static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
-                            const adx_nest *const nest[], uint64_t points,
-                            bool lists, adx_value_cut *best)
+// Cuts the results along the dimension that makes the most parts, if these are
+// more than those of the best cut so far. False: no memory.
+static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
+                                   const adx_nest *const nest[],
+                                   uint64_t points, bool lists,
+                                   adx_value_cut *best)
 {
     for (uint32_t d = 0; d < v->dims; d++) {
         adx_value_cut c = { .dim = d };
@@ -10420,21 +10588,23 @@ static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// Lists change no bits. What else is chosen must not depend on them.
+// Finds the best cut of a value. Lists change no bits, so what else is chosen
+// must not depend on them: they are tried last. False: no memory.
 static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
                              const adx_nest *const nest[], uint64_t points,
                              adx_value_cut *best)
 {
-    if (!adx_try_results(t, v, nest, points, false, best)
-        || !adx_try_points(t, v, nest, best)
-        || !adx_try_sums(t, v, nest, points, best))
+    if (!adx_try_cut_of_results(t, v, nest, points, false, best)
+        || !adx_try_cut_of_points(t, v, nest, best)
+        || !adx_try_cut_of_sums(t, v, nest, points, best))
         return false;
     return best->kind == ADX_CUT_SUMS || best->parts >= ADX_PARTS_MOST / 4
         || !adx_shares_parts()
-        || adx_try_results(t, v, nest, points, true, best);
+        || adx_try_cut_of_results(t, v, nest, points, true, best);
 }
 
-// nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
+// Cuts a value into parts. nest [terms]. *cut is NULL where nothing is to be
+// gained. False: no memory.
 static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
                           const adx_nest *const nest[], adx_value_cut **cut)
 {
@@ -10514,7 +10684,7 @@ static void adx_narrow_entries(const adx_int_table *column, int64_t low,
     }
 }
 
-// Bounds of the last level for what its variable is now.
+// Finds the bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
 {
@@ -10692,8 +10862,8 @@ enum { ADX_UNPACKED_MOST = 32768 };
 
 /* --- packing -------------------------------------------------------------- */
 
-// `width` numbers for each of k, the next one `along` further; beyond `count`
-// zeros.
+// Packs `width` numbers for each of k, the next one `along` further; beyond
+// `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real *restrict to)
@@ -10706,7 +10876,7 @@ ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
             to[i] = i < count ? from[i * step] : 0;
 }
 
-// All strips of a panel, each for `width` rows or columns.
+// Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real scale, ad_real *to)
@@ -10721,6 +10891,7 @@ ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
     }
 }
 
+// Packs a panel of A.
 static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
                           int64_t step, int64_t along, ad_real scale,
                           ad_real *to)
@@ -10728,6 +10899,7 @@ static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
     adx_pack_panel(ADX_TILE_M, count, k, from, step, along, scale, to);
 }
 
+// Packs a panel of B.
 static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
                              int64_t step, int64_t along, ad_real scale,
                              ad_real *to)
@@ -10790,6 +10962,7 @@ ADX_DEFINE_TILE(adx_fuse_tile, ADX_TILE_FUSE)
 
 #else
 
+// Adds to a tile where there are no vectors, one product after the other.
 static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                          int64_t column, const ad_real *restrict b,
                          int64_t next, ad_real *restrict c, int64_t step)
@@ -10801,6 +10974,7 @@ static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                                                   a[i * row] * b[j]);
 }
 
+// The same with fused multiplication and addition.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
                           int64_t next, ad_real *restrict c, int64_t step)
@@ -10860,6 +11034,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
+// The strip of A or B from i on: packed, or in place where it is not.
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
@@ -10881,7 +11056,7 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
         s->packed + i * k);
 }
 
-// m x n numbers of C, and k of the sum.
+// Computes m x n numbers of C from two panels: k products for each.
 static void adx_run_panels(const adx_matrix_product *p,
                            const adx_matrix_side *a, const adx_matrix_side *b,
                            int64_t k, ad_real *c)
@@ -10904,12 +11079,13 @@ static void adx_run_panels(const adx_matrix_product *p,
 
 static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Returns n, rounded up to whole tiles.
 static int64_t adx_whole_tiles(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
 }
 
-// Numbers of a panel of A, and of one of B.
+// Says how many numbers a panel of A has, and one of B.
 static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
 {
     int64_t k = adx_lesser_of(p->k, ADX_PANEL_K);
@@ -10917,8 +11093,8 @@ static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
     size[1] = k * adx_whole_tiles(adx_lesser_of(p->n, ADX_PANEL_N), ADX_TILE_N);
 }
 
-// C is written row by row: where its columns lie side by side, the transposed
-// product is computed.
+// Turns a product so that C is written row by row: where its columns lie side
+// by side, the transposed product is computed.
 static void adx_turn_product(adx_matrix_product *p)
 {
     const adx_matrix_product of = *p;
@@ -11011,6 +11187,7 @@ static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
     return true;
 }
 
+// How many values a variable has in its bounds.
 static int64_t adx_var_extent(const adx_set *s, uint32_t v)
 {
     return s->high[v] - s->low[v] + 1;
@@ -11047,7 +11224,8 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX
+            && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;
@@ -11109,6 +11287,7 @@ static adx_matrices *adx_make_matrices(ad_tensor *t,
     return to;
 }
 
+// Whether the numbers of C along v lie one beside the other.
 static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
 {
     return adx_is_unit(f->form[0][1 + v]);
@@ -11254,7 +11433,7 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                        p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
 }
 
-// Numbers of memory that a product takes.
+// Returns how many numbers of memory a product takes.
 static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 {
     int64_t size[2];
@@ -11357,7 +11536,8 @@ static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
         && nest->level[l - 1].kind == ADX_LEVEL_RANGE ? l - 1 : UINT32_MAX;
 }
 
-// Number of the lookup that gives a variable; UINT32_MAX: none does.
+// Returns the number of the lookup that gives a variable; UINT32_MAX: none
+// does.
 static uint32_t adx_lookup_of(const adx_gathers *g, uint32_t var)
 {
     for (uint32_t i = 0; i < g->lookups; i++)
@@ -11471,13 +11651,14 @@ static bool adx_has_even_places(const adx_gathering *s,
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
 
+// The place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)
          + (s->list == NULL ? f->step * s->first : 0);
 }
 
-// at[i] += k*given[i]; a k that is known takes no product.
+// Computes at[i] += k*given[i]; a k of 1 takes no product.
 ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
                               int64_t *at)
 {
@@ -11767,6 +11948,7 @@ static bool adx_find_accesses(adx_storing *k)
 
 /* --- places among those that are written ---------------------------------- */
 
+// How many bits of a word are set.
 static uint32_t adx_bits_in(uint64_t word)
 {
     uint32_t n = 0;
@@ -12009,8 +12191,8 @@ static void adx_store_on_entries(ad_tensor *t, const bool needed[])
 ADX_SELDOM_END
 
 /* === tensor/prepare =======================================================
- * What a program needs before it is evaluated for the first time, and keeps: the
- * loops of its terms, with the innermost one along numbers that are evenly
+ * What a program needs before it is evaluated for the first time, and keeps:
+ * the loops of its terms, with the innermost one along numbers that are evenly
  * spaced; and how its values are cut into parts.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
@@ -12019,6 +12201,8 @@ ADX_SELDOM_END
  *   offers  adx_mark_results adx_prepare_program adx_clear_results
  * ========================================================================== */
 
+// Finds the places of the numbers that a term reads or writes, and how far they
+// are apart along the innermost loop. False: no memory.
 static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
                             uint32_t inner, adx_stream_of *to)
 {
@@ -12176,8 +12360,8 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
-// Values and terms as tensor/explain tells of them: before loops are over lists
-// and numbers on entries. False: no memory.
+// Copies values and terms for tensor/explain: as they are before loops are over
+// lists and numbers on entries. False: no memory.
 static bool adx_keep_spelt(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
@@ -12264,8 +12448,10 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
 
 /* === tensor/run =============================================================
  * Evaluates programs: the values that are needed, one after the other, by loops
- * over the sets of their terms. The innermost loop is a kernel over numbers that
- * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+ * over the sets of their terms. The innermost loop is a kernel over numbers
+ * that are evenly spaced. Sums are made in an order that depends on the sizes
+ * alone: a part adds in the order of its loops, and sums of parts are added in
+ * that of the parts.
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/nests
  *           tensor/binding tensor/programs tensor/sharing tensor/parts
@@ -12324,6 +12510,7 @@ static ad_real adx_begin_with(const adx_tensor_value *v)
          : v->op == ADREV_OP_min ? ADX_K(INFINITY) : -ADX_K(INFINITY);
 }
 
+// Gives the numbers of a range their first value, from dimension `dim` on.
 static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
@@ -12342,12 +12529,14 @@ static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
         adx_clear_results_from(r, dim + 1, to + i * v->stride[dim]);
 }
 
+// Makes all numbers of a value 0.
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
     const adx_result_range all = { v, UINT32_MAX, 0, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
+// Makes the numbers 0 that a strip adds to.
 static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -12364,7 +12553,7 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
  * Distances of 0 and 1 are constants of the loops, so that they become vectors.
  * (A product of matrices, n = 256, gcc -O3: 2.4 instead of 8.7 ms.)          */
 
-// a*b + sum, in one rounding or in two.
+// Returns a*b + sum, in one rounding or in two.
 ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
 {
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
@@ -12378,7 +12567,7 @@ ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
     return absorbs && by == 0 ? 0 : factor;
 }
 
-// k*a*b, and the sum.
+// Returns k*a*b + sum.
 ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                                     ad_real a, ad_real b, ad_real sum)
 {
@@ -12386,7 +12575,8 @@ ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                         adx_beside(absorbs, b, a), sum);
 }
 
-// Sums in eight parts, as those of adrev's array statements.
+// Returns a sum of products that is made in eight parts, as those of adrev's
+// array statements are.
 ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
@@ -12404,6 +12594,7 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
+// Returns a sum of n products. Steps of 0 and 1 have loops of their own.
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
@@ -12414,6 +12605,7 @@ ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, false, n, a, as, b, bs);
 }
 
+// The same where a factor that is 0 absorbs the other.
 ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
                                   int64_t as, const ad_real *b, int64_t bs)
 {
@@ -12433,6 +12625,7 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
+// A strip that adds to one number.
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
     ad_real sum =
@@ -12447,7 +12640,7 @@ static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
     adx_strip_way;
 
-// to = k*a*b, or += that.
+// Does to = k*a*b along a strip, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                              bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
@@ -12466,7 +12659,8 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                                             a[i * as], b[i * bs], to[i * step]);
 }
 
-// Those of the chain rule are of two arrays most often, or of one and a number.
+// Does a strip of the chain rule, which mostly has two arrays, or an array and
+// a number.
 ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->as == 1 && s->n > 1;
@@ -12478,6 +12672,8 @@ ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
+// A strip, by the loop for its steps. Steps of 0 and 1 are constants there, so
+// that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
@@ -12497,6 +12693,7 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
+// A strip that stores, adds, or adds fused.
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 {
     if (store)
@@ -12520,6 +12717,7 @@ static const adx_reads adx_no_reads = {
     { adx_one, adx_one, adx_one }, { 0, 0, 0 }
 };
 
+// Returns where a term reads at the point x, and how far on along the strip.
 ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
                               bool loop)
 {
@@ -12549,48 +12747,51 @@ ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
 // The derivative of a partial by argument `by`: a dual number's way through the
 // text of the partial, which depends on the argument, and on the result, which
 // depends on it as well.
-static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
-                              ad_real v)
+static ad_real adx_operation_second(const adx_tensor_value *of,
+                                    const ad_real x[3], ad_real v)
 {
-    const adx_tensor_second *s = row->second;
+    const adx_tensor_second *s = of->second;
     const ad_real value[] = { x[0], x[1], x[2], v };
     ad_real dot[] = { 0, 0, 0, 0 };
     dot[s->by] = 1;
-    dot[3] = adx_partial_at(row->op, s->by, x[0], x[1], x[2], v);
+    dot[3] = adx_partial_at(of->op, s->by, x[0], x[1], x[2], v);
     return adx_cell_tangent(&s->cell, s->moving, value, dot);
 }
 
 // Computes a function, or a partial of it, from its arguments.
-static ad_real adx_row_of_values(const adx_tensor_value *row,
-                                 const ad_real x[3])
+static ad_real adx_operation_of_values(const adx_tensor_value *of,
+                                       const ad_real x[3])
 {
-    ad_real v = adx_compute(row->op, x[0], x[1], x[2]);
-    return row->kind == ADX_VALUE_SECOND ? adx_row_second(row, x, v)
-         : row->kind == ADX_VALUE_PARTIAL
-         ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
+    ad_real v = adx_compute(of->op, x[0], x[1], x[2]);
+    return of->kind == ADX_VALUE_SECOND ? adx_operation_second(of, x, v)
+         : of->kind == ADX_VALUE_PARTIAL
+         ? adx_partial_at(of->op, of->which, x[0], x[1], x[2], v) : v;
 }
 
-static void adx_row_strip(const adx_evaluating *e, const adx_reads *r,
-                          ad_real *to, int64_t step, int64_t n)
+// Computes an operation along a strip.
+static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
+                                ad_real *to, int64_t step, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const ad_real a[] = { r->from[0][i * r->step[0]],
                               r->from[1][i * r->step[1]],
                               r->from[2][i * r->step[2]] };
-        to[i * step] = adx_row_of_values(e->value, a);
+        to[i * step] = adx_operation_of_values(e->value, a);
     }
 }
 
-// A sum, or a row, along a strip.
-ADX_INLINE void adx_do_strip(const adx_evaluating *e, const adx_reads *r,
-                         ad_real *to, int64_t step, int64_t n, bool loop)
+// Computes a sum, or an operation, along a strip.
+ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
+                                    ad_real *to, int64_t step, int64_t n,
+                                    bool loop)
 {
     if (e->value->kind == ADX_VALUE_SUM)
         adx_add_strip(e, r, to, step, n, loop);
     else
-        adx_row_strip(e, r, to, step, n);
+        adx_operation_strip(e, r, to, step, n);
 }
 
+// Does a strip of a sum or of an operation.
 static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
                           int64_t n)
 {
@@ -12598,8 +12799,8 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     const adx_stream_of *out = &e->loop->out;
     bool loop = var != UINT32_MAX;
     const adx_reads r = adx_reads_at(e, x, loop);
-    adx_do_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
-                 loop ? out->step : 0, n, loop);
+    adx_run_value_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
+                        loop ? out->step : 0, n, loop);
     return true;
 }
 
@@ -12622,6 +12823,8 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// Does a strip of a term that adds only at picked points: at the first one
+// whose number is the extreme.
 static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -12664,6 +12867,7 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
     }
 }
 
+// Adds products to numbers at these places.
 static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
@@ -12678,16 +12882,17 @@ static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
         adx_scatter_by(&s, at, ADX_STRIP_ADD);
 }
 
-static void adx_scatter_rows(const adx_evaluating *e, const adx_reads *r,
-                             const int64_t at[], int64_t n)
+// Stores an operation's numbers at these places.
+static void adx_scatter_operations(const adx_evaluating *e, const adx_reads *r,
+                                   const int64_t at[], int64_t n)
 {
-    ad_real row[ADX_GATHER_MOST];
-    adx_row_strip(e, r, row, 1, n);
+    ad_real value[ADX_GATHER_MOST];
+    adx_operation_strip(e, r, value, 1, n);
     for (int64_t i = 0; i < n; i++)
-        e->out[at[i]] = row[i];
+        e->out[at[i]] = value[i];
 }
 
-// Points that stand alone.
+// Does points along maps that stand alone.
 static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_gather_form *out = &s->g->out;
@@ -12698,15 +12903,15 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
         r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f],
                                        room[f], &r.step[f]);
     if (adx_has_even_places(s, out)) {
-        adx_do_strip(e, &r, e->out + adx_first_place(s, out), out->step, s->n,
-                     false);
+        adx_run_value_strip(e, &r, e->out + adx_first_place(s, out), out->step,
+                            s->n, false);
         return;
     }
     adx_gather_places(s, out, at);
     if (e->value->kind == ADX_VALUE_SUM)
         adx_scatter_sums(e, &r, at, s->n);
     else
-        adx_scatter_rows(e, &r, at, s->n);
+        adx_scatter_operations(e, &r, at, s->n);
 }
 
 // A range at each point.
@@ -12726,11 +12931,12 @@ static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
     for (int64_t i = 0; i < s->n; i++) {
         for (uint32_t f = 0; f < e->term->factors; f++)
             r.from[f] = e->factor[f] + at[f][i] + low * r.step[f];
-        adx_do_strip(e, &r, e->out + to[i] + low * l->out.step, l->out.step, n,
-                     true);
+        adx_run_value_strip(e, &r, e->out + to[i] + low * l->out.step,
+                            l->out.step, n, true);
     }
 }
 
+// Does a strip along maps, some points at a time.
 static void adx_run_gathering(const adx_evaluating *e, adx_gathering *s,
                               int64_t n)
 {
@@ -12747,6 +12953,7 @@ static void adx_run_gathering(const adx_evaluating *e, adx_gathering *s,
     }
 }
 
+// Does a strip along maps, from its first point on.
 static bool adx_run_gathers(void *user, const int64_t x[], uint32_t var,
                             int64_t n)
 {
@@ -12791,6 +12998,7 @@ static bool adx_has_gathers(const adx_evaluating *e,
 
 /* --- terms ---------------------------------------------------------------- */
 
+// Visits the strips of a term, or those of the part that is being run.
 static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
                           adx_point_fn *visit)
 {
@@ -12842,8 +13050,8 @@ static bool adx_clears_all(const adx_tensor_value *v)
         || (!v->once && (v->full || points >= v->size / 4));
 }
 
-// Makes 0, or what a most begins with, what is added to, or what is read without
-// having been written.
+// Makes 0, or what a most begins with, what is added to, or what is read
+// without having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -12857,6 +13065,7 @@ static void adx_clear_value(adx_evaluating *e)
             adx_walk_term(e, &v->term[j], adx_clear_points);
 }
 
+// Marks the extremes along a strip as not picked yet.
 static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
                                 int64_t n)
 {
@@ -12869,7 +13078,7 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// False: the loops of the nest do it.
+// Runs a term as products of matrices. False: the loops of its nest do it.
 static bool adx_run_as_matrices(const adx_evaluating *e,
                                 const adx_tensor_term *term)
 {
@@ -12899,6 +13108,7 @@ static void adx_forget_picks(adx_evaluating *e, uint32_t term)
             adx_walk_term(e, &v->term[j], adx_forget_picks_at);
 }
 
+// Adds a term, by the way of doing strips that it needs.
 static void adx_run_term(adx_evaluating *e, const adx_tensor_term *term)
 {
     adx_walk_term(e, term, adx_has_gathers(e, term) ? adx_run_gathers
@@ -12951,6 +13161,7 @@ static void adx_run_part(const adx_evaluating *e, uint32_t memory, int64_t lo,
     adx_run_terms(&part);
 }
 
+// Runs part i of the value: a task of the pool.
 static void adx_run_part_at(size_t i, void *user)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -12960,6 +13171,7 @@ static void adx_run_part_at(size_t i, void *user)
                  adx_part_from(c->from, c->to, (uint32_t)i + 1, c->parts));
 }
 
+// Adds the numbers of one part to the value, from dimension `dim` on.
 static void adx_add_sums(const adx_tensor_value *v, uint32_t dim,
                          const ad_real *from, ad_real *to)
 {
@@ -12992,6 +13204,7 @@ static void adx_sum_part(const adx_evaluating *e, uint32_t i, uint32_t memory,
         adx_run_term(&part, term);
 }
 
+// Runs part i of a sum into sums of its own: a task of the pool.
 static void adx_sum_part_at(size_t i, void *user)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -12999,7 +13212,7 @@ static void adx_sum_part_at(size_t i, void *user)
                  e->sums + i * (size_t)e->value->span);
 }
 
-// Sums of the parts, and of these the sum.
+// Computes sums of the parts, and of these the sum.
 static void adx_run_sums(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -13014,6 +13227,7 @@ static void adx_run_sums(adx_evaluating *e)
     }
 }
 
+// Computes a value, in parts where it is cut.
 static void adx_run_value(adx_evaluating *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
@@ -13054,14 +13268,16 @@ typedef struct adx_coded_step {
     const adx_step_cut *cut;
 } adx_coded_step;
 
-static void adx_call_coded(const adx_coded_step *s, ad_real *sums, int64_t which,
-                          int64_t lo, int64_t hi)
+// Calls the function of a step; `which` is the part, or -1 for all of them.
+static void adx_call_coded(const adx_coded_step *s, ad_real *sums,
+                           int64_t which, int64_t lo, int64_t hi)
 {
     const adx_evaluating *e = s->e;
     s->fn(e->base, e->code->table, (const unsigned char *)e->needed,
           (unsigned char *)e->picked, sums, (long)which, (long)lo, (long)hi);
 }
 
+// Runs part i of a step: a range of its loop.
 static void adx_call_coded_part(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
@@ -13072,13 +13288,15 @@ static void adx_call_coded_part(size_t i, void *user)
                   adx_part_from(c->from, c->to, part + 1, c->parts));
 }
 
+// Runs part i of a step that is a sum, into sums of its own.
 static void adx_call_coded_sum(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
-    adx_call_coded(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
+    adx_call_coded(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i,
+                   0, 0);
 }
 
-// Sums of the parts, and of these the sum: as adx_run_sums.
+// Computes sums of the parts, and of these the sum, as adx_run_sums does.
 static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 {
     const adx_tensor_value *v = s->value;
@@ -13093,6 +13311,7 @@ static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
     }
 }
 
+// Runs a step's function, in parts if threads can share them.
 static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
                          uint32_t value)
 {
@@ -13110,7 +13329,10 @@ static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
 }
 
 /* === tensor/queries =========================================================
- * Binding, evaluations and counts: the interface.
+ * Binding, evaluations and counts: the interface. Binding checks what was
+ * given, makes the program with its derivatives, and prepares its loops and
+ * storage. An evaluation then needs only memory for those values that its
+ * results need.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
@@ -13125,6 +13347,7 @@ ADX_SELDOM_BEGIN
 
 /* --- binding ------------------------------------------------------------- */
 
+// Says that something must be given before the text can be bound.
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
@@ -13132,6 +13355,7 @@ static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
     adx_misfit(&k, name.at, what, name);
 }
 
+// Whether an end of a range depends on an open size.
 static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
 {
     const adx_dim *d = &t->tree.dim[dim];
@@ -13176,7 +13400,7 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         adx_check_open_data(t, error);
 }
 
-// Rows of a relation that were given when it had others.
+// Checks that a relation has the rows that it had when it was given.
 static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
 {
     const adx_tensor_relation *r = &t->tree.relation[i];
@@ -13331,7 +13555,8 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
         return;
     int64_t *from = v->range.from + (size_t)d * (1 + open);
     int64_t *last = v->range.last + (size_t)d * (1 + open);
-    if (!adx_form_in_sizes(t, dim->from, from) || !adx_form_in_sizes(t, dim->to, last))
+    if (!adx_form_in_sizes(t, dim->from, from)
+        || !adx_form_in_sizes(t, dim->to, last))
         adx_arena_fail(&t->arena, ADREV_ESHAPE);
     memcpy(extent, last, (1 + open) * sizeof *extent);
     adx_add_open(&t->arena, extent, -1, from, open);
@@ -13341,7 +13566,7 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
     v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
-// Values for the arrays of the text.
+// Makes values for the arrays of the text.
 static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
 {
     const adx_tree *tree = &t->tree;
@@ -13429,6 +13654,7 @@ typedef struct adx_taking_places {
     ptrdiff_t first;
 } adx_taking_places;
 
+// Marks a place as taken.
 static void adx_take_place(void *user, ptrdiff_t at)
 {
     const adx_taking_places *k = (const adx_taking_places *)user;
@@ -13525,6 +13751,7 @@ typedef struct adx_tensor_arrays {
     ad_real *const *hv;
 } adx_tensor_arrays;
 
+// Needs those results for which the caller has arrays, and computes them there.
 static void adx_need_results(adx_evaluating *e, const uint32_t value[],
                              uint32_t n, ad_real *const to[])
 {
@@ -13535,6 +13762,7 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
+// The caller's array of an input, a tangent or a weight. NULL: it is not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -13561,7 +13789,7 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
     return true;
 }
 
-// Results that nothing adds to are 0.
+// Makes results 0 that nothing adds to.
 static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              ad_real *const to[])
@@ -13572,7 +13800,8 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
-// Numbers of memory for what is needed and is no array of the caller's.
+// Returns how much memory the needed values take that have no array of the
+// caller's.
 static uint64_t adx_numbers_needed(const adx_tensor_program *p,
                                    const bool needed[], ad_real *const base[])
 {
@@ -13583,6 +13812,8 @@ static uint64_t adx_numbers_needed(const adx_tensor_program *p,
     return n;
 }
 
+// Gives each needed value that has no array its place in the memory of the
+// evaluation.
 static void adx_place_values(adx_evaluating *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -13679,7 +13910,7 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     return n;
 }
 
-// False: no memory.
+// Takes the memory of an evaluation. False: there is none.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -13705,6 +13936,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     return e->numbers != NULL;
 }
 
+// Gives the memory of an evaluation back, for the thread's next one.
 static void adx_end_evaluating(adx_evaluating *e)
 {
     const ad_allocator *m = &e->t->memory;
@@ -13805,6 +14037,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 
 /* --- counts -------------------------------------------------------------- */
 
+// Counts the points of strips.
 static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -13814,6 +14047,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// How many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;
@@ -13906,7 +14140,7 @@ static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
     adx_need_all(p, needed);
 }
 
-// Numbers of inputs and results.
+// Counts the numbers of inputs and results.
 static size_t adx_numbers_around(const ad_tensor *t)
 {
     const adx_tensor_program *p = t->program;
@@ -13977,6 +14211,8 @@ typedef struct adx_explainer {
     const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
+// The value as it was before its numbers got other places: texts speak of the
+// indices of the formula.
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
@@ -13994,7 +14230,7 @@ static void adx_spell_whole(const adx_explainer *e, int64_t v)
     adx_put_natural(&e->to, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-// "3 points"; word: in the singular
+// Writes "3 points"; word: in the singular.
 static void adx_spell_count(const adx_explainer *e, uint64_t n,
                             const char *word)
 {
@@ -14006,6 +14242,7 @@ static void adx_spell_count(const adx_explainer *e, uint64_t n,
 
 /* --- names --------------------------------------------------------------- */
 
+// Returns where the text names the input, or the result, of this order.
 static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
                                   bool out)
 {
@@ -14017,6 +14254,9 @@ static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
     return tree->array[i].name;
 }
 
+// Writes the name of a value: of an array, or of the value that it is a
+// derivative of, with ' for a tangent and ~ for an adjoint; a value without a
+// name has a number.
 static void adx_spell_value(const adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_value_spelt(e, value);
@@ -14036,6 +14276,7 @@ static void adx_spell_value(const adx_explainer *e, uint32_t value)
     }
 }
 
+// Writes the name of a map, or of a column of a relation: r.0.
 static void adx_spell_table(const adx_explainer *e, const adx_int_table *table)
 {
     const adx_tree *tree = &e->t->tree;
@@ -14078,11 +14319,14 @@ static bool adx_is_spelt(const adx_set *s, uint32_t v)
     return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
 }
 
+// Returns where the text names the index that a variable stands for; an empty
+// spot if it has none.
 static adx_spot adx_spot_of_var(const adx_explainer *e, uint32_t v)
 {
     return e->t->tree.index[e->set->called[v]].name;    // index 0: no text
 }
 
+// Whether two variables have the same name in the text.
 static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 {
     adx_spot a = adx_spot_of_var(e, u);
@@ -14094,7 +14338,8 @@ static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 
 static void adx_spell_form(const adx_explainer *e, int64_t form[]);
 
-// i, or i.2 if there is another i; without a name #e, an entry of a relation.
+// Writes a variable: i, or i.2 if there is another i; without a name #e, an
+// entry of a relation.
 static void adx_spell_var(const adx_explainer *e, uint32_t v)
 {
     const adx_set *s = e->set;
@@ -14121,8 +14366,8 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 
 /* --- forms and conditions ------------------------------------------------ */
 
-// times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what is
-// positive in it.
+// Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
+// is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
                            int64_t times, bool positive)
 {
@@ -14154,6 +14399,7 @@ static adx_sparse_form adx_all_of_form(const adx_explainer *e, int64_t form[])
     return all;
 }
 
+// Writes a form of the variables.
 static void adx_spell_form(const adx_explainer *e, int64_t form[])
 {
     const adx_sparse_form all = adx_all_of_form(e, form);
@@ -14203,7 +14449,8 @@ static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
     return UINT32_MAX;
 }
 
-// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
+// Writes "R[e] == (i,j)", all columns at once, with the row of the first of
+// them.
 static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -14229,7 +14476,8 @@ static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
     adx_spell(e, n > 1 ? ")" : "");
 }
 
-// "A written at 9*i+j", where the bits are those of a value; else "bit 9*i+j".
+// Writes "A written at 9*i+j", where the bits are those of a value; else "bit
+// 9*i+j".
 static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
@@ -14261,7 +14509,8 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
-// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+// Writes " of exists(k<n: R(i,k))": the words of the text, with the names
+// there.
 static void adx_spell_words(const adx_explainer *e, uint32_t node)
 {
     adx_tree_kind kind = e->t->tree.node[node].kind;
@@ -14273,6 +14522,7 @@ static void adx_spell_words(const adx_explainer *e, uint32_t node)
     adx_spell(e, several ? ")" : "");
 }
 
+// Writes the condition that a row of the set is.
 static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 {
     const adx_set_row *r = &e->set->row[row];
@@ -14336,7 +14586,7 @@ static bool adx_is_of_others(const adx_explainer *e, uint32_t row)
     return false;
 }
 
-// "i<9" or "i in 1:8".
+// Writes "i<9" or "i in 1:8".
 static void adx_spell_range(const adx_explainer *e, uint32_t v)
 {
     adx_spell_var(e, v);
@@ -14348,8 +14598,9 @@ static void adx_spell_range(const adx_explainer *e, uint32_t v)
     adx_spell_whole(e, e->set->high[v] + 1);
 }
 
-// "i<9, j<9: i >= j", of the variables that are own, or of the others: begin
-// comes before, and nothing if there are none. Whether there are some.
+// Writes "i<9, j<9: i >= j", of the variables that are own, or of the others,
+// with `begin` in front, or nothing if there are none. Returns whether there
+// are some.
 static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 {
     const adx_set *s = e->set;
@@ -14373,6 +14624,7 @@ static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 
 /* --- formulas ------------------------------------------------------------ */
 
+// Writes a number that is read or written: its value and its indices.
 static void adx_spell_access(const adx_explainer *e, adx_access a)
 {
     const adx_tensor_value *v = adx_value_spelt(e, a.value);
@@ -14389,7 +14641,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                              const adx_tensor_term *term)
 {
     ad_real k = term->k < 0 ? -term->k : term->k;
-    bool call = (v->kind == ADX_VALUE_ROW && v->op != ADREV_OP_div)
+    bool call = (v->kind == ADX_VALUE_OPERATION && v->op != ADREV_OP_div)
              || v->kind == ADX_VALUE_PARTIAL || v->kind == ADX_VALUE_SECOND;
     if (v->kind == ADX_VALUE_SECOND)
         adx_print(&e->out, "d%z ", (size_t)v->second->by + 1);
@@ -14406,12 +14658,13 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
             break;
         }
         adx_spell(e, i == 0 ? "" : call ? ", "
-                    : v->kind == ADX_VALUE_ROW ? "/" : "*");
+                    : v->kind == ADX_VALUE_OPERATION ? "/" : "*");
         adx_spell_access(e, term->factor[i]);
     }
     adx_spell(e, call ? ")" : "");
 }
 
+// Writes a term: what it sums over, its constant and its factors.
 static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
                           const adx_tensor_term *term)
 {
@@ -14498,6 +14751,8 @@ static bool adx_is_one_sum(const adx_explainer *e, uint32_t value)
     return adx_terms_agree(e, value, false);
 }
 
+// Writes a value as a formula: one sum if all terms write the same indices,
+// else a line for each term.
 static void adx_spell_formula(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_value_spelt(e, value);
@@ -14532,8 +14787,8 @@ ADX_SELDOM_END
 /* === tensor/explain =========================================================
  * What became of a text, as text to read: the tree, and of one part its steps,
  * each as a formula (tensor/spelling), with the numbers that it writes, its
- * loops and its operations; which terms are products of matrices, and how a step
- * is cut into parts.
+ * loops and its operations; which terms are products of matrices, and how a
+ * step is cut into parts.
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/sets tensor/nests
  *           tensor/binding tensor/print tensor/programs tensor/sharing
@@ -14646,7 +14901,7 @@ static bool adx_is_moving(const adx_explainer *e, const adx_nest_level *l,
     return (b->k > 0) == lower && b->form.n > 0 && adx_is_bound_spelt(e, l, b);
 }
 
-// One end of a range without the bounds that move.
+// Returns one end of a range without the bounds that move.
 static int64_t adx_fixed_end(const adx_nest_level *l, bool lower)
 {
     int64_t end = lower ? l->low : l->high;
@@ -14677,7 +14932,8 @@ static bool adx_counts(const adx_explainer *e, const adx_nest_level *l,
     return true;
 }
 
-// One end of a range: a number, a bound, or the largest, or least, of several.
+// Writes one end of a range: a number, a bound, or the largest, or least, of
+// several.
 static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
                           bool lower)
 {
@@ -14698,6 +14954,7 @@ static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
     adx_spell(e, n < 2 ? "" : ")");
 }
 
+// Writes a value of a map: its name and its argument.
 static void adx_spell_look_up(const adx_explainer *e,
                               const adx_int_table *table,
                               const adx_sparse_form *argument)
@@ -14708,6 +14965,7 @@ static void adx_spell_look_up(const adx_explainer *e,
     adx_spell(e, "]");
 }
 
+// Writes a condition that loops test.
 static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
 {
     adx_spell(e, c->kind == ADX_ROW_NO_BIT ? " if no " : " if ");
@@ -14721,7 +14979,7 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
                 : c->kind == ADX_ROW_SIGN ? " >= 0" : "");
 }
 
-// With the variable of the level: k*x + form.
+// Writes k*x + form, with the variable of the level.
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
                           const adx_sparse_form *f)
 {
@@ -14734,7 +14992,7 @@ static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
     }
 }
 
-// "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
+// Writes "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
 static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
 {
     int64_t times = l->k > 0 ? -1 : 1;
@@ -14782,6 +15040,7 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
         adx_spell_check(e, &l->check[i]);
 }
 
+// Writes the loops of a term and how many points they find.
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->found_by;
@@ -14796,7 +15055,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
-// "as 3 products of matrices, [i,l] times [l,j]".
+// Writes "as 3 products of matrices, [i,l] times [l,j]".
 static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_matrices *m = term->loop->matrices;
@@ -14817,7 +15076,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, e->t->options.gemm == NULL ? "]\n" : "], by gemm\n");
 }
 
-// "in 16 parts, by i"; by the index that differs between them.
+// Writes "in 16 parts, by i": by the index that differs between them.
 static void adx_spell_cut(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
@@ -14836,6 +15095,7 @@ static void adx_spell_cut(adx_explainer *e, uint32_t value)
 
 /* --- steps --------------------------------------------------------------- */
 
+// Writes how many operations of each kind there are.
 static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
 {
     adx_spell_count(e, cost->add, "addition");
@@ -14868,6 +15128,7 @@ static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
     adx_spell(e, "\n");
 }
 
+// Whether a value of this kind is needed.
 static bool adx_has_kind(const adx_explainer *e, adx_value_kind kind)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
@@ -14936,7 +15197,7 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
                      "bound\n");
 }
 
-// Where a list goes on: `next`, if something of the same kind came before.
+// Writes `next` where a list goes on: something of the same kind came before.
 static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
                               bool next)
 {
@@ -14944,7 +15205,7 @@ static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
     ++*listed;
 }
 
-// "A by strides (1,4)", where ad_tensor_layout gave some.
+// Writes "A by strides (1,4)", where ad_tensor_layout gave some.
 static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
 {
     const adx_tree *tree = &e->t->tree;
@@ -15016,7 +15277,7 @@ static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 
 /* --- the interface ------------------------------------------------------- */
 
-// Whose derivative each value is, and numbers for parts without a name.
+// Finds whose derivative each value is, and numbers for parts without a name.
 static void adx_name_values(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -15052,6 +15313,7 @@ static bool adx_count_steps(adx_explainer *e)
     return ok;
 }
 
+// Takes the memory of an explanation. False: there is none.
 static bool adx_begin_explaining(adx_explainer *e)
 {
     const ad_allocator *m = &e->t->memory;
@@ -15127,12 +15389,14 @@ typedef struct adx_carrying {
     bool add;
 } adx_carrying;
 
+// Carries a number from a dense list to its place.
 static void adx_lay_number(void *user, ptrdiff_t at)
 {
     adx_carrying *k = (adx_carrying *)user;
     k->to[at] = *k->from++;
 }
 
+// Carries a number from its place to a dense list, or adds it there.
 static void adx_collect_number(void *user, ptrdiff_t at)
 {
     adx_carrying *k = (adx_carrying *)user;
@@ -15146,6 +15410,8 @@ typedef struct adx_naming {
     bool active;                // one of them is no constant
 } adx_naming;
 
+// Adds an input's number to the operands; a job other than 0 says that it is no
+// constant.
 static void adx_take_operand(void *user, ptrdiff_t at)
 {
     adx_naming *k = (adx_naming *)user;
@@ -15153,6 +15419,7 @@ static void adx_take_operand(void *user, ptrdiff_t at)
     *k->to++ = k->from[at];
 }
 
+// Gives the caller one of the statement's results.
 static void adx_give_result(void *user, ptrdiff_t at)
 {
     adx_naming *k = (adx_naming *)user;
@@ -15170,22 +15437,25 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
+// The saved values of all inputs, which stand behind the call.
 static const ad_real *adx_call_values_of(const adx_tensor_call *c)
 {
     return (const ad_real *)(c + 1);
 }
 
+// Returns for each input whether it is an operand.
 static const bool *adx_call_operands(const adx_tensor_call *c)
 {
     return (const bool *)(adx_call_values_of(c) + c->values);
 }
 
+// Returns for each result whether it is one of the statement's.
 static const bool *adx_call_wanted(const adx_tensor_call *c)
 {
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-// Values, and both kinds of flags, to be written.
+// Returns where the values, and then both kinds of flags, are to be written.
 static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
@@ -15212,18 +15482,21 @@ typedef struct adx_call_side {
     uint32_t n;
 } adx_call_side;
 
+// The inputs of a call, of which the operands are chosen.
 static adx_call_side adx_inputs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->input, adx_call_operands(c),
                             c->t->tree.inputs };
 }
 
+// The results of a call, of which those that the caller wants are chosen.
 static adx_call_side adx_outs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->out, adx_call_wanted(c),
                             c->t->tree.outs };
 }
 
+// How much memory the numbers of all inputs, or of all results, take.
 static uint64_t adx_span_of_side(const adx_tensor_call *c,
                                  const adx_call_side *side)
 {
@@ -15290,6 +15563,8 @@ static ad_real **adx_input_arrays(adx_call_arrays *r, const ad_real x[])
     return to;
 }
 
+// Carries the numbers of all arrays that are there to a dense list, or adds
+// them to it.
 static void adx_collect(const adx_tensor_call *c, const adx_call_side *side,
                         ad_real *const from[], ad_real dense[], bool add)
 {
@@ -15368,6 +15643,7 @@ static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
 
 /* --- the rule ------------------------------------------------------------ */
 
+// The statement's reverse rule: adjoints of operands from those of results.
 static bool adx_tensor_pullback(const void *saved, size_t m, const ad_real dy[],
                                 size_t n, ad_real dx[])
 {
@@ -15375,6 +15651,7 @@ static bool adx_tensor_pullback(const void *saved, size_t m, const ad_real dy[],
     return adx_call_at((const adx_tensor_call *)saved, &at, true);
 }
 
+// The statement's forward rule: tangents of results from those of operands.
 static bool adx_tensor_pushforward(const void *saved, size_t n,
                                    const ad_real dx[], size_t m, ad_real dy[])
 {
@@ -15382,6 +15659,7 @@ static bool adx_tensor_pushforward(const void *saved, size_t n,
     return adx_call_at((const adx_tensor_call *)saved, &at, false);
 }
 
+// The statement at another point.
 static bool adx_tensor_replay(const void *saved, const ad_external_point *at)
 {
     return adx_call_at((const adx_tensor_call *)saved, at, false);
@@ -15394,6 +15672,7 @@ static const ad_external_rule adx_tensor_rule = {
 
 /* --- the statement ------------------------------------------------------- */
 
+// Whether an input that has numbers is not given.
 static bool adx_lacks_input(const ad_tensor *t, const ad_rev *const x[])
 {
     for (uint32_t i = 0; i < t->tree.inputs; i++)
@@ -15412,7 +15691,7 @@ typedef struct adx_calling {
     ad_real *v;                 // of results
 } adx_calling;
 
-// Numbers of all arrays of a side, or of those that are given.
+// Counts the numbers of all arrays of a side, or of those that are given.
 static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
                                  uint32_t n, ad_rev *const given[])
 {
@@ -15423,7 +15702,7 @@ static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
     return sum;
 }
 
-// False: no memory.
+// Takes the memory of a call. False: there is none.
 static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
 {
     const adx_tensor_program *p = t->program;
@@ -15449,6 +15728,7 @@ static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
     return true;
 }
 
+// Frees what a call took and did not hand to the tape.
 static void adx_end_call(const adx_calling *k, const ad_tensor *t)
 {
     adx_drop(&t->memory, k->c);
@@ -15457,7 +15737,7 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-// Values of all inputs, and those that are operands.
+// Copies the values of all inputs, and takes those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {
@@ -15535,8 +15815,8 @@ ADX_SELDOM_END
  * expression: for each number there is at most one point of each piece. A piece
  * is a term, or a term for certain values of the variables that it is summed
  * over, if these have few values. It adds in a box of the value's indices. In
- * the core, where all boxes overlap, no condition is left. Where sizes are open,
- * all pieces add everywhere: the boxes are those of the largest sizes.
+ * the core, where all boxes overlap, no condition is left. Where sizes are
+ * open, all pieces add everywhere: the boxes are those of the largest sizes.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/parts
@@ -15586,6 +15866,7 @@ typedef struct adx_pointwise {
 
 #define ADX_PIECES_WRITTEN 32   // more are loops
 
+// Takes memory for a box. False: there is none.
 static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
 {
     to->low = ADX_GET(a, dims, int64_t);
@@ -15612,11 +15893,11 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
     return true;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
+// Counts the points, if conditions only say which map gives which variable;
+// else UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     uint64_t n = s->empty ? 0 : 1;
     if (maps.given == NULL)
         return UINT64_MAX;
@@ -15681,7 +15962,7 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     return owned;
 }
 
-// Variables that maps give, by rows in their order.
+// Adds the variables that maps give, by rows in their order.
 static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
                             const uint32_t row[], uint32_t n)
 {
@@ -15738,7 +16019,7 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     p->set = s;
     p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
     bool *own = ADX_GET(k->a, s->vars, bool);
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
@@ -15791,7 +16072,7 @@ static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     bool *owner = ADX_GET(k->a, s->vars, bool);
     uint64_t values = 1;
     *n = 0;
@@ -15938,7 +16219,8 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                       1 + open + v->dims + ADX_LOOKUPS_MOST, 0, NULL };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
-        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+        || (!sum && v->kind != ADX_VALUE_OPERATION
+            && v->kind != ADX_VALUE_PARTIAL
             && v->kind != ADX_VALUE_SECOND))
         return NULL;
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);
@@ -16016,10 +16298,11 @@ typedef struct adx_fusion {
 #define ADX_INLINE_PIECES 12
 #define ADX_KERNEL_LEAST  32    // of each dimension
 
+// C text of what an operation's value is: the operation or its partial.
 static const char *adx_formula_of(const adx_tensor_value *v)
 {
-    const ad_op_info *row = adx_row_of(v->op);
-    return v->kind == ADX_VALUE_PARTIAL ? row->partial[v->which] : row->value;
+    const ad_op_info *info = adx_row_of(v->op);
+    return v->kind == ADX_VALUE_PARTIAL ? info->partial[v->which] : info->value;
 }
 
 // Whether the derivative of a partial has C text: all that its terms call.
@@ -16029,12 +16312,12 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
         const adx_term *term = &s->cell.term[k];
         if (term->op == ADX_TERM_NUMBER)
             continue;
-        const ad_op_info *row = adx_row_of(term->op);
-        if (!adx_mark_helpers(row->value, helper))
+        const ad_op_info *info = adx_row_of(term->op);
+        if (!adx_mark_helpers(info->value, helper))
             return false;
-        for (int i = 0; i < row->arity; i++)
+        for (int i = 0; i < info->arity; i++)
             if ((s->moving >> term->arg[i] & 1) != 0
-                && !adx_mark_helpers(row->partial[i], helper))
+                && !adx_mark_helpers(info->partial[i], helper))
                 return false;
     }
     return true;
@@ -16044,7 +16327,7 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
 static bool adx_is_spelled(const adx_tensor_value *v)
 {
     bool helper[ADX_HELPER_COUNT] = {0};
-    if (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+    if (v->kind != ADX_VALUE_OPERATION && v->kind != ADX_VALUE_PARTIAL
         && v->kind != ADX_VALUE_SECOND)
         return true;
     return adx_mark_helpers(adx_row_of(v->op)->value, helper)
@@ -16057,6 +16340,7 @@ static bool adx_is_spelled(const adx_tensor_value *v)
 
 /* --- who reads ----------------------------------------------------------- */
 
+// Whether two reads at a point are always of the same number.
 static bool adx_same_access(const adx_fusion *f, const adx_set *s,
                             adx_access one, adx_access other)
 {
@@ -16065,6 +16349,7 @@ static bool adx_same_access(const adx_fusion *f, const adx_set *s,
                          adx_tensor_value_at(f->t, one.value)->dims);
 }
 
+// Counts a read, and how many of them its first reader does.
 static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
 {
     if (f->reads[value] == 0)
@@ -16102,6 +16387,7 @@ static void adx_note_reads(adx_fusion *f, uint32_t by,
     }
 }
 
+// Counts the reads of all terms of a value, or of its pieces.
 static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
@@ -16119,7 +16405,7 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     uint32_t own = 0;
     if (maps.given == NULL)
         return false;
@@ -16248,6 +16534,7 @@ static bool adx_is_computed_by(const adx_fusion *f, uint32_t value, uint32_t by)
         || (f->fate[value] != ADX_FATE_ALONE && f->host[value] == by);
 }
 
+// Whether a value has memory.
 static bool adx_is_stored(const adx_fusion *f, uint32_t value)
 {
     return f->fate[value] == ADX_FATE_ALONE
@@ -16256,7 +16543,7 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
 
 /* --- who reads it too early -------------------------------------------------
  * Loops run in the order of values. A number that is hosted is there when the
- * loops of its host's last host have run, which may be after other readers.   */
+ * loops of its host's last host have run, which may be after other readers.  */
 
 // The last loops that may compute a value.
 static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
@@ -16274,6 +16561,7 @@ static uint32_t adx_earliest_of(const adx_fusion *f, uint32_t value)
     return value;
 }
 
+// Whether a term of a value reads the other.
 static bool adx_is_read_by(const adx_fusion *f, uint32_t value, uint32_t by)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
@@ -16284,6 +16572,7 @@ static bool adx_is_read_by(const adx_fusion *f, uint32_t value, uint32_t by)
     return false;
 }
 
+// Whether someone but its host may read a value before it is stored.
 static bool adx_is_read_early(const adx_fusion *f, const uint32_t place[],
                               uint32_t value)
 {
@@ -16385,9 +16674,9 @@ static bool adx_has_kernel(const adx_tensor_value *v)
     return false;
 }
 
-// Decides for a part, of which all results are wanted; loaded: for machine code,
-// so large products of matrices have no text, and steps are cut. False: no
-// memory.
+// Decides for a part, of which all results are wanted; loaded: for machine
+// code, so large products of matrices have no text, and steps are cut. False:
+// no memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
                           ad_tensor_part part, bool loaded)
 {
@@ -16421,13 +16710,13 @@ ADX_SELDOM_END
 
 /* === tensor/blocks ==========================================================
  * Steps whose outermost loops run over the same range become one loop, a block:
- * if they exchange numbers only within one run of it. A value that only steps of
- * its block read is thin: it has memory for one run. So what is between the
+ * if they exchange numbers only within one run of it. A value that only steps
+ * of its block read is thin: it has memory for one run. So what is between the
  * entries of a relation, or the cases of a batch, stays in the cache.
  *
- * A step that adds to numbers of many runs keeps all of its block on one thread.
- * Where a pool is in use when the code is made, and tensor/parts cuts that step,
- * it is in no block, unless it reads much that would be thin.
+ * A step that adds to numbers of many runs keeps all of its block on one
+ * thread. Where a pool is in use when the code is made, and tensor/parts cuts
+ * that step, it is in no block, unless it reads much that would be thin.
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/derive tensor/parts
@@ -16480,9 +16769,9 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
-// Whether a step is better cut than in a block that is not: it reads fewer
-// numbers of other steps than it has points. (Gradient of a sparse
-// factorisation, which reads as many: 9.9 ms in place of 4.7 on one thread.)
+// Whether a step gains more from being cut than from a block that is not: it
+// reads fewer numbers of other steps than it has points. A block of a step that
+// reads as many gains twice its time on one thread.
 static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
 {
     uint64_t numbers = 0;
@@ -16497,7 +16786,8 @@ static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
            >= ADX_BLOCK_READS * numbers;
 }
 
-// That of loops: all terms begin with the same plain range.
+// Returns the outermost loop of a step that is loops: all terms begin with the
+// same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -16531,6 +16821,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
     return to;
 }
 
+// The outermost loop of a step, if it can be that of a block.
 static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
 {
     const adx_outer none = { false, 0, 0, 0 };
@@ -16736,6 +17027,8 @@ static uint32_t adx_add_members(const adx_blocking *k)
     return n;
 }
 
+// Makes a block of a step and of the steps behind it that fit, if a value of
+// theirs can be thin.
 static void adx_try_block(adx_blocking *k, uint32_t leader)
 {
     adx_fusion *f = k->f;
@@ -16793,8 +17086,8 @@ ADX_SELDOM_END
 /* === tensor/ranges ==========================================================
  * How a step of machine code is cut into parts. A part has a range of one loop:
  * of an index of the value, of its points as tensor/parts cuts them, or of the
- * runs of a block. What it writes, no other part writes or reads, so bits do not
- * depend on the parts. Sums of parts are those of tensor/parts.
+ * runs of a block. What it writes, no other part writes or reads, so bits do
+ * not depend on the parts. Sums of parts are those of tensor/parts.
  *
  * Thin values have memory for all runs, of which a step uses that of the first:
  * so a part uses that of its first run.
@@ -16809,7 +17102,7 @@ ADX_SELDOM_BEGIN
 
 /* --- how many points ----------------------------------------------------- */
 
-// Points of the loops of a value.
+// Counts the points of the loops of a value.
 static double adx_points_of_step(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -16821,7 +17114,8 @@ static double adx_points_of_step(const adx_fusion *f, uint32_t value)
     return n;
 }
 
-// Into how many parts so many points are cut, if one loop can have `most`.
+// Returns into how many parts so many points are cut, if one loop can have
+// `most`.
 static uint32_t adx_parts_of_points(double points, int64_t most)
 {
     double parts = points / ADX_PART_LEAST;
@@ -16872,7 +17166,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     return !reduced;
 }
 
-// As the value's cut is.
+// Cuts a step as its value is cut.
 static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
 {
     bool sums = adx_has_sums(v);
@@ -16935,9 +17229,9 @@ ADX_SELDOM_END
 
 /* === tensor/emission ========================================================
  * C text of tables, of forms of variables, and of places in memory, for the
- * loops of tensor/loops and the expressions of tensor/points. Their additions and
- * multiplications are those of tensor/run, in the same order, so the bits are the
- * same.
+ * loops of tensor/loops and the expressions of tensor/points. Their additions
+ * and multiplications are those of tensor/run, in the same order, so the bits
+ * are the same.
  *
  * In the text x0, x1, ... are variables of loops, b7 is value 7, t0 a table, v3
  * a number. n_ is the size n of the text, where it is open: an argument.
@@ -17014,8 +17308,8 @@ typedef struct adx_emission {
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
-    unsigned bounds;            // of ADX_CALLS_... those that are called, by any
-                                // step
+    unsigned bounds;            // of ADX_CALLS_... those that are called, by
+                                // any step
     bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -17060,12 +17354,12 @@ static void adx_say_indent(adx_emission *e)
 }
 
 // Begins a block: "for (...) {".
-#define ADX_SAY_OPEN(e, ...)                                                    \
+#define ADX_SAY_OPEN(e, ...)                                                   \
     (adx_say_indent(e), adx_say(&(e)->text, __VA_ARGS__),                   \
      adx_say(&(e)->text, " {\n"), (void)(e)->open++)
-#define ADX_SAY_BLOCK(e)                                                        \
+#define ADX_SAY_BLOCK(e)                                                       \
     (adx_say_indent(e), adx_say(&(e)->text, "{\n"), (void)(e)->open++)
-#define ADX_SAY_LINE(e, ...)                                                    \
+#define ADX_SAY_LINE(e, ...)                                                   \
     (adx_say_indent(e), adx_say(&(e)->text, __VA_ARGS__),                   \
      adx_say(&(e)->text, "\n"))
 
@@ -17078,7 +17372,8 @@ static void adx_close_to(adx_emission *e, uint32_t open)
     }
 }
 
-// "n_": the size n, as an argument. No other name of the text ends like this.
+// Writes "n_": the size n, as an argument. No other name of the text ends like
+// this.
 static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
 {
     const adx_spot name = of->tree.size[of->open->size[open]];
@@ -17086,6 +17381,7 @@ static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
     adx_say(t, "_");
 }
 
+// Writes the name of a variable of loops, or of an open size.
 static void adx_say_variable(adx_emission *e, uint32_t var)
 {
     if (var >= adx_open_of(e->f->t)) {
@@ -17096,7 +17392,7 @@ static void adx_say_variable(adx_emission *e, uint32_t var)
     adx_say_size(&e->text, e->f->t, var);
 }
 
-// One term of a form, "+ 3*x1".
+// Writes one term of a form, "+ 3*x1".
 static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
 {
     if (k == 0)
@@ -17109,6 +17405,7 @@ static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
     return true;
 }
 
+// Writes the constant that ends a form; `any`: something stands before it.
 static void adx_say_rest(adx_emission *e, int64_t c, bool any)
 {
     if (c != 0 || !any)
@@ -17117,8 +17414,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables, open sizes and those of loops, and of numbers that
-// tables give.
+// Sets how wide forms are from here on: they are of so many variables, open
+// sizes and those of loops, and of numbers that tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -17131,12 +17428,14 @@ static bool adx_is_cut(const adx_emission *e, adx_step_way way, uint32_t dim)
     return e->cut != NULL && e->cut->way == way && e->cut->dim == dim;
 }
 
+// Begins the inside of loops: no number is in a local variable yet.
 static void adx_begin_body(adx_emission *e, uint32_t loops)
 {
     e->local = NULL;
     e->variables = loops;
 }
 
+// Writes a form of all variables.
 static void adx_say_affine(adx_emission *e, const int64_t form[])
 {
     bool any = false;
@@ -17145,6 +17444,7 @@ static void adx_say_affine(adx_emission *e, const int64_t form[])
     adx_say_rest(e, form[0], any);
 }
 
+// Writes a form of the variables that it has.
 static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
 {
     bool any = false;
@@ -17158,7 +17458,7 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
 #define ADX_ROLLED_LEAST 9
 #define ADX_ROLLED_MOST  16
 
-// "for (long x1 = 0; x1 <= 15; x1++) {"
+// Opens "for (long x1 = 0; x1 <= 15; x1++) {".
 static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
                             int64_t high)
 {
@@ -17180,7 +17480,7 @@ typedef struct adx_spot_of {
     const int64_t *map;         // [vars][width]
 } adx_spot_of;
 
-// from[0] + sum from[1 + i]*form i, for n forms.
+// Computes from[0] + sum from[1 + i]*form i, for n forms.
 static void adx_compose(const adx_emission *e, const int64_t from[],
                         const int64_t form[], uint32_t n, int64_t to[])
 {
@@ -17209,7 +17509,8 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
-// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+// Writes " + 512*(lo - 1)": thin values have the memory of the part's first
+// run.
 static void adx_say_first_run(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -17219,7 +17520,7 @@ static void adx_say_first_run(adx_emission *e, uint32_t value)
                 (long long)v->low[d]);
 }
 
-// "b7[512*x0 + x1]"
+// Writes "b7[512*x0 + x1]".
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
 {
@@ -17258,16 +17559,16 @@ ADX_SELDOM_END
 
 /* === tensor/points ==========================================================
  * C text of numbers: in memory, or expressions of others; of functions, their
- * partials, and the derivatives of these; and of values that are computed number
- * by number: loops over regions of their indices, the core and what is around
- * it, with one expression inside.
+ * partials, and the derivatives of these; and of values that are computed
+ * number by number: loops over regions of their indices, the core and what is
+ * around it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
  *           tensor/binding tensor/open tensor/programs tensor/sharing
  *           tensor/pointwise tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
- *           adx_say_row_at adx_is_run_index adx_say_run_index
+ *           adx_say_operation_at adx_is_run_index adx_say_run_index
  *           adx_say_open_index adx_say_pointwise
  * ========================================================================== */
 
@@ -17294,6 +17595,7 @@ typedef struct adx_numbers_read {
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
                                  const int64_t *index, const adx_box *region);
 
+// Writes a number that is read: a local variable, or its place in memory.
 static void adx_say_operand(adx_emission *e, const adx_number_read *x)
 {
     if (x->local != ADX_IN_MEMORY)
@@ -17317,6 +17619,7 @@ static const adx_local_number *adx_find_local(const adx_emission *e,
     return l;
 }
 
+// Notes that a local variable holds a number, so that it is not read again.
 static void adx_keep_local(adx_emission *e, uint32_t value,
                            const adx_int_table *table, const int64_t *index,
                            uint32_t number)
@@ -17382,6 +17685,8 @@ static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
     return x;
 }
 
+// Finds the numbers that a term reads, and writes the code that has to stand
+// before.
 static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_spot_of *at,
                               const adx_tensor_term *term, adx_numbers_read *to)
@@ -17405,7 +17710,7 @@ static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
     adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
-// k*a*b; k may be 1.
+// Writes k*a*b; k may be 1.
 static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
                                uint32_t n, ad_real k)
 {
@@ -17426,6 +17731,7 @@ typedef struct adx_sum_text {
     uint32_t number;
 } adx_sum_text;
 
+// Writes what is added to: a variable by its name or number, or a place.
 static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
 {
     if (to->name != NULL)
@@ -17436,7 +17742,7 @@ static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
         adx_say_index(&e->text, "v", to->number, "");
 }
 
-// to += k*a*b, in one rounding where the text is fused (tensor/run).
+// Writes to += k*a*b, in one rounding where the text is fused (tensor/run).
 static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                           const adx_numbers_read *o, uint32_t n, ad_real k)
 {
@@ -17462,6 +17768,8 @@ static void adx_say_added(adx_emission *e, const adx_sum_text *to,
 
 /* --- functions ----------------------------------------------------------- */
 
+// Writes what a letter of a cell stands for: v the result, x, y and z the
+// operands.
 static void adx_say_letter(adx_text *t, char which, void *user)
 {
     const adx_numbers_read *o = (const adx_numbers_read *)user;
@@ -17571,8 +17879,8 @@ static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
 }
 
 // A function, its partial, or the derivative of that, as a number.
-static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
-                               const adx_spot_of *at)
+static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
+                                     const adx_spot_of *at)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const char *formula = adx_formula_of(v);
@@ -17591,8 +17899,8 @@ static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
 
 /* --- number by number ---------------------------------------------------- */
 
-// "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
-// say so. False: nothing is to be asked.
+// Writes "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does
+// not say so. False: nothing is to be asked.
 static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
                            uint32_t dims, const adx_box *region)
 {
@@ -17615,6 +17923,7 @@ static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
     return any;
 }
 
+// Whether a piece adds nowhere in a region.
 static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
                              const adx_box *region)
 {
@@ -17624,7 +17933,8 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Which numbers that maps give a piece needs: for its factors, or for others.
+// Marks which numbers that maps give a piece needs: for its factors, or for
+// others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
@@ -17755,7 +18065,7 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
         number = adx_say_sum_at(e, value, index, region);
     else {
         const adx_spot_of at = adx_piece_at(e, &p->piece[0], v->dims, index);
-        number = adx_say_row_at(e, value, &at);
+        number = adx_say_operation_at(e, value, &at);
     }
     if (region == NULL && e->f->fate[value] == ADX_FATE_HOSTED) {
         adx_say_indent(e);
@@ -17786,14 +18096,16 @@ static bool adx_is_run_index(const adx_emission *e, uint32_t value, uint32_t d)
     return e->in_run && e->f->run_of[value] == 1 + d;
 }
 
+// Declares the variable that all steps of a block share, which is the block's
+// loop e.
 static void adx_say_run_index(adx_emission *e, uint32_t var)
 {
     ADX_SAY_LINE(e, "const long x%lu = e;", (unsigned long)var);
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
-// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
-// with one number, whatever the sizes are, is no loop.
+// Opens "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An
+// index with one number, whatever the sizes are, is no loop.
 static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
                                uint32_t d, int64_t index[])
 {
@@ -17842,7 +18154,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         adx_say_counted(e, x, low, high);
 }
 
-// Loops over the indices in a region.
+// Writes loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
 {
@@ -17909,7 +18221,10 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
 ADX_SELDOM_END
 
 /* === tensor/loops ===========================================================
- * C text of a term's loops, as tensor/nests has them.
+ * C text of a term's loops, as tensor/nests has them: a level is a loop, or an
+ * assignment where others give its variable, and conditions stand where their
+ * last variable has its value. So points keep the order in which tensor/run
+ * visits them.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs tensor/sharing tensor/parts tensor/storage
@@ -17954,7 +18269,7 @@ static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
     return sum;
 }
 
-// "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
+// Opens "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
 static void adx_say_within(adx_emission *e, const adx_nest_level *l,
                            bool below, bool above)
 {
@@ -17968,7 +18283,7 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
         ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
 }
 
-// "if (form >= low && form <= high) {"
+// Opens "if (form >= low && form <= high) {".
 static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
                           int64_t low, int64_t high)
 {
@@ -18000,7 +18315,8 @@ static void adx_say_scope(adx_emission *e)
 
 /* --- bounds that are forms in open sizes --------------------------------- */
 
-// Whether a bound alone decides: it is never beyond the bounds that are numbers.
+// Whether a bound alone decides: it is never beyond the bounds that are
+// numbers.
 static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
                             const adx_set_check *bound)
 {
@@ -18025,7 +18341,7 @@ static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
     return n + *number;
 }
 
-// "n_ - 1", the end of a range that one bound makes.
+// Writes "n_ - 1", the end of a range that one bound makes.
 static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -18048,7 +18364,7 @@ static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
         adx_say(&e->text, ", %lld)", (long long)(b->k < 0 ? -b->k : b->k));
 }
 
-// "f_least(9, n_ - 1)": the end of a range.
+// Writes "f_least(9, n_ - 1)": the end of a range.
 static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
                         bool upper)
 {
@@ -18074,6 +18390,7 @@ static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
         adx_say(&e->text, ")");
 }
 
+// Declares the ends of a loop that depend on open sizes or on loops around.
 static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_text *t = &k->e->text;
@@ -18101,7 +18418,7 @@ static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
 
-// k*x + form of a bound, as one form.
+// Returns k*x + form of a bound, as one form.
 static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
                                        uint32_t var)
 {
@@ -18119,7 +18436,7 @@ static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
     return to;
 }
 
-// "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
+// Opens "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
 static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18149,7 +18466,8 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 
 /* --- parts (tensor/ranges) ----------------------------------------------- */
 
-// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+// Returns which of the variables of a part's form is that of a level;
+// UINT32_MAX: none.
 static uint32_t adx_variable_in_part(const adx_looping *k,
                                      const adx_nest_level *l)
 {
@@ -18159,8 +18477,8 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
-// The level whose column gives the variable of a part's form, if that rises with
-// the entries, which are level l and are cut in its place; or NULL.
+// The level whose column gives the variable of a part's form, if that rises
+// with the entries, which are level l and are cut in its place; or NULL.
 static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                                 const adx_nest_level *l)
 {
@@ -18192,7 +18510,7 @@ static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
     return to;
 }
 
-// lo <= form and form < hi as bounds of a variable of the form.
+// Writes lo <= form and form < hi as bounds of a variable of the form.
 static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18247,8 +18565,8 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     }
 }
 
-// "if (form >= lo && form < hi) {", where no range has the last variable, or the
-// form has none. l NULL: before all loops.
+// Opens "if (form >= lo && form < hi) {", where no range has the last variable,
+// or the form has none. l NULL: before all loops.
 static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 {
     const adx_term_cut *c = k->part;
@@ -18267,7 +18585,7 @@ static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 
 /* --- levels -------------------------------------------------------------- */
 
-// "from0" and "to0": the bounds of a level.
+// Declares "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18300,7 +18618,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 // Opens the loop of a level, over its range. A range whose ends are single
 // forms, or are numbers, has a text of its own; else the ends become variables
 // first.
-static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
+static void adx_say_range_loop(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
     bool number;
@@ -18409,7 +18727,7 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, !inside, !inside);
 }
 
-// "if (...) {" for what is to be looked at once x has its value.
+// Opens "if (...) {" for what is to be looked at once x has its value.
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
 {
     uint32_t table = c->kind == ADX_ROW_VALUE
@@ -18499,7 +18817,7 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     if (adx_is_level_idle(k, l))
         return;
     switch (l->kind) {
-    case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
+    case ADX_LEVEL_RANGE: adx_say_range_loop(k, l); break;
     case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;
@@ -18515,7 +18833,8 @@ ADX_SELDOM_END
 
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
- * steps of a block together.
+ * steps of a block together. What is added to is cleared before, where its
+ * terms do not write each number once.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
@@ -18528,6 +18847,7 @@ ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
+// The indices of the number that the term of a loop writes.
 static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -18555,15 +18875,18 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, ";\n");
 }
 
-static void adx_say_row_term(adx_emission *e, const adx_looping *k)
+// Writes the code of a point of an operation: its number is stored.
+static void adx_say_operation_term(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
-    uint32_t number = adx_say_row_at(e, k->value, &at);
+    uint32_t number = adx_say_operation_at(e, k->value, &at);
     adx_say_indent(e);
     adx_say_place(e, k->value, adx_written_at(e, k), true);
     adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
 }
 
+// Writes the code of a point of a maximum or minimum: the number is stored if
+// it is better than the best so far, or is NaN.
 static void adx_say_most_term(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
@@ -18586,7 +18909,7 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-// "done[3*x0]": whether the number of a most at these indices is picked.
+// Writes "done[3*x0]": whether the number of a most at these indices is picked.
 static void adx_say_done(adx_emission *e, const adx_looping *k,
                          const int64_t *index)
 {
@@ -18607,6 +18930,7 @@ static void adx_say_done(adx_emission *e, const adx_looping *k,
     adx_say(&e->text, "]");
 }
 
+// Writes the code of a point that marks its extreme as not picked yet.
 static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -18672,10 +18996,10 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
     else if (v->kind == ADX_VALUE_MOST)
         adx_say_most_term(e, k);
     else
-        adx_say_row_term(e, k);
+        adx_say_operation_term(e, k);
 }
 
-// a*b at a point of a reduction, added to one of eight sums.
+// Writes a*b at a point of a reduction, added to one of eight sums.
 static void adx_say_eighth(adx_emission *e, const adx_looping *k,
                            const char *sum)
 {
@@ -18779,7 +19103,8 @@ static void adx_say_levels(adx_emission *e, const adx_looping *k,
     }
 }
 
-// Points of a part that are listed (tensor/parts), or else all of them.
+// Writes loops over the points of a part that are listed (tensor/parts), or
+// else over all of them.
 static void adx_say_listed(adx_emission *e, adx_looping *k)
 {
     const adx_part_list *l = k->part->list;
@@ -18888,7 +19213,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value, or what a most begins with.
+// Writes code that gives all numbers of a value 0, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -18907,6 +19232,7 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
+// Writes the code that clears what the terms of a value add to.
 static void adx_say_zeros_of(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -18917,8 +19243,8 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
-// Nothing is picked yet by the terms from `term` on that pick from one value;
-// a part says so of numbers of its own.
+// Writes code by which nothing is picked yet by the terms from `term` on that
+// pick from one value; a part says so of numbers of its own.
 static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -18933,6 +19259,7 @@ static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_FORGET, NULL);
 }
 
+// Writes the code of a value as loops over the points of its terms.
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -18972,15 +19299,15 @@ static void adx_say_value(adx_emission *e, uint32_t value)
 
 /* --- blocks (tensor/blocks) ---------------------------------------------- */
 
-// "if (n7) {": a step of a block is needed.
+// Opens "if (n7) {": a step of a block is needed.
 static void adx_say_flag(adx_emission *e, uint32_t value)
 {
     e->flag[value] = true;
     ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
 }
 
-// All steps of a block, in one loop. What is added to here and there is made 0
-// before.
+// Writes all steps of a block, in one loop. What is added to here and there is
+// made 0 before.
 static void adx_say_together(adx_emission *e, uint32_t leader)
 {
     const adx_tensor_program *p = e->f->t->program;
@@ -19106,6 +19433,7 @@ typedef struct adx_tensor_file {
     adx_bytes functions;        // text of the steps
 } adx_tensor_file;
 
+// Notes a failure; the first one stays.
 static void adx_fail_file(adx_tensor_file *k, ad_status status)
 {
     if (k->status == ADREV_OK)
@@ -19114,6 +19442,7 @@ static void adx_fail_file(adx_tensor_file *k, ad_status status)
 
 /* --- steps --------------------------------------------------------------- */
 
+// The C type of a table's elements.
 static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
 {
     return kind == ADX_TABLE_WORDS ? "unsigned long long"
@@ -19121,6 +19450,7 @@ static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
          : k->loaded ? "unsigned" : "unsigned long";
 }
 
+// Adds a parameter to a step's function, or counts it only.
 static void adx_add_parameter(adx_step_text *s, adx_parameter_kind kind,
                               uint32_t number)
 {
@@ -19179,6 +19509,7 @@ static adx_step_text *adx_new_step_text(adx_tensor_file *k, uint32_t value,
     return s;
 }
 
+// Whether a step's function has this parameter.
 static bool adx_has_parameter(const adx_step_text *s, adx_parameter_kind kind,
                               uint32_t number)
 {
@@ -19191,6 +19522,7 @@ static bool adx_has_parameter(const adx_step_text *s, adx_parameter_kind kind,
 // Writes one parameter, as it is declared or as a call gives it.
 typedef void adx_parameter_fn(adx_text *t, const adx_parameter *p, void *user);
 
+// Writes the parameters of a step's function in turn, as `say` writes one.
 static void adx_say_each_parameter(adx_text *t, const adx_step_text *s,
                                    adx_parameter_fn *say, void *user)
 {
@@ -19225,7 +19557,7 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     }
 }
 
-// Tables are constants of the file, with its name in front.
+// Writes the tables of steps as constants of the file, with its name in front.
 static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
@@ -19235,6 +19567,7 @@ static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
                     (unsigned long)i, t->name, (unsigned long)i);
 }
 
+// The step with this very text. NULL: there is none.
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -19345,6 +19678,7 @@ static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
 
 /* --- begin and end ------------------------------------------------------- */
 
+// Begins a file without functions.
 static void adx_begin_file(adx_tensor_file *k, ad_tensor *t,
                            const ad_c_options *o, bool loaded)
 {
@@ -19371,6 +19705,8 @@ static void adx_end_file(adx_tensor_file *k)
 
 /* --- the file ------------------------------------------------------------ */
 
+// Writes the functions that bounds of loops call: most, least, and division
+// that rounds.
 static void adx_say_bound_functions(adx_text *t, unsigned calls)
 {
     const char *f = t->name;
@@ -19523,7 +19859,7 @@ ADX_SELDOM_BEGIN
  *               double *const y[], double *const dx[], double *work);
  *
  * Before them stand the sizes that are open.
- * r0, r1, ... say which results are wanted.                                   */
+ * r0, r1, ... say which results are wanted.                                  */
 
 typedef struct adx_part_text {
     const char *name;
@@ -19560,6 +19896,8 @@ typedef struct adx_part_writing {
     bool given[3];              // x, v and w stand in the text
 } adx_part_writing;
 
+// Adds results to those of a part: `like` has their indices, `array` their
+// name.
 static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              const char *array)
@@ -19569,7 +19907,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                                                      i, false };
 }
 
-// False: no memory.
+// Takes the memory of a part's function. False: there is none.
 static bool adx_begin_part(adx_part_writing *w)
 {
     const ad_tensor *t = w->k->t;
@@ -19591,7 +19929,8 @@ static bool adx_begin_part(adx_part_writing *w)
     return true;
 }
 
-// "r0 | r2": when a value is needed. Of no result: never.
+// Writes "r0 | r2": when a value is needed. A value of no result is never
+// needed.
 static void adx_say_condition(adx_part_writing *w, uint32_t value)
 {
     const adx_tensor_program *p = w->k->t->program;
@@ -19608,6 +19947,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
     }
 }
 
+// The name of the array that a given value is an element of.
 static const char *adx_array_of_given(adx_value_kind kind)
 {
     return kind == ADX_VALUE_INPUT ? "x"
@@ -19635,7 +19975,7 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
-// "n_ - 1", the end of a range.
+// Writes "n_ - 1", the end of a range.
 static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
 {
     bool any = false;
@@ -19651,7 +19991,7 @@ static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
         adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
 }
 
-// " && n_ - 1 >= 0", where a range may be empty.
+// Writes " && n_ - 1 >= 0", where a range may be empty.
 static void adx_say_not_empty(const adx_part_writing *w,
                               const adx_tensor_value *v)
 {
@@ -19751,7 +20091,9 @@ static uint64_t adx_say_stored(adx_part_writing *w)
     return at;
 }
 
-static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *user)
+// Writes the argument that a part's function passes to a step.
+static void adx_say_part_argument(adx_text *t, const adx_parameter *p,
+                                  void *user)
 {
     switch (p->kind) {
     case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
@@ -19767,7 +20109,7 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *use
     }
 }
 
-// "f_step3(b7, b2, b3);"
+// Writes "f_step3(b7, b2, b3);".
 static void adx_say_call(adx_text *t, const adx_step_text *s,
                          adx_parameter_fn *say, void *user)
 {
@@ -19822,7 +20164,7 @@ static void adx_say_unmade_loop(const adx_part_writing *w,
     adx_say(w->t, "; x%lu++)\n", x);
 }
 
-// Results that nothing adds to are 0.
+// Writes code that makes results 0 that nothing adds to.
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
@@ -19860,7 +20202,7 @@ static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
             adx_put_text(t, c, 1);
 }
 
-// Asks whether the sizes are in their ranges.
+// Writes tests of whether the sizes are in their ranges.
 static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
@@ -19939,6 +20281,7 @@ static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 
 /* --- write_c ------------------------------------------------------------- */
 
+// Whether a text has one result, and that is a number.
 static bool adx_is_scalar_text(const ad_tensor *t)
 {
     for (uint32_t i = 1; i < t->tree.array_count; i++)
@@ -19947,6 +20290,7 @@ static bool adx_is_scalar_text(const ad_tensor *t)
     return t->tree.outs == 1;
 }
 
+// Which parts are to be written: a gradient needs the VJP that it calls.
 static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
 {
     if (asked == 0)
@@ -19955,6 +20299,7 @@ static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
     return asked & ADREV_C_GRADIENT ? asked | ADREV_C_VJP : asked;
 }
 
+// Checks what ad_tensor_write_c is asked for.
 static ad_status adx_check_text_options(const ad_tensor *t,
                                         const ad_c_options *o, unsigned asked)
 {
@@ -20101,7 +20446,9 @@ ADX_SELDOM_END
 
 /* === tensor/compiled ========================================================
  * A bound text as machine code: each step of each part is a function of a
- * library, which tensor/queries calls in place of the step's loops.
+ * library, which tensor/queries calls in place of the step's loops. The library
+ * is made of the C text of tensor/file, and depends on the sizes that are
+ * bound.
  *
  *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
  *           tensor/arena tensor/binding tensor/fusion tensor/file
@@ -20163,6 +20510,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
     }
 }
 
+// The function of a step in a loaded library. NULL: it has none.
 static adx_tensor_step_fn *adx_step_in(void *library, int part,
                                          uint32_t value)
 {

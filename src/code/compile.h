@@ -220,18 +220,18 @@ static void adx_keep_processor(adx_bytes *b)
     };
     char line[256];
     bool begins = true;         // a line of the file, not a part of a long one
-    bool kept = false;
+    bool counts = false;        // the line, with all its parts
     FILE *f = fopen("/proc/cpuinfo", "r");
     if (f == NULL)
         return;
     while (fgets(line, sizeof line, f) != NULL && line[0] != '\n') {
         for (size_t i = 0; begins && i < sizeof about / sizeof *about; i++)
             if (strncmp(line, about[i], strlen(about[i])) == 0)
-                kept = true;
-        if (kept)
+                counts = true;
+        if (counts)
             adx_put_bytes(line, strlen(line), b);
         begins = strchr(line, '\n') != NULL;
-        kept = kept && !begins;
+        counts = counts && !begins;
     }
     fclose(f);
 }

@@ -89,9 +89,9 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
  *                stands for something else: a size is no map, a formula without
  *                `out` has no layout; ADREV_ELIMIT: a number is too large;
- *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
- *                a size that has not been given; ADREV_ENOMEM. On failure t
- *                stays as it was                                            */
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range
+ *                needs a size that has not been given; ADREV_ENOMEM. On failure
+ *                t stays as it was                                            */
 
 // The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
@@ -118,8 +118,8 @@ ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
-// given; if it changes, ad_tensor_bind asks for them again. That they lie in the
-// range of values is checked by ad_tensor_bind.
+// given; if it changes, ad_tensor_bind asks for them again. That they lie in
+// the range of values is checked by ad_tensor_bind.
 ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
@@ -140,8 +140,8 @@ ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
-//                fit; ADREV_ELIMIT: an array, or the points at which a condition
-//                is true, are too many to count; ADREV_ENOMEM
+//                fit; ADREV_ELIMIT: an array, or the points at which a
+//                condition is true, are too many to count; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
 ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
@@ -166,8 +166,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
  *                untouched
- *   cost         the multiples of the program's own cost that "What it costs" of
- *                docs/tensor-language.md states                              */
+ *   cost         the multiples of the program's own cost that "What it costs"
+ *                of docs/tensor-language.md states                           */
 
 // y = f(x).
 ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],

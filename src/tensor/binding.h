@@ -36,8 +36,8 @@ typedef struct adx_tensor_given {
 typedef struct adx_tensor_program adx_tensor_program;
 
 // A step of a program as machine code: the values, tables of whole numbers,
-// which values are needed, flags for picks, memory for the sums of a part, which
-// part it is (-1: all), and its range.
+// which values are needed, flags for picks, memory for the sums of a part,
+// which part it is (-1: all), and its range.
 typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 const unsigned char *need, unsigned char *done,
                                 ad_real *sums, long which, long lo,
@@ -54,7 +54,7 @@ typedef enum adx_step_way {
 
 typedef struct adx_step_cut {
     adx_step_way way;
-    uint32_t dim;               // the index that lo and hi are of, or UINT32_MAX
+    uint32_t dim;               // the index of lo and hi, or UINT32_MAX
     int64_t from, to;
     uint32_t parts;
     bool clears;                // all numbers are made 0 before
@@ -94,16 +94,16 @@ struct ad_tensor {
     adx_arena arena;            // of the program
     adx_tensor_program *program;        // NULL: not bound
     adx_tensor_code *code;      // machine code of the program, or NULL
-    adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations: tensor/queries
+    adx_spare lists[ADX_TENSOR_SPARES];         // of evaluations
     adx_spare numbers[ADX_TENSOR_SPARES];
     adx_spare panels[ADX_TENSOR_SPARES];        // of products: tensor/matrices
     uint64_t binding;           // times that this has become NULL
     adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
-// What is kept for the next evaluation of this thread, mostly: by the place of
-// its stack. (Gradient of a sparse factorisation, 10^6 entries: 150 ms where
-// the system gives and takes back its 260 MB each time.)
+// Which spare memory a thread uses: the place of its stack says it, so that a
+// thread mostly finds what it gave back. The system would give and take back
+// the memory of large values at each evaluation.
 static size_t adx_spare_of_thread(void)
 {
     char here;
@@ -131,7 +131,8 @@ static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
     return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
 }
 
-// from <= index < to of a dimension; an empty one has to = from.
+// Returns the range from <= index < to of a dimension; an empty one has to =
+// from.
 static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
                           int64_t *to)
 {
@@ -170,6 +171,7 @@ static bool adx_begin_given(ad_tensor *t)
         && g->map_n != NULL && g->stride != NULL;
 }
 
+// Frees the columns of a relation, so that it is not given.
 static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
                               uint32_t arity)
 {
@@ -179,6 +181,8 @@ static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
     memset(r, 0, sizeof *r);
 }
 
+// Frees all that binding made: code, spare memory and program. What was given
+// stays.
 static void adx_unbind_tensor(ad_tensor *t)
 {
     if (t->code != NULL)
@@ -243,6 +247,7 @@ ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
     return ADREV_OK;
 }
 
+// Returns a copy as numbers of 32 bits. NULL: no memory.
 static int32_t *adx_copy_ints(const ad_allocator *a, size_t n, const int from[])
 {
     int32_t *to = (int32_t *)adx_take(a, n, sizeof *to);
@@ -251,6 +256,8 @@ static int32_t *adx_copy_ints(const ad_allocator *a, size_t n, const int from[])
     return to;
 }
 
+// Takes the columns over in place of those that the relation had. If one of
+// them is lacking, there was no memory: all are freed.
 static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
                                    const adx_given_relation *given)
 {
@@ -267,7 +274,7 @@ static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
     return ADREV_OK;
 }
 
-// Room for the columns, all NULL.
+// Makes room for the columns, all NULL.
 static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 {
     int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);

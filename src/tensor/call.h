@@ -23,12 +23,14 @@ typedef struct adx_carrying {
     bool add;
 } adx_carrying;
 
+// Carries a number from a dense list to its place.
 static void adx_lay_number(void *user, ptrdiff_t at)
 {
     adx_carrying *k = (adx_carrying *)user;
     k->to[at] = *k->from++;
 }
 
+// Carries a number from its place to a dense list, or adds it there.
 static void adx_collect_number(void *user, ptrdiff_t at)
 {
     adx_carrying *k = (adx_carrying *)user;
@@ -42,6 +44,8 @@ typedef struct adx_naming {
     bool active;                // one of them is no constant
 } adx_naming;
 
+// Adds an input's number to the operands; a job other than 0 says that it is no
+// constant.
 static void adx_take_operand(void *user, ptrdiff_t at)
 {
     adx_naming *k = (adx_naming *)user;
@@ -49,6 +53,7 @@ static void adx_take_operand(void *user, ptrdiff_t at)
     *k->to++ = k->from[at];
 }
 
+// Gives the caller one of the statement's results.
 static void adx_give_result(void *user, ptrdiff_t at)
 {
     adx_naming *k = (adx_naming *)user;
@@ -66,22 +71,25 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
+// The saved values of all inputs, which stand behind the call.
 static const ad_real *adx_call_values_of(const adx_tensor_call *c)
 {
     return (const ad_real *)(c + 1);
 }
 
+// Returns for each input whether it is an operand.
 static const bool *adx_call_operands(const adx_tensor_call *c)
 {
     return (const bool *)(adx_call_values_of(c) + c->values);
 }
 
+// Returns for each result whether it is one of the statement's.
 static const bool *adx_call_wanted(const adx_tensor_call *c)
 {
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-// Values, and both kinds of flags, to be written.
+// Returns where the values, and then both kinds of flags, are to be written.
 static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
@@ -108,18 +116,21 @@ typedef struct adx_call_side {
     uint32_t n;
 } adx_call_side;
 
+// The inputs of a call, of which the operands are chosen.
 static adx_call_side adx_inputs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->input, adx_call_operands(c),
                             c->t->tree.inputs };
 }
 
+// The results of a call, of which those that the caller wants are chosen.
 static adx_call_side adx_outs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->out, adx_call_wanted(c),
                             c->t->tree.outs };
 }
 
+// How much memory the numbers of all inputs, or of all results, take.
 static uint64_t adx_span_of_side(const adx_tensor_call *c,
                                  const adx_call_side *side)
 {
@@ -186,6 +197,8 @@ static ad_real **adx_input_arrays(adx_call_arrays *r, const ad_real x[])
     return to;
 }
 
+// Carries the numbers of all arrays that are there to a dense list, or adds
+// them to it.
 static void adx_collect(const adx_tensor_call *c, const adx_call_side *side,
                         ad_real *const from[], ad_real dense[], bool add)
 {
@@ -264,6 +277,7 @@ static bool adx_call_at(const adx_tensor_call *c, const ad_external_point *at,
 
 /* --- the rule ------------------------------------------------------------ */
 
+// The statement's reverse rule: adjoints of operands from those of results.
 static bool adx_tensor_pullback(const void *saved, size_t m, const ad_real dy[],
                                 size_t n, ad_real dx[])
 {
@@ -271,6 +285,7 @@ static bool adx_tensor_pullback(const void *saved, size_t m, const ad_real dy[],
     return adx_call_at((const adx_tensor_call *)saved, &at, true);
 }
 
+// The statement's forward rule: tangents of results from those of operands.
 static bool adx_tensor_pushforward(const void *saved, size_t n,
                                    const ad_real dx[], size_t m, ad_real dy[])
 {
@@ -278,6 +293,7 @@ static bool adx_tensor_pushforward(const void *saved, size_t n,
     return adx_call_at((const adx_tensor_call *)saved, &at, false);
 }
 
+// The statement at another point.
 static bool adx_tensor_replay(const void *saved, const ad_external_point *at)
 {
     return adx_call_at((const adx_tensor_call *)saved, at, false);
@@ -290,6 +306,7 @@ static const ad_external_rule adx_tensor_rule = {
 
 /* --- the statement ------------------------------------------------------- */
 
+// Whether an input that has numbers is not given.
 static bool adx_lacks_input(const ad_tensor *t, const ad_rev *const x[])
 {
     for (uint32_t i = 0; i < t->tree.inputs; i++)
@@ -308,7 +325,7 @@ typedef struct adx_calling {
     ad_real *v;                 // of results
 } adx_calling;
 
-// Numbers of all arrays of a side, or of those that are given.
+// Counts the numbers of all arrays of a side, or of those that are given.
 static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
                                  uint32_t n, ad_rev *const given[])
 {
@@ -319,7 +336,7 @@ static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
     return sum;
 }
 
-// False: no memory.
+// Takes the memory of a call. False: there is none.
 static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
 {
     const adx_tensor_program *p = t->program;
@@ -345,6 +362,7 @@ static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
     return true;
 }
 
+// Frees what a call took and did not hand to the tape.
 static void adx_end_call(const adx_calling *k, const ad_tensor *t)
 {
     adx_drop(&t->memory, k->c);
@@ -353,7 +371,7 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-// Values of all inputs, and those that are operands.
+// Copies the values of all inputs, and takes those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {

@@ -16,14 +16,16 @@ typedef struct adx_coded_step {
     const adx_step_cut *cut;
 } adx_coded_step;
 
-static void adx_call_coded(const adx_coded_step *s, ad_real *sums, int64_t which,
-                          int64_t lo, int64_t hi)
+// Calls the function of a step; `which` is the part, or -1 for all of them.
+static void adx_call_coded(const adx_coded_step *s, ad_real *sums,
+                           int64_t which, int64_t lo, int64_t hi)
 {
     const adx_evaluating *e = s->e;
     s->fn(e->base, e->code->table, (const unsigned char *)e->needed,
           (unsigned char *)e->picked, sums, (long)which, (long)lo, (long)hi);
 }
 
+// Runs part i of a step: a range of its loop.
 static void adx_call_coded_part(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
@@ -34,13 +36,15 @@ static void adx_call_coded_part(size_t i, void *user)
                   adx_part_from(c->from, c->to, part + 1, c->parts));
 }
 
+// Runs part i of a step that is a sum, into sums of its own.
 static void adx_call_coded_sum(size_t i, void *user)
 {
     const adx_coded_step *s = (const adx_coded_step *)user;
-    adx_call_coded(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i, 0, 0);
+    adx_call_coded(s, s->e->sums + i * (size_t)s->value->span, (int64_t)i,
+                   0, 0);
 }
 
-// Sums of the parts, and of these the sum: as adx_run_sums.
+// Computes sums of the parts, and of these the sum, as adx_run_sums does.
 static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 {
     const adx_tensor_value *v = s->value;
@@ -55,6 +59,7 @@ static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
     }
 }
 
+// Runs a step's function, in parts if threads can share them.
 static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
                          uint32_t value)
 {

@@ -19,6 +19,7 @@ ADX_SELDOM_BEGIN
 
 /* --- nodes --------------------------------------------------------------- */
 
+// Makes a node of the tree. 0: the reading has ended.
 static uint32_t adx_new_tree_node(adx_parser *p, adx_tree_kind kind,
                                   adx_spot spot)
 {
@@ -37,6 +38,7 @@ typedef struct adx_children {
     uint32_t last;
 } adx_children;
 
+// Hangs a child behind those that a node has so far.
 static void adx_add_child(adx_parser *p, adx_children *c, uint32_t child)
 {
     if (c->first == 0)
@@ -61,8 +63,8 @@ static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
 
 /* --- forms in parentheses or brackets ------------------------------------ */
 
-// Forms up to `close`, as many as `dims` has; each can give an index its range,
-// unless they are guarded. To the word behind `close`.
+// Reads forms up to `close`, as many as `dims` has, and goes to the word behind
+// it. Each form can give an index its range, unless they are guarded.
 static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
                            uint32_t rank, int close, bool guarded)
 {
@@ -111,7 +113,7 @@ static void adx_read_given_range(adx_parser *p, uint32_t index)
     x->given = to != 0;
 }
 
-// Indices, until no comma follows; they are in scope from here on.
+// Reads indices, until no comma follows; they are in scope from here on.
 static void adx_read_bound(adx_parser *p)
 {
     do
@@ -123,8 +125,7 @@ static void adx_read_bound(adx_parser *p)
 
 static uint32_t adx_read_condition(adx_parser *p);
 
-// (indices: condition) and what follows is that of a sum; here the condition
-// must be there. The '(' is at hand.
+// Reads an `exists` from its '(' on: as a sum, but the condition must be there.
 static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
 {
     unsigned keep = p->bounds;
@@ -149,6 +150,7 @@ static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
     return i;
 }
 
+// Reads a membership, r(i,j): its name is at hand.
 static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
 {
     const adx_tensor_relation *r = &p->tree->relation[relation];
@@ -165,7 +167,7 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     return i;
 }
 
-// one (sign) other, as a form and 0.
+// Makes "one (sign) other" a node: a form and a sign that compares it with 0.
 static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
                                     uint32_t one, uint32_t other)
 {
@@ -181,7 +183,7 @@ static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
     return i;
 }
 
-// a < b <= c ...: comparisons of neighbours.
+// Reads "a < b <= c ...": comparisons of neighbours.
 static void adx_read_chain(adx_parser *p, adx_children *both)
 {
     uint32_t one = adx_read_form(p, ADX_FORM_OF_INDICES);
@@ -200,6 +202,7 @@ static void adx_read_chain(adx_parser *p, adx_children *both)
         adx_wrong_at(p, p->spot.at, "to compare, write ==");
 }
 
+// Reads a chain of comparisons, a membership or an `exists`.
 static void adx_read_comparison(adx_parser *p, adx_children *both)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME

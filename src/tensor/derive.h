@@ -46,10 +46,10 @@ typedef struct adx_tensor_partial {
 
 // Finds, from its text in the table, a partial that is an argument, the result,
 // or a number. False: it is none of these.
-static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
+static bool adx_is_plain_partial(ad_tensor *t, uint32_t value, const char *text,
                                  adx_tensor_partial *to)
 {
-    const adx_tensor_term *of = adx_tensor_value_at(t, row)->term;
+    const adx_tensor_term *of = adx_tensor_value_at(t, value)->term;
     static const char letters[] = "xyz";
     const char *letter = strchr(letters, text[0]);
     bool twice = strcmp(text, "2 * x") == 0;
@@ -58,7 +58,7 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
     if (strcmp(text, "1") == 0 || strcmp(text, "-1") == 0)
         return true;
     if (strcmp(text, "v") == 0) {
-        to->from.value = row;
+        to->from.value = value;
         to->from.row = of->out;
         return true;
     }
@@ -70,32 +70,32 @@ static bool adx_is_plain_partial(ad_tensor *t, uint32_t row, const char *text,
 // Returns an argument of a function. A power below 0 is stored as a quotient
 // but is derived as a function of its base, because a product of the
 // derivatives of the base would be 0 * infinity at 0.
-static adx_access adx_argument_at(const adx_tensor_term *row, uint32_t i)
+static adx_access adx_argument_at(const adx_tensor_term *term, uint32_t i)
 {
-    return row->power != 0 && i == 1 ? row->base : row->factor[i];
+    return term->power != 0 && i == 1 ? term->base : term->factor[i];
 }
 
 // Makes a partial a value, at the points of a set. The partials of a quotient
 // are quotients, 1/y and (x/y)/y, of which the second is subtracted; the
 // partial of x^n is x^n/x, times n.
-static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t row,
+static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t value,
                                          uint32_t which, const adx_set *s)
 {
-    uint32_t op = adx_tensor_value_at(t, row)->op;
+    uint32_t op = adx_tensor_value_at(t, value)->op;
     bool quotient = op == ADREV_OP_div;
-    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+    const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     adx_tensor_partial to;
-    if (adx_is_plain_partial(t, row, ad_op_table()[op].partial[which], &to))
+    if (adx_is_plain_partial(t, value, ad_op_table()[op].partial[which], &to))
         return to;
     uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
-    uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
-                                                 : ADX_VALUE_PARTIAL);
+    uint32_t p = adx_value_like(t, value, quotient ? ADX_VALUE_OPERATION
+                                                   : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
     to.k = !quotient || which == 0 ? 1 : of.power != 0 ? (ad_real)of.power : -1;
     if (p == 0)
         return to;
-    const adx_access above = { which == 0 ? one : row, of.out };
+    const adx_access above = { which == 0 ? one : value, of.out };
     adx_tensor_value_at(t, p)->op = op;
     adx_tensor_value_at(t, p)->which = which;
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
@@ -166,7 +166,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
 
 // Makes the tangent of a function of its arguments: a term for each argument,
 // the partial times the tangent of the argument.
-static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
+static void adx_tangent_of_operation(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
@@ -228,7 +228,7 @@ static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
     second->by = by;
     second->moving = adx_moving_terms(
         &second->cell, (uint64_t)1 << by | (uint64_t)1 << ADX_TERM_VALUE);
-    if (second->cell.wrong)     // no row of the table is
+    if (second->cell.wrong)     // no operation's is
         adx_arena_fail(&t->arena, ADREV_EEXTERNAL);
     if ((second->moving >> second->cell.result & 1) == 0)
         return 0;
@@ -274,8 +274,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
     if (v->fixed || v->kind <= ADX_VALUE_WEIGHT)
         return;
-    if (v->kind == ADX_VALUE_ROW && v->terms > 0)
-        adx_tangent_of_row(t, value);
+    if (v->kind == ADX_VALUE_OPERATION && v->terms > 0)
+        adx_tangent_of_operation(t, value);
     else if (v->kind == ADX_VALUE_PARTIAL)
         adx_tangent_of_partial(t, value);
     else if (v->kind == ADX_VALUE_MOST)
@@ -298,6 +298,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
 
 /* --- adjoints ------------------------------------------------------------ */
 
+// Returns the adjoint of a value, which it gets when it is first asked for. 0:
+// no memory.
 static uint32_t adx_adjoint_value(ad_tensor *t, uint32_t value)
 {
     if (adx_tensor_value_at(t, value)->adjoint == 0) {
@@ -337,9 +339,9 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
 
 // Adds, to the adjoint of each argument of a function, the partial times the
 // adjoint of the result (above).
-static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
-                               const adx_tensor_term *of, const adx_set *s,
-                               adx_access above)
+static void adx_adjoint_of_operation(ad_tensor *t, uint32_t value,
+                                     const adx_tensor_term *of,
+                                     const adx_set *s, adx_access above)
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
@@ -376,8 +378,8 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
         adx_set *s = adx_copy_set(of.set);
         if (s == NULL || !adx_restrict(t, &s, above) || s->empty)
             continue;
-        if (kind == ADX_VALUE_ROW) {
-            adx_adjoint_of_row(t, value, &of, s, above);
+        if (kind == ADX_VALUE_OPERATION) {
+            adx_adjoint_of_operation(t, value, &of, s, above);
             continue;
         }
         if (kind == ADX_VALUE_MOST) {
@@ -406,6 +408,8 @@ static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, 1), w);
 }
 
+// Makes a value that the caller gives, with the indices of another: a tangent
+// of an input, or a weight of a result.
 static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
                                uint32_t order)
 {
@@ -430,8 +434,8 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
-// Tangents of what adjoints are made of: their own values, and those partials
-// that tangents have, too.
+// Makes the tangents of what adjoints are made of: of their own values, and of
+// those partials that tangents have, too.
 static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
 {
     adx_tensor_program *p = t->program;

@@ -117,6 +117,7 @@ static uint32_t adx_place_in_list(const adx_entry_list *l, uint32_t var)
     return i;
 }
 
+// Whether two forms are the same, by the variables' places in their lists.
 static bool adx_are_forms_alike(const adx_entry_pair *p,
                                 const adx_sparse_form *one,
                                 const adx_sparse_form *other)
@@ -132,6 +133,7 @@ static bool adx_are_forms_alike(const adx_entry_pair *p,
     return same;
 }
 
+// Whether n checks of two lists are the same, in the same order.
 static bool adx_are_checks_alike(const adx_entry_pair *p, uint32_t n,
                                  const adx_set_check *one,
                                  const adx_set_check *other)
@@ -147,6 +149,7 @@ static bool adx_are_checks_alike(const adx_entry_pair *p, uint32_t n,
     return same;
 }
 
+// Whether level i of two lists visits the same values under the same checks.
 static bool adx_are_levels_alike(const adx_entry_pair *p, uint32_t i)
 {
     const adx_nest_level *a = &p->a->nest->level[p->a->first + i];
@@ -209,6 +212,8 @@ static bool adx_count_entries(void *user, const int64_t x[], uint32_t var,
     return k->n <= k->most;
 }
 
+// Writes down the points of a strip as entries, or its first one if the strip
+// is behind the list.
 static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
                               int64_t count)
 {
@@ -225,6 +230,7 @@ static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// Counts the points of strips.
 static bool adx_count_values(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -263,7 +269,7 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
     return tries;
 }
 
-// Room for the columns. False: no memory.
+// Makes room for the columns. False: no memory.
 static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
                                    adx_entering *k)
 {
@@ -281,7 +287,7 @@ static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
     return column != NULL;
 }
 
-// Least and largest values, and whether they never fall.
+// Finds the least and the largest value, and whether they never fall.
 static void adx_measure_column(adx_int_table *c)
 {
     c->low = c->high = c->value[0];

@@ -3,8 +3,8 @@
 /* === tensor/explain =========================================================
  * What became of a text, as text to read: the tree, and of one part its steps,
  * each as a formula (tensor/spelling), with the numbers that it writes, its
- * loops and its operations; which terms are products of matrices, and how a step
- * is cut into parts.
+ * loops and its operations; which terms are products of matrices, and how a
+ * step is cut into parts.
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/sets tensor/nests
  *           tensor/binding tensor/print tensor/programs tensor/sharing
@@ -117,7 +117,7 @@ static bool adx_is_moving(const adx_explainer *e, const adx_nest_level *l,
     return (b->k > 0) == lower && b->form.n > 0 && adx_is_bound_spelt(e, l, b);
 }
 
-// One end of a range without the bounds that move.
+// Returns one end of a range without the bounds that move.
 static int64_t adx_fixed_end(const adx_nest_level *l, bool lower)
 {
     int64_t end = lower ? l->low : l->high;
@@ -148,7 +148,8 @@ static bool adx_counts(const adx_explainer *e, const adx_nest_level *l,
     return true;
 }
 
-// One end of a range: a number, a bound, or the largest, or least, of several.
+// Writes one end of a range: a number, a bound, or the largest, or least, of
+// several.
 static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
                           bool lower)
 {
@@ -169,6 +170,7 @@ static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
     adx_spell(e, n < 2 ? "" : ")");
 }
 
+// Writes a value of a map: its name and its argument.
 static void adx_spell_look_up(const adx_explainer *e,
                               const adx_int_table *table,
                               const adx_sparse_form *argument)
@@ -179,6 +181,7 @@ static void adx_spell_look_up(const adx_explainer *e,
     adx_spell(e, "]");
 }
 
+// Writes a condition that loops test.
 static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
 {
     adx_spell(e, c->kind == ADX_ROW_NO_BIT ? " if no " : " if ");
@@ -192,7 +195,7 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
                 : c->kind == ADX_ROW_SIGN ? " >= 0" : "");
 }
 
-// With the variable of the level: k*x + form.
+// Writes k*x + form, with the variable of the level.
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
                           const adx_sparse_form *f)
 {
@@ -205,7 +208,7 @@ static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
     }
 }
 
-// "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
+// Writes "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
 static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
 {
     int64_t times = l->k > 0 ? -1 : 1;
@@ -253,6 +256,7 @@ static void adx_spell_level(const adx_explainer *e, const adx_nest_level *l)
         adx_spell_check(e, &l->check[i]);
 }
 
+// Writes the loops of a term and how many points they find.
 static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_nest *nest = term->loop->found_by;
@@ -267,7 +271,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
-// "as 3 products of matrices, [i,l] times [l,j]".
+// Writes "as 3 products of matrices, [i,l] times [l,j]".
 static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_matrices *m = term->loop->matrices;
@@ -288,7 +292,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, e->t->options.gemm == NULL ? "]\n" : "], by gemm\n");
 }
 
-// "in 16 parts, by i"; by the index that differs between them.
+// Writes "in 16 parts, by i": by the index that differs between them.
 static void adx_spell_cut(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
@@ -307,6 +311,7 @@ static void adx_spell_cut(adx_explainer *e, uint32_t value)
 
 /* --- steps --------------------------------------------------------------- */
 
+// Writes how many operations of each kind there are.
 static void adx_spell_cost(const adx_explainer *e, const ad_tensor_cost *cost)
 {
     adx_spell_count(e, cost->add, "addition");
@@ -339,6 +344,7 @@ static void adx_spell_step(adx_explainer *e, uint32_t step, uint64_t number)
     adx_spell(e, "\n");
 }
 
+// Whether a value of this kind is needed.
 static bool adx_has_kind(const adx_explainer *e, adx_value_kind kind)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
@@ -407,7 +413,7 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
                      "bound\n");
 }
 
-// Where a list goes on: `next`, if something of the same kind came before.
+// Writes `next` where a list goes on: something of the same kind came before.
 static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
                               bool next)
 {
@@ -415,7 +421,7 @@ static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
     ++*listed;
 }
 
-// "A by strides (1,4)", where ad_tensor_layout gave some.
+// Writes "A by strides (1,4)", where ad_tensor_layout gave some.
 static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
 {
     const adx_tree *tree = &e->t->tree;
@@ -487,7 +493,7 @@ static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 
 /* --- the interface ------------------------------------------------------- */
 
-// Whose derivative each value is, and numbers for parts without a name.
+// Finds whose derivative each value is, and numbers for parts without a name.
 static void adx_name_values(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -523,6 +529,7 @@ static bool adx_count_steps(adx_explainer *e)
     return ok;
 }
 
+// Takes the memory of an explanation. False: there is none.
 static bool adx_begin_explaining(adx_explainer *e)
 {
     const ad_allocator *m = &e->t->memory;

@@ -34,6 +34,7 @@ static void adx_end_sum(adx_parser *p, int kind)
 
 /* --- atoms --------------------------------------------------------------- */
 
+// Reads a number as a node of its own.
 static uint32_t adx_read_number(adx_parser *p)
 {
     ad_real value = adx_number_value(p);
@@ -43,7 +44,7 @@ static uint32_t adx_read_number(adx_parser *p)
     return i;
 }
 
-// "(", what is in it, ")".
+// Reads an expression in brackets: "(", what is in it, ")".
 static uint32_t adx_read_inner(adx_parser *p)
 {
     if (!adx_descend(p))
@@ -82,9 +83,8 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     return i;
 }
 
-// The row of the operator table by this name, ADREV_OP_detach among them;
-// ADREV_OP_COUNT: none.
-static uint32_t adx_row_named(const adx_tree *tree, adx_spot name)
+// The operation of this name, ADREV_OP_detach among them. ADREV_OP_COUNT: none.
+static uint32_t adx_operation_at(const adx_tree *tree, adx_spot name)
 {
     uint32_t op = 0;
     while (op < ADREV_OP_COUNT
@@ -93,9 +93,9 @@ static uint32_t adx_row_named(const adx_tree *tree, adx_spot name)
     return op;
 }
 
-// Returns the kind of node that a row of the operator table becomes in the
-// tree: arithmetic has kinds of its own.
-static adx_tree_kind adx_kind_of_row(uint32_t op)
+// Returns the kind of node that an operation becomes in the tree: arithmetic
+// has kinds of its own.
+static adx_tree_kind adx_kind_of_operation(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub ? ADX_TREE_ADD
          : op == ADREV_OP_mul || op == ADREV_OP_div ? ADX_TREE_MUL
@@ -118,7 +118,7 @@ static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
     return count;
 }
 
-// A row of the table; its name is at hand.
+// Reads an operation that is written as a function; its name is at hand.
 static uint32_t adx_read_call(adx_parser *p, uint32_t op)
 {
     adx_children c = { 0, 0 };
@@ -131,7 +131,7 @@ static uint32_t adx_read_call(adx_parser *p, uint32_t op)
                      ? "'%w' has %u %s, not %u; over an index write %wimum(i)"
                      : "'%w' has %u %s, not %u", name, arity,
                      arity == 1 ? "argument" : "arguments", count, name);
-    uint32_t i = adx_new_tree_node(p, adx_kind_of_row(op), name);
+    uint32_t i = adx_new_tree_node(p, adx_kind_of_operation(op), name);
     adx_tensor_node *n = &p->tree->node[i];
     n->child = c.first;
     n->of = n->kind == ADX_TREE_CALL ? op : 0;
@@ -158,7 +158,7 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
                      "[exists(j: ..)]");
     else if (adx_same_text(p->tree, p->making, name))
         adx_wrong_at(p, name.at, "'%w' is read in its own formula", name);
-    else if (!call && adx_row_named(p->tree, name) < ADREV_OP_COUNT)
+    else if (!call && adx_operation_at(p->tree, name) < ADREV_OP_COUNT)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,
                      name);
     else
@@ -171,7 +171,7 @@ static uint32_t adx_read_named(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
     uint32_t op = d == NULL && adx_following(p) == '('
-                ? adx_row_named(p->tree, p->spot) : ADREV_OP_COUNT;
+                ? adx_operation_at(p->tree, p->spot) : ADREV_OP_COUNT;
     if (op < ADREV_OP_COUNT)
         return adx_read_call(p, op);
     if (d != NULL && d->kind == ADX_NAMES_ARRAY
@@ -187,6 +187,7 @@ static uint32_t adx_read_named(adx_parser *p)
     return 0;
 }
 
+// Reads an atom of the grammar above.
 static uint32_t adx_read_atom(adx_parser *p)
 {
     if (p->kind == ADX_WORD_NUMBER)
@@ -221,6 +222,7 @@ static int32_t adx_read_exponent(adx_parser *p)
     return (int32_t)(p->status != ADREV_OK ? 0 : minus ? -value : value);
 }
 
+// Reads an atom and the power that it is raised to, if there is one.
 static uint32_t adx_read_power(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -234,7 +236,7 @@ static uint32_t adx_read_power(adx_parser *p)
     return i;
 }
 
-// [condition] product; '[' is at hand.
+// Reads "[condition] product"; '[' is at hand.
 static uint32_t adx_read_bracket(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -251,7 +253,7 @@ static uint32_t adx_read_bracket(adx_parser *p)
     return i;
 }
 
-// sum(indices: condition) product, and the like; the word is at hand.
+// Reads "sum(indices: condition) product", and the like; the word is at hand.
 static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
 {
     unsigned keep = p->bounds;
@@ -278,7 +280,9 @@ static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
     return i;
 }
 
-static uint32_t adx_negative(adx_parser *p, adx_spot sign, uint32_t child)
+// Makes an expression its negative: a number changes its sign, all else gets a
+// node above it.
+static uint32_t adx_negate(adx_parser *p, adx_spot sign, uint32_t child)
 {
     adx_tensor_node *n = &p->tree->node[child];
     if (n->kind == ADX_TREE_NUMBER) {
@@ -290,6 +294,7 @@ static uint32_t adx_negative(adx_parser *p, adx_spot sign, uint32_t child)
     return i;
 }
 
+// Reads an expression with any signs in front. Two signs are none.
 static uint32_t adx_read_unary(adx_parser *p)
 {
     const adx_spot sign = p->spot;
@@ -301,10 +306,10 @@ static uint32_t adx_read_unary(adx_parser *p)
                ? adx_read_reduction(p, ADX_TREE_MAXIMUM)
                : adx_is_word(p, "minimum")
                ? adx_read_reduction(p, ADX_TREE_MINIMUM) : adx_read_power(p);
-    return minus ? adx_negative(p, sign, i) : i;
+    return minus ? adx_negate(p, sign, i) : i;
 }
 
-// Operands of two signs that bind alike, of which the second one inverts.
+// Reads operands of two signs that bind alike, of which the second one inverts.
 static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
                                   uint32_t (*read)(adx_parser *), char sign,
                                   char inverse)
@@ -321,11 +326,13 @@ static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
     return adx_of_children(p, kind, &c);
 }
 
+// Reads factors between * and /, from left to right.
 static uint32_t adx_read_product(adx_parser *p)
 {
     return adx_read_operands(p, ADX_TREE_MUL, adx_read_unary, '*', '/');
 }
 
+// Reads summands between + and -, from left to right.
 static uint32_t adx_read_sum(adx_parser *p)
 {
     return adx_read_operands(p, ADX_TREE_ADD, adx_read_product, '+', '-');

@@ -69,6 +69,7 @@ typedef struct adx_tensor_file {
     adx_bytes functions;        // text of the steps
 } adx_tensor_file;
 
+// Notes a failure; the first one stays.
 static void adx_fail_file(adx_tensor_file *k, ad_status status)
 {
     if (k->status == ADREV_OK)
@@ -77,6 +78,7 @@ static void adx_fail_file(adx_tensor_file *k, ad_status status)
 
 /* --- steps --------------------------------------------------------------- */
 
+// The C type of a table's elements.
 static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
 {
     return kind == ADX_TABLE_WORDS ? "unsigned long long"
@@ -84,6 +86,7 @@ static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
          : k->loaded ? "unsigned" : "unsigned long";
 }
 
+// Adds a parameter to a step's function, or counts it only.
 static void adx_add_parameter(adx_step_text *s, adx_parameter_kind kind,
                               uint32_t number)
 {
@@ -142,6 +145,7 @@ static adx_step_text *adx_new_step_text(adx_tensor_file *k, uint32_t value,
     return s;
 }
 
+// Whether a step's function has this parameter.
 static bool adx_has_parameter(const adx_step_text *s, adx_parameter_kind kind,
                               uint32_t number)
 {
@@ -154,6 +158,7 @@ static bool adx_has_parameter(const adx_step_text *s, adx_parameter_kind kind,
 // Writes one parameter, as it is declared or as a call gives it.
 typedef void adx_parameter_fn(adx_text *t, const adx_parameter *p, void *user);
 
+// Writes the parameters of a step's function in turn, as `say` writes one.
 static void adx_say_each_parameter(adx_text *t, const adx_step_text *s,
                                    adx_parameter_fn *say, void *user)
 {
@@ -188,7 +193,7 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     }
 }
 
-// Tables are constants of the file, with its name in front.
+// Writes the tables of steps as constants of the file, with its name in front.
 static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
@@ -198,6 +203,7 @@ static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
                     (unsigned long)i, t->name, (unsigned long)i);
 }
 
+// The step with this very text. NULL: there is none.
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -308,6 +314,7 @@ static uint32_t adx_host_of(const adx_fusion *f, uint32_t value)
 
 /* --- begin and end ------------------------------------------------------- */
 
+// Begins a file without functions.
 static void adx_begin_file(adx_tensor_file *k, ad_tensor *t,
                            const ad_c_options *o, bool loaded)
 {
@@ -334,6 +341,8 @@ static void adx_end_file(adx_tensor_file *k)
 
 /* --- the file ------------------------------------------------------------ */
 
+// Writes the functions that bounds of loops call: most, least, and division
+// that rounds.
 static void adx_say_bound_functions(adx_text *t, unsigned calls)
 {
     const char *f = t->name;

@@ -32,7 +32,8 @@ typedef struct adx_open_form {
     uint32_t at;
 } adx_open_form;
 
-static void adx_too_large(adx_parser *p, uint32_t at)
+// Says that a whole number does not fit.
+static void adx_say_too_large(adx_parser *p, uint32_t at)
 {
     adx_wrong_at(p, at, "a whole number here is beyond 2^63");
 }
@@ -41,23 +42,25 @@ static void adx_too_large(adx_parser *p, uint32_t at)
 static int64_t adx_whole_plus(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     if (b > 0 ? a > INT64_MAX - b : a < -INT64_MAX - b) {
-        adx_too_large(p, at);
+        adx_say_too_large(p, at);
         return 0;
     }
     return a + b;
 }
 
+// Returns a product of two whole numbers, or 0 and an error if it does not fit.
 static int64_t adx_whole_times(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
     uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
     if (x != 0 && y > (uint64_t)INT64_MAX / x) {
-        adx_too_large(p, at);
+        adx_say_too_large(p, at);
         return 0;
     }
     return (int64_t)(x * y) * ((a < 0) == (b < 0) ? 1 : -1);
 }
 
+// Puts a term on the stack of forms that are being read.
 static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
                           uint32_t of, uint32_t argument)
 {
@@ -72,7 +75,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
     p->term[p->terms++] = term;
 }
 
-// f *= k.
+// Computes f *= k.
 static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
 {
     f->constant = adx_whole_times(p, f->constant, k, f->at);
@@ -80,7 +83,7 @@ static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
         p->term[i].k = adx_whole_times(p, p->term[i].k, k, f->at);
 }
 
-// f += g, which lies above f and is gone then.
+// Computes f += g. g lies above f on the stack, and is gone then.
 static void adx_add_form(adx_parser *p, adx_open_form *f,
                          const adx_open_form *g)
 {
@@ -101,7 +104,8 @@ static void adx_add_form(adx_parser *p, adx_open_form *f,
                      (uint32_t)ADX_TERMS_MOST);
 }
 
-static adx_open_form adx_open_here(const adx_parser *p)
+// Begins a form, without terms, at the word at hand.
+static adx_open_form adx_empty_form(const adx_parser *p)
 {
     const adx_open_form f = { 0, p->terms, p->spot.at };
     return f;
@@ -132,7 +136,7 @@ static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
     return form;
 }
 
-// f += k * a form of the tree.
+// Computes f += k * a form of the tree.
 static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
                               int64_t k)
 {
@@ -146,7 +150,7 @@ static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
     adx_add_form(p, f, &g);
 }
 
-// one - other - less, as a new form.
+// Returns one - other - less, as a new form.
 static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
@@ -217,6 +221,7 @@ static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
         adx_no_form(p, kind, index != 0, d);
 }
 
+// Reads a whole number into the constant of a form.
 static void adx_read_whole(adx_parser *p, adx_open_form *f)
 {
     if (!p->whole)
@@ -229,7 +234,7 @@ static void adx_read_whole(adx_parser *p, adx_open_form *f)
 // perhaps with signs.
 static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 {
-    adx_open_form f = adx_open_here(p);
+    adx_open_form f = adx_empty_form(p);
     bool minus = false;
     for (; adx_accept(p, '-'); minus = !minus) {}
     if (p->kind == ADX_WORD_NUMBER)
@@ -265,13 +270,15 @@ ADX_NOINLINE static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
                      : d->kind == ADX_NAMES_SIZE || d->kind == ADX_NAMES_MAP;
 }
 
+// Whether the word behind the one at hand begins a number.
 static bool adx_number_follows(adx_parser *p)
 {
     char c = adx_following(p);
     return adx_is_figure(c) || c == '-' || c == '.';
 }
 
-static void adx_product_of_names(adx_parser *p, uint32_t at)
+// Says that a form is not affine.
+static void adx_say_product_of_names(adx_parser *p, uint32_t at)
 {
     adx_wrong_at(p, at, "a product of two names is not affine: one factor must "
                  "be a whole number");
@@ -286,13 +293,13 @@ static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
         bool number = p->terms == f.first;
         if (!number && !adx_number_follows(p)) {
             if (adx_form_follows(p, kind))
-                adx_product_of_names(p, p->spot.at);
+                adx_say_product_of_names(p, p->spot.at);
             break;                  // a bracket is missing
         }
         adx_take_word(p);
         adx_open_form g = adx_read_factor(p, kind);
         if (!number && p->terms > g.first)
-            adx_product_of_names(p, f.at);
+            adx_say_product_of_names(p, f.at);
         int64_t k = number ? f.constant : g.constant;
         g.constant = number ? g.constant : f.constant;
         g.first = f.first;
@@ -305,6 +312,7 @@ static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
     return f;
 }
 
+// Reads a form, whose terms stay on the stack.
 static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_form_term(p, kind);
@@ -319,6 +327,7 @@ static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind)
     return f;
 }
 
+// Reads a form and stores it in the tree. Returns its number.
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 {
     adx_open_form f = adx_read_open_form(p, kind);

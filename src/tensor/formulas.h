@@ -2,7 +2,10 @@
 
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression.
+ * hold parts of an expression. A formula is lowered from its root down: sums
+ * and brackets add terms to the value at hand, with the points of the brackets'
+ * conditions; a product is a term of its factors, of which those that are no
+ * reads are values of their own; a function is a value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -46,7 +49,7 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
     if (c == NULL)
         return none;
     adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     adx_set *reading = adx_copy_set(c);     // rows of the indices
     if (reading == NULL)
@@ -55,7 +58,7 @@ static adx_access adx_make_part(adx_lowering *k, adx_set *s,
         adx_lower_into(k, part, c, node[0]);
     else
         adx_lower_factors(k, part, c, node, nodes, 1);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     k->t->program->value[part.value].fixed = fixed;
     if (all != NULL)
@@ -79,7 +82,7 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
 {
     bool all = false;
     adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
-    if (adx_lowered(k) && !all)
+    if (adx_is_lowering(k) && !all)
         adx_restrict(k->t, s, part);
     return part;
 }
@@ -111,7 +114,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
     const adx_tensor_array *a = &k->t->tree.array[n->of];
     if (!adx_lower_list(k, s, n, row))
         return false;
-    for (uint32_t i = 0; i < n->count && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < n->count && adx_is_lowering(k); i++) {
         const adx_dim *dim = &k->t->tree.dim[a->first + i];
         if (!n->guarded && s->open == 0) {
             int64_t from = 0;
@@ -124,7 +127,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
                 adx_say_outside(k, n, row, below != NULL ? below : above);
             continue;
         }
-        for (int upper = 0; upper < 2 && adx_lowered(k); upper++) {
+        for (int upper = 0; upper < 2 && adx_is_lowering(k); upper++) {
             uint32_t r = adx_bound_row(k, s, dim, row[i], upper != 0);
             if (r == UINT32_MAX)
                 return false;
@@ -135,7 +138,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
         }
     }
     adx_simplify_set(s);
-    return adx_lowered(k);
+    return adx_is_lowering(k);
 }
 
 // The number of an array that is read, wherever it is.
@@ -202,12 +205,13 @@ static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
                                   const adx_tensor_node *n, ad_real *times)
 {
     adx_access from = adx_read_number_at(k, *s, n);
-    if (adx_lowered(k) && from.value != 0
+    if (adx_is_lowering(k) && from.value != 0
         && !adx_see_through(k, s, &from, times))
         adx_restrict(k->t, s, from);
     return from;
 }
 
+// Whether an expression is a size that stays open.
 static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
 {
     return n->kind == ADX_TREE_SIZE && k->t->open != NULL
@@ -315,7 +319,7 @@ static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
                           uint32_t nodes, ad_real *times, adx_access factor[])
 {
     ad_real sign = 1;
-    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < nodes && adx_is_lowering(k); i++) {
         factor[i] = i > 0 && node[i] == node[i - 1]
             ? factor[i - 1] : adx_take_factor(k, s, node[i], &sign);
         *times *= sign;
@@ -335,14 +339,14 @@ static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
         nodes = 1;
     }
     adx_take_each(k, s, node, nodes, times, factor + before);
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_simplify_set(*s);
     return before + nodes;
 }
 
 #define ADX_AGAIN_MOST 3
 
-/* --- products in another order --------------------------------------------- */
+/* --- products in another order -------------------------------------------- */
 
 // Whether an expression is there at all points, whatever its indices are: no
 // condition, relation, map or guarded read is in it.
@@ -440,7 +444,8 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Rows for the indices of a part that has these variables; the first of them.
+// Adds rows for the indices of a part that has these variables. Returns the
+// first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
     uint32_t first = s->rows;
@@ -460,7 +465,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
 static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
                          adx_access one, adx_access other, ad_real times)
 {
-    if (!adx_lowered(p->k) || s == NULL)
+    if (!adx_is_lowering(p->k) || s == NULL)
         return;
     adx_tensor_term *term = adx_new_tensor_term(p->k->t, to.value, s, to.out,
                                                 times);
@@ -488,7 +493,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
         x = adx_pair_up(p, one);
         y = adx_pair_up(p, subset & ~one);
     }
-    if (!adx_lowered(p->k))
+    if (!adx_is_lowering(p->k))
         return none;
     adx_set *all = adx_set_of_vars(p->set, after);
     adx_set *s = adx_set_of_vars(p->set, at);
@@ -497,7 +502,7 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     adx_target part = adx_new_part(p->k, ADX_VALUE_SUM, all);
     part.out = adx_rows_of_vars(s, after);
     adx_add_pair(p, part, s, x, y, 1);
-    if (!adx_lowered(p->k))
+    if (!adx_is_lowering(p->k))
         return none;
     part.value = adx_complete_value(p->k->t, part.value);
     const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
@@ -515,7 +520,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
         return false;
     adx_pairing p = { .k = k, .path = path, .set = adx_copy_set(s) };
     adx_take_each(k, &p.set, node, nodes, &times, p.factor);
-    if (!adx_lowered(k) || p.set->empty)
+    if (!adx_is_lowering(k) || p.set->empty)
         return true;
     if (!adx_covers(p.set, s))
         return false;
@@ -523,7 +528,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     uint32_t one = path->step[whole].one;
     adx_access x = adx_pair_up(&p, one);
     adx_access y = adx_pair_up(&p, whole & ~one);
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_add_pair(&p, to, adx_set_of_vars(p.set, adx_path_at(path, one,
                                                           whole & ~one)),
                      x, y, times);
@@ -547,14 +552,14 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
     if (begin == NULL || adx_lower_path(k, to, begin, node, nodes, times))
         return;
     uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
-    if (adx_lowered(k) && nodes > 1 && !c->empty
+    if (adx_is_lowering(k) && nodes > 1 && !c->empty
         && k->again < ADX_AGAIN_MOST && !adx_covers(c, begin)) {
         k->again++;
         times = first;
         n = adx_take_factors(k, &c, node, nodes, &times, factor);
         k->again--;
     }
-    if (!adx_lowered(k) || c->empty)
+    if (!adx_is_lowering(k) || c->empty)
         return;
     adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out,
                                                 times);
@@ -574,9 +579,9 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     adx_set *c = adx_set_of_part(k, *s, all, p->n + p->m);
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_ROW, c);
+    adx_target part = adx_new_part(k, ADX_VALUE_OPERATION, c);
     adx_set *reading = adx_copy_set(c);
-    if (reading == NULL || !adx_lowered(k))
+    if (reading == NULL || !adx_is_lowering(k))
         return none;
     k->t->program->value[part.value].op = ADREV_OP_div;
     bool read = p->n == 1
@@ -588,10 +593,10 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     adx_access x = p->n == 0 ? constant
         : read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]), times)
         : adx_factor_part(k, &c, p->above, p->n, false);
-    adx_access y = !adx_lowered(k) ? none
+    adx_access y = !adx_is_lowering(k) ? none
         : p->m == 1 ? adx_argument_of(k, c, p->below[0])
                     : adx_part_of(k, c, p->below, p->m, false);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     adx_simplify_set(c);
     if (!c->empty) {
@@ -609,6 +614,8 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     return to;
 }
 
+// Lowers a product with factors below the line: one value is the quotient, and
+// the term reads it.
 static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
                                const adx_product_list *p)
 {
@@ -617,7 +624,7 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
     if (c == NULL)
         return;
     adx_access q = adx_quotient_part(k, &c, p, &times);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     adx_simplify_set(c);
     if (!c->empty)
@@ -625,6 +632,8 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
                        q);
 }
 
+// Whether terms of an expression of this kind can be terms of the value that it
+// is a part of.
 static bool adx_is_additive(adx_tree_kind kind)
 {
     return kind == ADX_TREE_ADD || kind == ADX_TREE_SUM
@@ -641,7 +650,7 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     p->k = times;
     adx_list_factor(k, p, node, false);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     bool signed_only = p->k == 1 || p->k == -1;
     if (p->m > 0)
@@ -657,12 +666,12 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- sums ---------------------------------------------------------------- */
 
-// Terms of times * the expression at the points of s.
+// Adds terms: times * the expression at the points of s.
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
-    if (!adx_lowered(k) || s->empty)
+    if (!adx_is_lowering(k) || s->empty)
         return;
     if (n->kind == ADX_TREE_ADD) {
         for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
@@ -690,19 +699,19 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- functions and extremes ---------------------------------------------- */
 
-// Makes the value one of a row: its number at each point is op of arguments.
+// Makes the value an operation: its number at each point is that of arguments.
 static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
     adx_access x[3];
     uint32_t count = 0;
-    for (uint32_t c = n->child; c != 0 && count < 3 && adx_lowered(k);
+    for (uint32_t c = n->child; c != 0 && count < 3 && adx_is_lowering(k);
          c = adx_node_of(k, c)->next)
         x[count++] = adx_argument_of(k, s, c);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     adx_tensor_value *v = &k->t->program->value[to.value];
-    v->kind = ADX_VALUE_ROW;
+    v->kind = ADX_VALUE_OPERATION;
     v->op = n->of;
     adx_simplify_set(s);
     adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
@@ -724,12 +733,12 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
     if (pieces != NULL && pieces->n > 1)
         pieces = adx_where_by_bits(k, s, n->condition);
-    for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_lowered(k);
+    for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_is_lowering(k);
          i++) {
         adx_set *c = pieces->set[i];
         adx_access x = adx_argument_of(k, c, n->child);
         adx_simplify_set(c);
-        if (adx_lowered(k))
+        if (adx_is_lowering(k))
             adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1),
                            x);
     }
@@ -742,11 +751,11 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
     const adx_access none = { 0, 0 };
-    adx_set *c = adx_lowered(k) ? adx_copy_set(s) : NULL;
+    adx_set *c = adx_is_lowering(k) ? adx_copy_set(s) : NULL;
     if (c == NULL)
         return none;
     adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return none;
     adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
                                                 1);
@@ -758,7 +767,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
-// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+// Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {
@@ -770,12 +779,12 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
         : adx_factor_part(k, &s, &n->child, 1, false);
     adx_access square = first;
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_simplify_set(s);
     if (n->power % 2 == 0)
         times = 1;
     bool any = false;
-    for (; left > 0 && adx_lowered(k); left >>= 1) {
+    for (; left > 0 && adx_is_lowering(k); left >>= 1) {
         if (left & 1) {
             all = any ? adx_times_part(k, s, all, square) : square;
             any = true;
@@ -783,7 +792,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
         if (left > 1)
             square = adx_times_part(k, s, square, square);
     }
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     adx_simplify_set(s);
     if (s->empty)
@@ -794,7 +803,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     else {
         const adx_access one = { adx_constant_value(k->t, 1), 0 };
         adx_tensor_value *v = &k->t->program->value[to.value];
-        v->kind = ADX_VALUE_ROW;
+        v->kind = ADX_VALUE_OPERATION;
         v->op = ADREV_OP_div;
         adx_tensor_term *term =
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
@@ -828,7 +837,7 @@ static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
 static void adx_lower_formulas(adx_lowering *k)
 {
     const adx_tree *tree = &k->t->tree;
-    for (uint32_t i = 1; i < tree->formula_count && adx_lowered(k); i++) {
+    for (uint32_t i = 1; i < tree->formula_count && adx_is_lowering(k); i++) {
         const adx_tensor_formula *f = &tree->formula[i];
         uint32_t rank = tree->array[f->array].rank;
         adx_set *s = adx_begin_set(k->t);
@@ -839,7 +848,7 @@ static void adx_lower_formulas(adx_lowering *k)
         };
         adx_lower_into(k, to, s, f->body);
         adx_forget_indices(k, f->first, rank);
-        if (adx_lowered(k))
+        if (adx_is_lowering(k))
             k->value_of[f->array] = adx_complete_value(k->t, to.value);
     }
 }

@@ -55,10 +55,11 @@ typedef struct adx_fusion {
 #define ADX_INLINE_PIECES 12
 #define ADX_KERNEL_LEAST  32    // of each dimension
 
+// C text of what an operation's value is: the operation or its partial.
 static const char *adx_formula_of(const adx_tensor_value *v)
 {
-    const ad_op_info *row = adx_row_of(v->op);
-    return v->kind == ADX_VALUE_PARTIAL ? row->partial[v->which] : row->value;
+    const ad_op_info *info = adx_row_of(v->op);
+    return v->kind == ADX_VALUE_PARTIAL ? info->partial[v->which] : info->value;
 }
 
 // Whether the derivative of a partial has C text: all that its terms call.
@@ -68,12 +69,12 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
         const adx_term *term = &s->cell.term[k];
         if (term->op == ADX_TERM_NUMBER)
             continue;
-        const ad_op_info *row = adx_row_of(term->op);
-        if (!adx_mark_helpers(row->value, helper))
+        const ad_op_info *info = adx_row_of(term->op);
+        if (!adx_mark_helpers(info->value, helper))
             return false;
-        for (int i = 0; i < row->arity; i++)
+        for (int i = 0; i < info->arity; i++)
             if ((s->moving >> term->arg[i] & 1) != 0
-                && !adx_mark_helpers(row->partial[i], helper))
+                && !adx_mark_helpers(info->partial[i], helper))
                 return false;
     }
     return true;
@@ -83,7 +84,7 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
 static bool adx_is_spelled(const adx_tensor_value *v)
 {
     bool helper[ADX_HELPER_COUNT] = {0};
-    if (v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+    if (v->kind != ADX_VALUE_OPERATION && v->kind != ADX_VALUE_PARTIAL
         && v->kind != ADX_VALUE_SECOND)
         return true;
     return adx_mark_helpers(adx_row_of(v->op)->value, helper)
@@ -96,6 +97,7 @@ static bool adx_is_spelled(const adx_tensor_value *v)
 
 /* --- who reads ----------------------------------------------------------- */
 
+// Whether two reads at a point are always of the same number.
 static bool adx_same_access(const adx_fusion *f, const adx_set *s,
                             adx_access one, adx_access other)
 {
@@ -104,6 +106,7 @@ static bool adx_same_access(const adx_fusion *f, const adx_set *s,
                          adx_tensor_value_at(f->t, one.value)->dims);
 }
 
+// Counts a read, and how many of them its first reader does.
 static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
 {
     if (f->reads[value] == 0)
@@ -141,6 +144,7 @@ static void adx_note_reads(adx_fusion *f, uint32_t by,
     }
 }
 
+// Counts the reads of all terms of a value, or of its pieces.
 static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
@@ -158,7 +162,7 @@ static void adx_note_reads_of(adx_fusion *f, uint32_t by)
 // Whether rows of a set are different for different points.
 static bool adx_rows_tell_points(const adx_set *s, uint32_t row, uint32_t dims)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     uint32_t own = 0;
     if (maps.given == NULL)
         return false;
@@ -287,6 +291,7 @@ static bool adx_is_computed_by(const adx_fusion *f, uint32_t value, uint32_t by)
         || (f->fate[value] != ADX_FATE_ALONE && f->host[value] == by);
 }
 
+// Whether a value has memory.
 static bool adx_is_stored(const adx_fusion *f, uint32_t value)
 {
     return f->fate[value] == ADX_FATE_ALONE
@@ -295,7 +300,7 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
 
 /* --- who reads it too early -------------------------------------------------
  * Loops run in the order of values. A number that is hosted is there when the
- * loops of its host's last host have run, which may be after other readers.   */
+ * loops of its host's last host have run, which may be after other readers.  */
 
 // The last loops that may compute a value.
 static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
@@ -313,6 +318,7 @@ static uint32_t adx_earliest_of(const adx_fusion *f, uint32_t value)
     return value;
 }
 
+// Whether a term of a value reads the other.
 static bool adx_is_read_by(const adx_fusion *f, uint32_t value, uint32_t by)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, by);
@@ -323,6 +329,7 @@ static bool adx_is_read_by(const adx_fusion *f, uint32_t value, uint32_t by)
     return false;
 }
 
+// Whether someone but its host may read a value before it is stored.
 static bool adx_is_read_early(const adx_fusion *f, const uint32_t place[],
                               uint32_t value)
 {
@@ -424,9 +431,9 @@ static bool adx_has_kernel(const adx_tensor_value *v)
     return false;
 }
 
-// Decides for a part, of which all results are wanted; loaded: for machine code,
-// so large products of matrices have no text, and steps are cut. False: no
-// memory.
+// Decides for a part, of which all results are wanted; loaded: for machine
+// code, so large products of matrices have no text, and steps are cut. False:
+// no memory.
 static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
                           ad_tensor_part part, bool loaded)
 {

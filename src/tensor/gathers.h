@@ -71,7 +71,8 @@ static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
         && nest->level[l - 1].kind == ADX_LEVEL_RANGE ? l - 1 : UINT32_MAX;
 }
 
-// Number of the lookup that gives a variable; UINT32_MAX: none does.
+// Returns the number of the lookup that gives a variable; UINT32_MAX: none
+// does.
 static uint32_t adx_lookup_of(const adx_gathers *g, uint32_t var)
 {
     for (uint32_t i = 0; i < g->lookups; i++)
@@ -185,13 +186,14 @@ static bool adx_has_even_places(const adx_gathering *s,
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
 
+// The place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)
          + (s->list == NULL ? f->step * s->first : 0);
 }
 
-// at[i] += k*given[i]; a k that is known takes no product.
+// Computes at[i] += k*given[i]; a k of 1 takes no product.
 ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
                               int64_t *at)
 {

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === tensor/loops ===========================================================
- * C text of a term's loops, as tensor/nests has them.
+ * C text of a term's loops, as tensor/nests has them: a level is a loop, or an
+ * assignment where others give its variable, and conditions stand where their
+ * last variable has its value. So points keep the order in which tensor/run
+ * visits them.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs tensor/sharing tensor/parts tensor/storage
@@ -46,7 +49,7 @@ static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
     return sum;
 }
 
-// "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
+// Opens "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
 static void adx_say_within(adx_emission *e, const adx_nest_level *l,
                            bool below, bool above)
 {
@@ -60,7 +63,7 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
         ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
 }
 
-// "if (form >= low && form <= high) {"
+// Opens "if (form >= low && form <= high) {".
 static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
                           int64_t low, int64_t high)
 {
@@ -92,7 +95,8 @@ static void adx_say_scope(adx_emission *e)
 
 /* --- bounds that are forms in open sizes --------------------------------- */
 
-// Whether a bound alone decides: it is never beyond the bounds that are numbers.
+// Whether a bound alone decides: it is never beyond the bounds that are
+// numbers.
 static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
                             const adx_set_check *bound)
 {
@@ -117,7 +121,7 @@ static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
     return n + *number;
 }
 
-// "n_ - 1", the end of a range that one bound makes.
+// Writes "n_ - 1", the end of a range that one bound makes.
 static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -140,7 +144,7 @@ static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
         adx_say(&e->text, ", %lld)", (long long)(b->k < 0 ? -b->k : b->k));
 }
 
-// "f_least(9, n_ - 1)": the end of a range.
+// Writes "f_least(9, n_ - 1)": the end of a range.
 static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
                         bool upper)
 {
@@ -166,6 +170,7 @@ static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
         adx_say(&e->text, ")");
 }
 
+// Declares the ends of a loop that depend on open sizes or on loops around.
 static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_text *t = &k->e->text;
@@ -193,7 +198,7 @@ static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
 
-// k*x + form of a bound, as one form.
+// Returns k*x + form of a bound, as one form.
 static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
                                        uint32_t var)
 {
@@ -211,7 +216,7 @@ static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
     return to;
 }
 
-// "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
+// Opens "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
 static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -241,7 +246,8 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 
 /* --- parts (tensor/ranges) ----------------------------------------------- */
 
-// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+// Returns which of the variables of a part's form is that of a level;
+// UINT32_MAX: none.
 static uint32_t adx_variable_in_part(const adx_looping *k,
                                      const adx_nest_level *l)
 {
@@ -251,8 +257,8 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
-// The level whose column gives the variable of a part's form, if that rises with
-// the entries, which are level l and are cut in its place; or NULL.
+// The level whose column gives the variable of a part's form, if that rises
+// with the entries, which are level l and are cut in its place; or NULL.
 static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                                 const adx_nest_level *l)
 {
@@ -284,7 +290,7 @@ static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
     return to;
 }
 
-// lo <= form and form < hi as bounds of a variable of the form.
+// Writes lo <= form and form < hi as bounds of a variable of the form.
 static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -339,8 +345,8 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     }
 }
 
-// "if (form >= lo && form < hi) {", where no range has the last variable, or the
-// form has none. l NULL: before all loops.
+// Opens "if (form >= lo && form < hi) {", where no range has the last variable,
+// or the form has none. l NULL: before all loops.
 static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 {
     const adx_term_cut *c = k->part;
@@ -359,7 +365,7 @@ static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 
 /* --- levels -------------------------------------------------------------- */
 
-// "from0" and "to0": the bounds of a level.
+// Declares "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -392,7 +398,7 @@ static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 // Opens the loop of a level, over its range. A range whose ends are single
 // forms, or are numbers, has a text of its own; else the ends become variables
 // first.
-static void adx_say_range(const adx_looping *k, const adx_nest_level *l)
+static void adx_say_range_loop(const adx_looping *k, const adx_nest_level *l)
 {
     unsigned long x = l->var;
     bool number;
@@ -501,7 +507,7 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, !inside, !inside);
 }
 
-// "if (...) {" for what is to be looked at once x has its value.
+// Opens "if (...) {" for what is to be looked at once x has its value.
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
 {
     uint32_t table = c->kind == ADX_ROW_VALUE
@@ -591,7 +597,7 @@ static void adx_say_level(const adx_looping *k, const adx_nest_level *l)
     if (adx_is_level_idle(k, l))
         return;
     switch (l->kind) {
-    case ADX_LEVEL_RANGE: adx_say_range(k, l); break;
+    case ADX_LEVEL_RANGE: adx_say_range_loop(k, l); break;
     case ADX_LEVEL_SOLVED: adx_say_solved(k, l); break;
     case ADX_LEVEL_VALUE: adx_say_looked_up(k, l); break;
     case ADX_LEVEL_ARGUMENTS: adx_say_arguments(k, l); break;

@@ -2,17 +2,18 @@
 
 /* === tensor/lower ===========================================================
  * From formulas to terms. Conditions and ranges go into the sets of the terms;
- * a sum of sums is one list of terms. What is multiplied or given to a function,
- * and is no number of an array, becomes a value of its own, at those points
- * only where it is needed, and along those indices only that it mentions.
+ * a sum of sums is one list of terms. What is multiplied or given to a
+ * function, and is no number of an array, becomes a value of its own, at those
+ * points only where it is needed, and along those indices only that it
+ * mentions.
  *
  * Reads are proved to be inside here, for the sizes that are given.
  *
  *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
  *           tensor/nests tensor/open
- *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
- *           adx_say_signed adx_say_outside adx_check_inside adx_lower_form
- *           adx_bind_indices adx_forget_indices
+ *   offers  adx_lowering adx_node_of adx_is_lowering adx_misfit
+ *           adx_find_outside adx_say_signed adx_say_outside adx_check_inside
+ *           adx_lower_form adx_bind_indices adx_forget_indices
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -34,7 +35,8 @@ static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
     return &k->t->tree.node[node];
 }
 
-static bool adx_lowered(const adx_lowering *k)
+// Whether lowering goes on: nothing has failed so far.
+static bool adx_is_lowering(const adx_lowering *k)
 {
     return k->t->arena.status == ADREV_OK;
 }
@@ -44,7 +46,7 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (adx_lowered(k) && k->error != NULL)
+    if (adx_is_lowering(k) && k->error != NULL)
         adx_explain_at(k->error, &k->t->tree, at, format, &args);
     va_end(args);
     adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
@@ -120,6 +122,7 @@ static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
     return value;
 }
 
+// Adds a whole number, with its sign, to a message.
 static void adx_say_signed(adx_saying *s, int64_t v)
 {
     if (v < 0)
@@ -127,7 +130,7 @@ static void adx_say_signed(adx_saying *s, int64_t v)
     adx_say_whole(s, (uint32_t)(v < 0 ? -v : v));
 }
 
-// "i=0, j=1"
+// Adds "i=0, j=1" to a message.
 static void adx_say_indices(const adx_lowering *k, adx_saying *s,
                             const int64_t value[])
 {
@@ -150,7 +153,7 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
         }
 }
 
-// "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
+// Says "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there".
 static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
                             const uint32_t rows[], const int64_t value[])
 {
@@ -225,7 +228,7 @@ static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
 {
     adx_int_table *table = k->t->program->map[m->of];
     uint32_t argument = adx_lower_form(k, s, m->argument);
-    if (argument == UINT32_MAX || !adx_lowered(k))
+    if (argument == UINT32_MAX || !adx_is_lowering(k))
         return UINT32_MAX;
     const int64_t *below = adx_find_outside(s, argument, table->from, false);
     const int64_t *above = adx_find_outside(s, argument,
@@ -252,7 +255,7 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
     if (to == UINT32_MAX)
         return to;
     adx_form_of(s, to)[0] = f->constant;
-    for (uint32_t i = 0; i < f->count && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < f->count && adx_is_lowering(k); i++) {
         const adx_multiple *m = &k->t->tree.multiple[f->first + i];
         uint32_t row = m->kind == ADX_OF_INDEX ? k->row_of[m->of]
                      : m->kind == ADX_OF_MAP ? adx_lower_map(k, s, m, f->at)
@@ -266,7 +269,7 @@ static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
         else if (row != UINT32_MAX)
             adx_add_multiple(s, adx_form_of(s, to), m->k, adx_form_of(s, row));
     }
-    return adx_lowered(k) ? to : UINT32_MAX;
+    return adx_is_lowering(k) ? to : UINT32_MAX;
 }
 
 /* --- indices ------------------------------------------------------------- */
@@ -281,11 +284,12 @@ static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
             && !adx_form_in_sizes(k->t, i == 0 ? x->from : x->to, end[i]))
             adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
     }
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         end[1][0]--;
 }
 
-// Indices become variables, and rows one behind the other; the first of them.
+// Makes indices variables of the set, and rows, one behind the other. Returns
+// the first row.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
 {
@@ -295,28 +299,29 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
         const adx_tensor_index *x = &k->t->tree.index[first + i];
         int64_t *end[2];
         adx_ends_of_index(k, x, end);
-        uint32_t v = !adx_lowered(k) ? UINT32_MAX
+        uint32_t v = !adx_is_lowering(k) ? UINT32_MAX
             : adx_new_var(s, adx_open_extreme(k->t, end[0], false),
                           adx_open_extreme(k->t, end[1], true));
         if (v != UINT32_MAX)
             s->called[v] = first + i;
     }
-    for (uint32_t i = 0; i < count && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < count && adx_is_lowering(k); i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r == UINT32_MAX)
             break;
         adx_form_of(s, r)[1 + vars + i] = 1;
         k->row_of[first + i] = r;
     }
-    for (uint32_t i = 0; i < count && s->open > 0 && adx_lowered(k); i++) {
+    for (uint32_t i = 0; i < count && s->open > 0 && adx_is_lowering(k); i++) {
         int64_t *end[2];
         adx_ends_of_index(k, &k->t->tree.index[first + i], end);
-        if (adx_lowered(k))
+        if (adx_is_lowering(k))
             adx_bound_var(s, vars + i, end[0], end[1]);
     }
     return rows;
 }
 
+// Takes indices out of scope: no row stands for them any more.
 static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)

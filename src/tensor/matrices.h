@@ -113,8 +113,8 @@ enum { ADX_UNPACKED_MOST = 32768 };
 
 /* --- packing -------------------------------------------------------------- */
 
-// `width` numbers for each of k, the next one `along` further; beyond `count`
-// zeros.
+// Packs `width` numbers for each of k, the next one `along` further; beyond
+// `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real *restrict to)
@@ -127,7 +127,7 @@ ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
             to[i] = i < count ? from[i * step] : 0;
 }
 
-// All strips of a panel, each for `width` rows or columns.
+// Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real scale, ad_real *to)
@@ -142,6 +142,7 @@ ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
     }
 }
 
+// Packs a panel of A.
 static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
                           int64_t step, int64_t along, ad_real scale,
                           ad_real *to)
@@ -149,6 +150,7 @@ static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
     adx_pack_panel(ADX_TILE_M, count, k, from, step, along, scale, to);
 }
 
+// Packs a panel of B.
 static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
                              int64_t step, int64_t along, ad_real scale,
                              ad_real *to)
@@ -211,6 +213,7 @@ ADX_DEFINE_TILE(adx_fuse_tile, ADX_TILE_FUSE)
 
 #else
 
+// Adds to a tile where there are no vectors, one product after the other.
 static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                          int64_t column, const ad_real *restrict b,
                          int64_t next, ad_real *restrict c, int64_t step)
@@ -222,6 +225,7 @@ static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                                                   a[i * row] * b[j]);
 }
 
+// The same with fused multiplication and addition.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
                           int64_t next, ad_real *restrict c, int64_t step)
@@ -281,6 +285,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
+// The strip of A or B from i on: packed, or in place where it is not.
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
@@ -302,7 +307,7 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
         s->packed + i * k);
 }
 
-// m x n numbers of C, and k of the sum.
+// Computes m x n numbers of C from two panels: k products for each.
 static void adx_run_panels(const adx_matrix_product *p,
                            const adx_matrix_side *a, const adx_matrix_side *b,
                            int64_t k, ad_real *c)
@@ -325,12 +330,13 @@ static void adx_run_panels(const adx_matrix_product *p,
 
 static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Returns n, rounded up to whole tiles.
 static int64_t adx_whole_tiles(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
 }
 
-// Numbers of a panel of A, and of one of B.
+// Says how many numbers a panel of A has, and one of B.
 static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
 {
     int64_t k = adx_lesser_of(p->k, ADX_PANEL_K);
@@ -338,8 +344,8 @@ static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
     size[1] = k * adx_whole_tiles(adx_lesser_of(p->n, ADX_PANEL_N), ADX_TILE_N);
 }
 
-// C is written row by row: where its columns lie side by side, the transposed
-// product is computed.
+// Turns a product so that C is written row by row: where its columns lie side
+// by side, the transposed product is computed.
 static void adx_turn_product(adx_matrix_product *p)
 {
     const adx_matrix_product of = *p;
@@ -432,6 +438,7 @@ static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
     return true;
 }
 
+// How many values a variable has in its bounds.
 static int64_t adx_var_extent(const adx_set *s, uint32_t v)
 {
     return s->high[v] - s->low[v] + 1;
@@ -468,7 +475,8 @@ static bool adx_may_be_matrices(const adx_tensor_value *v,
 {
     uint64_t points = adx_box_points(term->set);
     bool may = v->kind == ADX_VALUE_SUM && term->most == 0 && term->factors == 2
-            && !term->absorbs && points != UINT64_MAX && points >= ADX_PRODUCT_LEAST;
+            && !term->absorbs && points != UINT64_MAX
+            && points >= ADX_PRODUCT_LEAST;
     for (uint32_t i = 0; may && i < v->dims; i++) {
         uint32_t count;
         uint32_t some;
@@ -530,6 +538,7 @@ static adx_matrices *adx_make_matrices(ad_tensor *t,
     return to;
 }
 
+// Whether the numbers of C along v lie one beside the other.
 static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
 {
     return adx_is_unit(f->form[0][1 + v]);
@@ -675,7 +684,7 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                        p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
 }
 
-// Numbers of memory that a product takes.
+// Returns how many numbers of memory a product takes.
 static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 {
     int64_t size[2];

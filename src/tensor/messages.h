@@ -23,6 +23,7 @@ typedef struct adx_saying {
     size_t room;            // with the zero byte
 } adx_saying;
 
+// Adds as many bytes of a text as there is room for.
 static void adx_say_bytes(adx_saying *s, const char *text, size_t n)
 {
     for (size_t i = 0; i < n && s->n + 1 < s->room; i++)
@@ -35,6 +36,7 @@ static void adx_say_string(adx_saying *s, const char *text)
     adx_say_bytes(s, text, strlen(text));
 }
 
+// Adds a whole number in decimal digits.
 static void adx_say_whole(adx_saying *s, uint32_t v)
 {
     char digit[10];
@@ -48,12 +50,13 @@ static void adx_say_whole(adx_saying *s, uint32_t v)
 /* --- characters ----------------------------------------------------------
  * Columns count characters: in UTF-8 all bytes but 10xxxxxx begin one.      */
 
+// Whether a byte of UTF-8 is the first one of a character.
 static bool adx_begins_character(char c)
 {
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-// Bytes of the character at `at`, which is before `end`.
+// Returns how many bytes the character at `at` has, which is before `end`.
 static size_t adx_character(const char *text, size_t at, size_t end)
 {
     size_t n = 1;
@@ -189,7 +192,8 @@ static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
         adx_say_string(s, ADX_CUT);
 }
 
-// %w: a piece of the text, adx_spot; %s: a string; %u: uint32_t.
+// Adds a message to a text. %w: a piece of the text, adx_spot; %s: a string;
+// %u: uint32_t.
 static void adx_say_message(adx_saying *s, const adx_tree *tree,
                             const char *format, va_list *args)
 {
@@ -231,6 +235,7 @@ static void adx_explain_text(ad_tensor_error *error, const char *text)
     adx_say_string(&s, text);
 }
 
+// Explains a status that has no place in the text, by its own message.
 static void adx_explain_status(ad_tensor_error *error, ad_status status)
 {
     adx_explain_text(error, ad_message(status));

@@ -53,12 +53,13 @@ static const adx_declared *adx_find_declared(const adx_tree *tree,
     return found == 0 ? NULL : &tree->declared[found];
 }
 
+// What the name at this spot was declared as. NULL: it is not declared.
 static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
 {
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Slots for one name more; at most half of them are taken.
+// Makes room for one name more; at most half of the slots are taken.
 static bool adx_widen_slots(adx_tree *tree)
 {
     size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;
@@ -79,6 +80,7 @@ static bool adx_widen_slots(adx_tree *tree)
     return true;
 }
 
+// What a message calls the thing that a name stands for.
 static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
 {
     return d->kind == ADX_NAMES_SIZE ? "a size" : d->kind == ADX_NAMES_RELATION
@@ -86,6 +88,7 @@ static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
          : tree->array[d->of].formula == 0 ? "an input" : "a result";
 }
 
+// The line of the text in which a place is, from 1 on.
 static uint32_t adx_line_of(const adx_tree *tree, uint32_t at)
 {
     int line;
@@ -94,6 +97,7 @@ static uint32_t adx_line_of(const adx_tree *tree, uint32_t at)
     return (uint32_t)line;
 }
 
+// Whether a name is a word of the language.
 static bool adx_is_reserved(const adx_tree *tree, adx_spot name)
 {
     static const char *const word[] = {
@@ -166,7 +170,7 @@ static uint32_t adx_size_at_hand(adx_parser *p)
 
 /* --- names that are not known -------------------------------------------- */
 
-static char adx_lower(char c)
+static char adx_lower_case(char c)
 {
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
@@ -184,7 +188,7 @@ static unsigned adx_distance(const char *a, size_t m, const char *b, size_t n)
         const unsigned *above = row[(i + 2) % 3];
         now[0] = (unsigned)i;
         for (size_t j = 1; j <= n; j++) {
-            bool same = adx_lower(a[i - 1]) == adx_lower(b[j - 1]);
+            bool same = adx_lower_case(a[i - 1]) == adx_lower_case(b[j - 1]);
             unsigned least = above[j - 1] + !same;
             least = above[j] + 1 < least ? above[j] + 1 : least;
             least = now[j - 1] + 1 < least ? now[j - 1] + 1 : least;
@@ -206,6 +210,8 @@ typedef struct adx_nearest {
     unsigned distance;
 } adx_nearest;
 
+// Keeps a name if it is nearer to the wrong one than all before it. Among names
+// equally near, one as long as the wrong name is preferred.
 static void adx_try_name(adx_nearest *k, const char *name, size_t length)
 {
     unsigned d = adx_distance(k->wrong, k->wrong_length, name, length);
@@ -217,6 +223,7 @@ static void adx_try_name(adx_nearest *k, const char *name, size_t length)
     }
 }
 
+// Whether the text reads the same at two spots.
 static bool adx_same_text(const adx_tree *tree, adx_spot a, adx_spot b)
 {
     return a.length == b.length
@@ -233,9 +240,9 @@ static bool adx_was_bound(const adx_parser *p)
     return false;
 }
 
-// Says that the name at hand is not known, and which one is like it; if there is
-// none, `text` of the name. Short names are all alike: of two letters only the
-// case may differ.
+// Says that the name at hand is not known, and which one is like it; if there
+// is none, `text` of the name. Short names are all alike: of two letters only
+// the case may differ.
 ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
                                       const char *text)
 {

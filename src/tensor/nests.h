@@ -27,6 +27,7 @@ typedef struct adx_sparse_form {
     int64_t *k;
 } adx_sparse_form;
 
+// The value of a form at x.
 static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 {
     int64_t sum = f->c;
@@ -35,6 +36,7 @@ static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
     return sum;
 }
 
+// Whether a form has the variable.
 static bool adx_form_has(const adx_sparse_form *f, uint32_t var)
 {
     for (uint32_t i = 0; i < f->n; i++)
@@ -199,9 +201,10 @@ static bool adx_will_be_given(const adx_set *s, uint32_t v)
     return false;
 }
 
-// Given variables come first, those with the fewest values before others. Of
-// ranges, those with long strides are the outer ones, so that numbers that are
-// next to one another are used together.
+// Whether a variable gets its value before another. Given variables come first,
+// those with the fewest values before others. Of ranges, those with long
+// strides are the outer ones, so that numbers that are next to one another are
+// used together.
 static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
                            const adx_next_level *other)
 {
@@ -246,8 +249,8 @@ static bool adx_has_later(const adx_ordering *k, const int64_t form[],
     return false;
 }
 
-// Rows that follow from those of `s`, in which the later variables are gone:
-// only to narrow ranges.
+// Adds rows that follow from those of `s` when the later variables are
+// forgotten: they only narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
@@ -317,6 +320,8 @@ static bool adx_place_row(adx_ordering *k, uint32_t r)
                                        UINT32_MAX, &to->argument));
 }
 
+// Puts every row that no level is made by at the level where it is looked at.
+// False: no memory.
 static bool adx_place_rows(adx_ordering *k)
 {
     const adx_set *s = k->s;
@@ -333,7 +338,7 @@ static bool adx_place_rows(adx_ordering *k)
     return true;
 }
 
-/* --- bounds where sizes are open: no more than are needed ------------------ */
+/* --- bounds where sizes are open: no more than are needed ----------------- */
 
 // The most that one form can be above another.
 static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
@@ -378,12 +383,15 @@ static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
     return true;
 }
 
+// Makes bounds that are numbers the range's own, and drops those that follow
+// from others.
 static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
 {
     for (uint32_t i = 0; i < nest->levels; i++) {
         adx_nest_level *l = &nest->level[i];
         for (uint32_t j = 0; j < l->bounds;)
-            if (adx_take_plain_bound(l, &l->bound[j]) || adx_bound_follows(s, l, j))
+            if (adx_take_plain_bound(l, &l->bound[j])
+                || adx_bound_follows(s, l, j))
                 l->bound[j] = l->bound[--l->bounds];
             else
                 j++;
@@ -422,10 +430,10 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
     return ok && adx_make_sparse_form(s, argument, v, &l->argument);
 }
 
-// Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
-// order of their variables. stride [vars]: how far apart in memory what is read
-// and written lies along each variable; may be NULL. NULL: no memory.
+// Makes loops over a set, which is simplified. inner: the variable that should
+// be the innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in
+// the order of their variables. stride [vars]: how far apart in memory what is
+// read and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {
@@ -497,7 +505,8 @@ static bool adx_passes(const adx_set_check *c, const int64_t x[])
 
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level);
 
-// x[var] has its value.
+// Goes on to the next level once x[var] has its value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -609,6 +618,8 @@ static bool adx_walk_one(const adx_nest_walk *w, uint32_t level)
     return adx_walk_on(w, level);
 }
 
+// Visits all points of the levels from `level` on. False: a visit wants no
+// more.
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
 {
     if (level == w->nest->levels)
@@ -621,7 +632,8 @@ static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
     return adx_walk_one(w, level);
 }
 
-// x: [vars] memory. False: visit ended it.
+// Visits all points of a nest, in strips of the innermost loop. x: [vars]
+// memory. False: the visitor has stopped the walk.
 static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
                           adx_point_fn *visit, void *user)
 {

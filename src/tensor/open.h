@@ -16,12 +16,13 @@
 
 ADX_SELDOM_BEGIN
 
+// How many sizes are open.
 static uint32_t adx_open_of(const ad_tensor *t)
 {
     return t->open == NULL ? 0 : t->open->n;
 }
 
-// Something cannot be decided for all sizes: why, in words.
+// Says that, and why, something cannot be decided for all sizes.
 static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
@@ -31,6 +32,7 @@ static void adx_say_undecided(ad_tensor *t, const char *why)
 
 /* --- forms in sizes ------------------------------------------------------ */
 
+// Whether an open size is in a form, also by maps.
 static bool adx_is_open_form(const ad_tensor *t, uint32_t form)
 {
     const adx_affine *f = &t->tree.form[form];
@@ -74,7 +76,7 @@ static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
     return sum;
 }
 
-// to += k * a form in sizes.
+// Computes to += k * a form in sizes.
 static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
                          const int64_t form[], uint32_t open)
 {
@@ -102,6 +104,7 @@ typedef struct adx_ranges {
     int64_t *from, *last;       // [dims][1 + open]
 } adx_ranges;
 
+// Takes memory for the ends of ranges; none is needed if no size is open.
 static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
 {
     size_t n = t->open == NULL ? 0 : (size_t)dims * (1 + t->open->n);
@@ -109,7 +112,7 @@ static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
     to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
 }
 
-// Conditions of a set for one of its variables; where a bound is a number, it
+// Bounds a variable of a set by forms in sizes. Where a bound is a number, it
 // is that of the variable already.
 static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
                           const int64_t last[])
@@ -197,6 +200,7 @@ typedef struct adx_witness {
     bool found;
 } adx_witness;
 
+// Stops a walk at its first point.
 static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -296,6 +300,8 @@ static void adx_form_at_indices(const adx_indexed *in, const int64_t form[],
     }
 }
 
+// Whether a form of the indices `in` is never negative where they are those
+// `at`.
 static bool adx_holds_at(const adx_indexed *in, const int64_t form[],
                          const adx_indexed *at)
 {

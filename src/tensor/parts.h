@@ -94,13 +94,14 @@ typedef struct adx_value_cut {
 
 static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+// Returns a*b, but 2^60 at most.
 static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
 {
     return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
 }
 
-// Points of the levels `from` and later, for each of those before. More where
-// the bounds of one level depend on others.
+// Returns how many points the levels `from` and later have, for each of those
+// before. It is more than that where the bounds of one level depend on others.
 static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
 {
     uint64_t n = 1;
@@ -129,8 +130,9 @@ static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
     return e;
 }
 
-// As many parts as a nest allows that is cut at a level: the levels before are
-// run through by each part, and where the level has no range, so is the level.
+// Returns as many parts as a nest allows that is cut at a level: the levels
+// before are run through by each part, and where the level has no range, so is
+// the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
 {
     if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
@@ -189,8 +191,8 @@ static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 
 /* --- parts of results ---------------------------------------------------- */
 
-// Picks are of different numbers in different parts: the index is one of those
-// of the number that is picked from, too.
+// Whether picks are of different numbers in different parts: the index is one
+// of those of the number that is picked from, too.
 static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
                             uint32_t dim)
 {
@@ -449,6 +451,7 @@ static bool adx_same_forms(const adx_sparse_form *a, const adx_sparse_form *b)
         && memcmp(a->k, b->k, a->n * sizeof *a->k) == 0;
 }
 
+// Whether two terms have the same points in the same parts.
 static bool adx_same_lists(const adx_part_list *a, const adx_part_list *b)
 {
     bool same = a->levels == b->levels && a->parts == b->parts
@@ -483,7 +486,8 @@ static bool adx_fill_list(ad_tensor *t, adx_part_list *l)
     return true;
 }
 
-// Terms of a value and of its tangent have one list. False: no memory.
+// Lists the points of a term by parts. Terms of a value and of its tangent have
+// one list. False: no memory.
 static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
                            const adx_value_cut *cut, adx_term_cut *c)
 {
@@ -509,6 +513,7 @@ static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
 
 /* --- the cut of a value -------------------------------------------------- */
 
+// Whether a term of a value adds at picked points only.
 static bool adx_picks_any(const adx_tensor_value *v)
 {
     bool any = false;
@@ -520,8 +525,9 @@ static bool adx_picks_any(const adx_tensor_value *v)
 // Cuts the points of a value's only term into parts, if that makes more parts
 // than the best cut so far. A sum is cut in this way only if each point has a
 // number of its own. False: no memory.
-static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
-                           const adx_nest *const nest[], adx_value_cut *best)
+static bool adx_try_cut_of_points(ad_tensor *t, const adx_tensor_value *v,
+                                  const adx_nest *const nest[],
+                                  adx_value_cut *best)
 {
     const adx_tensor_term *term = v->term;
     adx_value_cut c = { .kind = ADX_CUT_POINTS };
@@ -542,10 +548,11 @@ static bool adx_try_points(ad_tensor *t, const adx_tensor_value *v,
     return c.parts > 0;
 }
 
-// False: no memory.
-static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
-                         const adx_nest *const nest[], uint64_t points,
-                         adx_value_cut *best)
+// Cuts the points of a value of few numbers into parts with sums of their own,
+// if that makes more parts than the best cut so far. False: no memory.
+static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
+                                const adx_nest *const nest[], uint64_t points,
+                                adx_value_cut *best)
 {
     adx_value_cut c = { .kind = ADX_CUT_SUMS };
     if (v->kind != ADX_VALUE_SUM || adx_picks_any(v)
@@ -568,10 +575,12 @@ static bool adx_try_sums(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// The dimension of which the results are best cut. False: no memory.
-static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
-                            const adx_nest *const nest[], uint64_t points,
-                            bool lists, adx_value_cut *best)
+// Cuts the results along the dimension that makes the most parts, if these are
+// more than those of the best cut so far. False: no memory.
+static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
+                                   const adx_nest *const nest[],
+                                   uint64_t points, bool lists,
+                                   adx_value_cut *best)
 {
     for (uint32_t d = 0; d < v->dims; d++) {
         adx_value_cut c = { .dim = d };
@@ -584,21 +593,23 @@ static bool adx_try_results(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// Lists change no bits. What else is chosen must not depend on them.
+// Finds the best cut of a value. Lists change no bits, so what else is chosen
+// must not depend on them: they are tried last. False: no memory.
 static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
                              const adx_nest *const nest[], uint64_t points,
                              adx_value_cut *best)
 {
-    if (!adx_try_results(t, v, nest, points, false, best)
-        || !adx_try_points(t, v, nest, best)
-        || !adx_try_sums(t, v, nest, points, best))
+    if (!adx_try_cut_of_results(t, v, nest, points, false, best)
+        || !adx_try_cut_of_points(t, v, nest, best)
+        || !adx_try_cut_of_sums(t, v, nest, points, best))
         return false;
     return best->kind == ADX_CUT_SUMS || best->parts >= ADX_PARTS_MOST / 4
         || !adx_shares_parts()
-        || adx_try_results(t, v, nest, points, true, best);
+        || adx_try_cut_of_results(t, v, nest, points, true, best);
 }
 
-// nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
+// Cuts a value into parts. nest [terms]. *cut is NULL where nothing is to be
+// gained. False: no memory.
 static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
                           const adx_nest *const nest[], adx_value_cut **cut)
 {
@@ -678,7 +689,7 @@ static void adx_narrow_entries(const adx_int_table *column, int64_t low,
     }
 }
 
-// Bounds of the last level for what its variable is now.
+// Finds the bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
 {

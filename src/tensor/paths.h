@@ -33,7 +33,7 @@ typedef struct adx_product_path {
     adx_path_step *step;        // of each subset
 } adx_product_path;
 
-// Points of a box of variables.
+// Returns how many points a box of variables has.
 static double adx_path_points(const adx_product_path *p, uint64_t vars)
 {
     double n = 1;
@@ -42,6 +42,7 @@ static double adx_path_points(const adx_product_path *p, uint64_t vars)
     return n;
 }
 
+// The variables that a subset of the factors has, as bits.
 static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
 {
     uint64_t vars = 0;
@@ -50,6 +51,7 @@ static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
     return vars;
 }
 
+// The subset of all factors.
 static uint32_t adx_path_whole(const adx_product_path *p)
 {
     return ((uint32_t)1 << p->factors) - 1;
@@ -73,6 +75,8 @@ static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
          | ((one | other) == adx_path_whole(p) ? p->written | none : 0);
 }
 
+// Whether a step takes fewer multiplications, or as many and fewer operations
+// in all.
 static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
 {
     return one->muls < other->muls
@@ -108,7 +112,8 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
     p->step[subset] = best;
 }
 
-// As the text has it: one factor after the other, then all sums at once.
+// Returns the cost as the text has it: one factor after the other, then all
+// sums at once.
 static double adx_written_cost(const adx_product_path *p)
 {
     double all = 2 * adx_path_points(p, p->live)

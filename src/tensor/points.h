@@ -2,16 +2,16 @@
 
 /* === tensor/points ==========================================================
  * C text of numbers: in memory, or expressions of others; of functions, their
- * partials, and the derivatives of these; and of values that are computed number
- * by number: loops over regions of their indices, the core and what is around
- * it, with one expression inside.
+ * partials, and the derivatives of these; and of values that are computed
+ * number by number: loops over regions of their indices, the core and what is
+ * around it, with one expression inside.
  *
  *   needs   core/derived core/cells code/text tensor/arena tensor/sets
  *           tensor/binding tensor/open tensor/programs tensor/sharing
  *           tensor/pointwise tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
- *           adx_say_row_at adx_is_run_index adx_say_run_index
+ *           adx_say_operation_at adx_is_run_index adx_say_run_index
  *           adx_say_open_index adx_say_pointwise
  * ========================================================================== */
 
@@ -38,6 +38,7 @@ typedef struct adx_numbers_read {
 static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
                                  const int64_t *index, const adx_box *region);
 
+// Writes a number that is read: a local variable, or its place in memory.
 static void adx_say_operand(adx_emission *e, const adx_number_read *x)
 {
     if (x->local != ADX_IN_MEMORY)
@@ -61,6 +62,7 @@ static const adx_local_number *adx_find_local(const adx_emission *e,
     return l;
 }
 
+// Notes that a local variable holds a number, so that it is not read again.
 static void adx_keep_local(adx_emission *e, uint32_t value,
                            const adx_int_table *table, const int64_t *index,
                            uint32_t number)
@@ -126,6 +128,8 @@ static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
     return x;
 }
 
+// Finds the numbers that a term reads, and writes the code that has to stand
+// before.
 static void adx_take_numbers(adx_emission *e, uint32_t by,
                               const adx_spot_of *at,
                               const adx_tensor_term *term, adx_numbers_read *to)
@@ -149,7 +153,7 @@ static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
     adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
-// k*a*b; k may be 1.
+// Writes k*a*b; k may be 1.
 static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
                                uint32_t n, ad_real k)
 {
@@ -170,6 +174,7 @@ typedef struct adx_sum_text {
     uint32_t number;
 } adx_sum_text;
 
+// Writes what is added to: a variable by its name or number, or a place.
 static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
 {
     if (to->name != NULL)
@@ -180,7 +185,7 @@ static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
         adx_say_index(&e->text, "v", to->number, "");
 }
 
-// to += k*a*b, in one rounding where the text is fused (tensor/run).
+// Writes to += k*a*b, in one rounding where the text is fused (tensor/run).
 static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                           const adx_numbers_read *o, uint32_t n, ad_real k)
 {
@@ -206,6 +211,8 @@ static void adx_say_added(adx_emission *e, const adx_sum_text *to,
 
 /* --- functions ----------------------------------------------------------- */
 
+// Writes what a letter of a cell stands for: v the result, x, y and z the
+// operands.
 static void adx_say_letter(adx_text *t, char which, void *user)
 {
     const adx_numbers_read *o = (const adx_numbers_read *)user;
@@ -315,8 +322,8 @@ static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
 }
 
 // A function, its partial, or the derivative of that, as a number.
-static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
-                               const adx_spot_of *at)
+static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
+                                     const adx_spot_of *at)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const char *formula = adx_formula_of(v);
@@ -335,8 +342,8 @@ static uint32_t adx_say_row_at(adx_emission *e, uint32_t value,
 
 /* --- number by number ---------------------------------------------------- */
 
-// "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
-// say so. False: nothing is to be asked.
+// Writes "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does
+// not say so. False: nothing is to be asked.
 static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
                            uint32_t dims, const adx_box *region)
 {
@@ -359,6 +366,7 @@ static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
     return any;
 }
 
+// Whether a piece adds nowhere in a region.
 static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
                              const adx_box *region)
 {
@@ -368,7 +376,8 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Which numbers that maps give a piece needs: for its factors, or for others.
+// Marks which numbers that maps give a piece needs: for its factors, or for
+// others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
@@ -499,7 +508,7 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
         number = adx_say_sum_at(e, value, index, region);
     else {
         const adx_spot_of at = adx_piece_at(e, &p->piece[0], v->dims, index);
-        number = adx_say_row_at(e, value, &at);
+        number = adx_say_operation_at(e, value, &at);
     }
     if (region == NULL && e->f->fate[value] == ADX_FATE_HOSTED) {
         adx_say_indent(e);
@@ -530,14 +539,16 @@ static bool adx_is_run_index(const adx_emission *e, uint32_t value, uint32_t d)
     return e->in_run && e->f->run_of[value] == 1 + d;
 }
 
+// Declares the variable that all steps of a block share, which is the block's
+// loop e.
 static void adx_say_run_index(adx_emission *e, uint32_t var)
 {
     ADX_SAY_LINE(e, "const long x%lu = e;", (unsigned long)var);
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
-// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
-// with one number, whatever the sizes are, is no loop.
+// Opens "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An
+// index with one number, whatever the sizes are, is no loop.
 static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
                                uint32_t d, int64_t index[])
 {
@@ -586,7 +597,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         adx_say_counted(e, x, low, high);
 }
 
-// Loops over the indices in a region.
+// Writes loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
 {

@@ -5,8 +5,8 @@
  * expression: for each number there is at most one point of each piece. A piece
  * is a term, or a term for certain values of the variables that it is summed
  * over, if these have few values. It adds in a box of the value's indices. In
- * the core, where all boxes overlap, no condition is left. Where sizes are open,
- * all pieces add everywhere: the boxes are those of the largest sizes.
+ * the core, where all boxes overlap, no condition is left. Where sizes are
+ * open, all pieces add everywhere: the boxes are those of the largest sizes.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/parts
@@ -56,6 +56,7 @@ typedef struct adx_pointwise {
 
 #define ADX_PIECES_WRITTEN 32   // more are loops
 
+// Takes memory for a box. False: there is none.
 static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
 {
     to->low = ADX_GET(a, dims, int64_t);
@@ -82,11 +83,11 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
     return true;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
+// Counts the points, if conditions only say which map gives which variable;
+// else UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     uint64_t n = s->empty ? 0 : 1;
     if (maps.given == NULL)
         return UINT64_MAX;
@@ -151,7 +152,7 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     return owned;
 }
 
-// Variables that maps give, by rows in their order.
+// Adds the variables that maps give, by rows in their order.
 static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
                             const uint32_t row[], uint32_t n)
 {
@@ -208,7 +209,7 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     p->set = s;
     p->form = ADX_GET(k->a, (size_t)s->vars * k->width, int64_t);
     bool *own = ADX_GET(k->a, s->vars, bool);
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     if (p->form == NULL || own == NULL || maps.given == NULL
         || !adx_make_box(k->a, k->value->dims, &p->box))
         return false;
@@ -261,7 +262,7 @@ static uint64_t adx_find_summed(const adx_finding *k,
                                 const adx_tensor_term *term, const adx_set *s,
                                 uint32_t var[], uint32_t *n)
 {
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     bool *owner = ADX_GET(k->a, s->vars, bool);
     uint64_t values = 1;
     *n = 0;
@@ -408,7 +409,8 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                       1 + open + v->dims + ADX_LOOKUPS_MOST, 0, NULL };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
-        || (!sum && v->kind != ADX_VALUE_ROW && v->kind != ADX_VALUE_PARTIAL
+        || (!sum && v->kind != ADX_VALUE_OPERATION
+            && v->kind != ADX_VALUE_PARTIAL
             && v->kind != ADX_VALUE_SECOND))
         return NULL;
     k.to->piece = ADX_GET(a, ADX_PIECES_WRITTEN, adx_term_piece);

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === tensor/prepare =======================================================
- * What a program needs before it is evaluated for the first time, and keeps: the
- * loops of its terms, with the innermost one along numbers that are evenly
+ * What a program needs before it is evaluated for the first time, and keeps:
+ * the loops of its terms, with the innermost one along numbers that are evenly
  * spaced; and how its values are cut into parts.
  *
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
@@ -11,6 +11,8 @@
  *   offers  adx_mark_results adx_prepare_program adx_clear_results
  * ========================================================================== */
 
+// Finds the places of the numbers that a term reads or writes, and how far they
+// are apart along the innermost loop. False: no memory.
 static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
                             uint32_t inner, adx_stream_of *to)
 {
@@ -168,8 +170,8 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
-// Values and terms as tensor/explain tells of them: before loops are over lists
-// and numbers on entries. False: no memory.
+// Copies values and terms for tensor/explain: as they are before loops are over
+// lists and numbers on entries. False: no memory.
 static bool adx_keep_spelt(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;

@@ -22,11 +22,13 @@ static void adx_put_string_of(const adx_tree_printer *k, const char *text)
     k->write(text, strlen(text), k->user);
 }
 
+// Writes what the text has at a spot.
 static void adx_put_spot(const adx_tree_printer *k, adx_spot spot)
 {
     k->write(k->tree->text + spot.at, spot.length, k->user);
 }
 
+// Writes a number in decimal digits.
 static void adx_put_natural(const adx_tree_printer *k, uint64_t v)
 {
     char digit[20];
@@ -62,6 +64,7 @@ static void adx_put_multiple(const adx_tree_printer *k, const adx_multiple *m,
     }
 }
 
+// Writes a form; a form of nothing is 0.
 static void adx_put_form(const adx_tree_printer *k, uint32_t form)
 {
     const adx_affine *f = &k->tree->form[form];
@@ -74,6 +77,7 @@ static void adx_put_form(const adx_tree_printer *k, uint32_t form)
     }
 }
 
+// Writes the indices of a read or a membership, between commas.
 static void adx_put_forms(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     for (uint32_t i = 0; i < n->count; i++) {
@@ -87,6 +91,7 @@ static bool adx_is_zero_form(const adx_tree *tree, uint32_t form)
     return tree->form[form].constant == 0 && tree->form[form].count == 0;
 }
 
+// Writes a range; one that begins at 0 as its end alone.
 static void adx_put_range(const adx_tree_printer *k, uint32_t from,
                           uint32_t to)
 {
@@ -97,7 +102,7 @@ static void adx_put_range(const adx_tree_printer *k, uint32_t from,
     adx_put_form(k, to);
 }
 
-// Indices that are bound together: they stand one after another.
+// Writes indices that are bound together: they stand one after another.
 static void adx_put_bound(const adx_tree_printer *k, uint32_t first,
                           uint32_t count)
 {
@@ -115,6 +120,7 @@ static void adx_put_bound(const adx_tree_printer *k, uint32_t first,
 
 static void adx_put_condition(const adx_tree_printer *k, uint32_t node);
 
+// Writes conditions with a sign between them.
 static void adx_put_conditions(const adx_tree_printer *k, uint32_t child,
                                const char *sign)
 {
@@ -192,6 +198,7 @@ static bool adx_is_open_ended(const adx_tree *tree, const adx_tensor_node *n)
 
 static void adx_put_node(const adx_tree_printer *k, uint32_t node);
 
+// Writes an operand, in brackets unless it may stand bare.
 static void adx_put_within(const adx_tree_printer *k, uint32_t node, bool bare)
 {
     adx_put_string_of(k, bare ? "" : "(");
@@ -199,7 +206,7 @@ static void adx_put_within(const adx_tree_printer *k, uint32_t node, bool bare)
     adx_put_string_of(k, bare ? "" : ")");
 }
 
-// Operands, which must bind as tightly as this.
+// Writes operands, which must bind as tightly as this.
 static void adx_put_operands(const adx_tree_printer *k, uint32_t child,
                              int binds, const char *sign, const char *inverse)
 {
@@ -212,6 +219,7 @@ static void adx_put_operands(const adx_tree_printer *k, uint32_t child,
     }
 }
 
+// Writes a sum, a maximum, a minimum or a bracket, and what it is of.
 static void adx_put_reduction(const adx_tree_printer *k,
                               const adx_tensor_node *n, const char *word)
 {
@@ -226,6 +234,7 @@ static void adx_put_reduction(const adx_tree_printer *k,
                                     >= ADX_BINDS_PRODUCT);
 }
 
+// Writes a function and its arguments.
 static void adx_put_call(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     adx_put_string_of(k, ad_op_table()[n->of].name);
@@ -237,6 +246,7 @@ static void adx_put_call(const adx_tree_printer *k, const adx_tensor_node *n)
     adx_put_string_of(k, ")");
 }
 
+// Writes a read of an array.
 static void adx_put_read(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     adx_put_spot(k, k->tree->array[n->of].name);
@@ -247,6 +257,7 @@ static void adx_put_read(const adx_tree_printer *k, const adx_tensor_node *n)
     adx_put_string_of(k, "]");
 }
 
+// Writes a power.
 static void adx_put_power(const adx_tree_printer *k, const adx_tensor_node *n)
 {
     int64_t power = n->power;
@@ -325,6 +336,7 @@ static void adx_put_dims(const adx_tree_printer *k, uint32_t first,
     adx_put_string_of(k, rank > 0 ? "]" : "");
 }
 
+// Writes the declaration of an input, or a formula.
 static void adx_put_array(const adx_tree_printer *k, const adx_tensor_array *a)
 {
     const adx_tensor_formula *f = &k->tree->formula[a->formula];
@@ -361,6 +373,7 @@ static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
     adx_put_string_of(k, ";\n");
 }
 
+// Writes all declarations and formulas, in the order of the text.
 static void adx_print_tree(const adx_tree *tree, ad_write_fn *write,
                            void *user)
 {

@@ -15,12 +15,13 @@
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
- *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
- *           ADX_VALUE_PARTIAL ADX_VALUE_SECOND ADX_VALUE_MOST ADX_VALUE_SIZE
- *           adx_tensor_second adx_tensor_value adx_new_value adx_lay_out
- *           adx_finish_value adx_new_tensor_term adx_add_factor adx_add_least
- *           adx_place_form adx_marking adx_mark_points adx_mark_form
- *           adx_all_written adx_join_sets adx_all_gone adx_restrict
+ *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM
+ *           ADX_VALUE_OPERATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
+ *           ADX_VALUE_MOST ADX_VALUE_SIZE adx_tensor_second adx_tensor_value
+ *           adx_new_value adx_lay_out adx_finish_value adx_new_tensor_term
+ *           adx_add_factor adx_add_least adx_place_form adx_marking
+ *           adx_mark_points adx_mark_form adx_all_written adx_join_sets
+ *           adx_all_gone adx_restrict
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -55,7 +56,7 @@ typedef enum adx_value_kind {
     ADX_VALUE_TANGENT_IN,
     ADX_VALUE_WEIGHT,
     ADX_VALUE_SUM,              // of terms
-    ADX_VALUE_ROW,              // op of the factors of one term
+    ADX_VALUE_OPERATION,        // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST,             // the largest, or least, factor of all points;
@@ -137,7 +138,7 @@ struct adx_tensor_program {
 
 /* --- values -------------------------------------------------------------- */
 
-// Room for one value more. Returns its number; 0: no memory.
+// Adds a value. Returns its number; 0: no memory.
 static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 {
     adx_tensor_program *p = t->program;
@@ -161,7 +162,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
-// Numbers one behind the other, the last index fastest. False: too many.
+// Lays numbers one behind the other, the last index fastest. False: too many.
 static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
                         const ptrdiff_t stride[])
 {
@@ -240,6 +241,7 @@ static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
     return to;
 }
 
+// Multiplies a term by one more number. NULL: there was no memory for the term.
 static void adx_add_factor(adx_tensor_term *term, adx_access from)
 {
     if (term != NULL)
@@ -248,7 +250,7 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
-// to += k * the least index d.
+// Computes to += k * the least index d.
 static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
                           const adx_tensor_value *v, uint32_t d, uint32_t open)
 {
@@ -282,6 +284,8 @@ typedef struct adx_marking {
     uint32_t var;               // the next
 } adx_marking;
 
+// Marks the numbers that a strip of points writes. False: all are marked, so no
+// more need be looked at.
 static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
                             int64_t count)
 {
@@ -386,7 +390,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Which numbers are written. NULL: no memory.
+// Marks which numbers are written. NULL: no memory.
 static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
@@ -403,6 +407,7 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
     return bits;
 }
 
+// Whether an open size is in a row.
 static bool adx_has_sizes(const adx_set *s, uint32_t row)
 {
     bool any = false;
@@ -461,8 +466,8 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Which numbers are written where sizes are open: of those that there are at
-// given sizes, always the same. NULL: that is not so.
+// Marks which numbers are written where sizes are open: of those that there are
+// at given sizes, always the same. NULL: that is not so.
 static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);

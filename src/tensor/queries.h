@@ -1,7 +1,10 @@
 #pragma once
 
 /* === tensor/queries =========================================================
- * Binding, evaluations and counts: the interface.
+ * Binding, evaluations and counts: the interface. Binding checks what was
+ * given, makes the program with its derivatives, and prepares its loops and
+ * storage. An evaluation then needs only memory for those values that its
+ * results need.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
@@ -16,6 +19,7 @@ ADX_SELDOM_BEGIN
 
 /* --- binding ------------------------------------------------------------- */
 
+// Says that something must be given before the text can be bound.
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
@@ -23,6 +27,7 @@ static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
     adx_misfit(&k, name.at, what, name);
 }
 
+// Whether an end of a range depends on an open size.
 static bool adx_is_open_range(const ad_tensor *t, uint32_t dim)
 {
     const adx_dim *d = &t->tree.dim[dim];
@@ -67,7 +72,7 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         adx_check_open_data(t, error);
 }
 
-// Rows of a relation that were given when it had others.
+// Checks that a relation has the rows that it had when it was given.
 static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
 {
     const adx_tensor_relation *r = &t->tree.relation[i];
@@ -222,7 +227,8 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
         return;
     int64_t *from = v->range.from + (size_t)d * (1 + open);
     int64_t *last = v->range.last + (size_t)d * (1 + open);
-    if (!adx_form_in_sizes(t, dim->from, from) || !adx_form_in_sizes(t, dim->to, last))
+    if (!adx_form_in_sizes(t, dim->from, from)
+        || !adx_form_in_sizes(t, dim->to, last))
         adx_arena_fail(&t->arena, ADREV_ESHAPE);
     memcpy(extent, last, (1 + open) * sizeof *extent);
     adx_add_open(&t->arena, extent, -1, from, open);
@@ -232,7 +238,7 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
     v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
-// Values for the arrays of the text.
+// Makes values for the arrays of the text.
 static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
 {
     const adx_tree *tree = &t->tree;
@@ -320,6 +326,7 @@ typedef struct adx_taking_places {
     ptrdiff_t first;
 } adx_taking_places;
 
+// Marks a place as taken.
 static void adx_take_place(void *user, ptrdiff_t at)
 {
     const adx_taking_places *k = (const adx_taking_places *)user;
@@ -416,6 +423,7 @@ typedef struct adx_tensor_arrays {
     ad_real *const *hv;
 } adx_tensor_arrays;
 
+// Needs those results for which the caller has arrays, and computes them there.
 static void adx_need_results(adx_evaluating *e, const uint32_t value[],
                              uint32_t n, ad_real *const to[])
 {
@@ -426,6 +434,7 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
+// The caller's array of an input, a tangent or a weight. NULL: it is not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -452,7 +461,7 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
     return true;
 }
 
-// Results that nothing adds to are 0.
+// Makes results 0 that nothing adds to.
 static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              ad_real *const to[])
@@ -463,7 +472,8 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
-// Numbers of memory for what is needed and is no array of the caller's.
+// Returns how much memory the needed values take that have no array of the
+// caller's.
 static uint64_t adx_numbers_needed(const adx_tensor_program *p,
                                    const bool needed[], ad_real *const base[])
 {
@@ -474,6 +484,8 @@ static uint64_t adx_numbers_needed(const adx_tensor_program *p,
     return n;
 }
 
+// Gives each needed value that has no array its place in the memory of the
+// evaluation.
 static void adx_place_values(adx_evaluating *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -570,7 +582,7 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     return n;
 }
 
-// False: no memory.
+// Takes the memory of an evaluation. False: there is none.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -596,6 +608,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     return e->numbers != NULL;
 }
 
+// Gives the memory of an evaluation back, for the thread's next one.
 static void adx_end_evaluating(adx_evaluating *e)
 {
     const ad_allocator *m = &e->t->memory;
@@ -696,6 +709,7 @@ ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
 
 /* --- counts -------------------------------------------------------------- */
 
+// Counts the points of strips.
 static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -705,6 +719,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// How many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;
@@ -797,7 +812,7 @@ static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
     adx_need_all(p, needed);
 }
 
-// Numbers of inputs and results.
+// Counts the numbers of inputs and results.
 static size_t adx_numbers_around(const ad_tensor *t)
 {
     const adx_tensor_program *p = t->program;

@@ -3,8 +3,8 @@
 /* === tensor/ranges ==========================================================
  * How a step of machine code is cut into parts. A part has a range of one loop:
  * of an index of the value, of its points as tensor/parts cuts them, or of the
- * runs of a block. What it writes, no other part writes or reads, so bits do not
- * depend on the parts. Sums of parts are those of tensor/parts.
+ * runs of a block. What it writes, no other part writes or reads, so bits do
+ * not depend on the parts. Sums of parts are those of tensor/parts.
  *
  * Thin values have memory for all runs, of which a step uses that of the first:
  * so a part uses that of its first run.
@@ -19,7 +19,7 @@ ADX_SELDOM_BEGIN
 
 /* --- how many points ----------------------------------------------------- */
 
-// Points of the loops of a value.
+// Counts the points of the loops of a value.
 static double adx_points_of_step(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -31,7 +31,8 @@ static double adx_points_of_step(const adx_fusion *f, uint32_t value)
     return n;
 }
 
-// Into how many parts so many points are cut, if one loop can have `most`.
+// Returns into how many parts so many points are cut, if one loop can have
+// `most`.
 static uint32_t adx_parts_of_points(double points, int64_t most)
 {
     double parts = points / ADX_PART_LEAST;
@@ -82,7 +83,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     return !reduced;
 }
 
-// As the value's cut is.
+// Cuts a step as its value is cut.
 static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
 {
     bool sums = adx_has_sums(v);

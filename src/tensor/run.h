@@ -2,8 +2,10 @@
 
 /* === tensor/run =============================================================
  * Evaluates programs: the values that are needed, one after the other, by loops
- * over the sets of their terms. The innermost loop is a kernel over numbers that
- * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+ * over the sets of their terms. The innermost loop is a kernel over numbers
+ * that are evenly spaced. Sums are made in an order that depends on the sizes
+ * alone: a part adds in the order of its loops, and sums of parts are added in
+ * that of the parts.
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/nests
  *           tensor/binding tensor/programs tensor/sharing tensor/parts
@@ -62,6 +64,7 @@ static ad_real adx_begin_with(const adx_tensor_value *v)
          : v->op == ADREV_OP_min ? ADX_K(INFINITY) : -ADX_K(INFINITY);
 }
 
+// Gives the numbers of a range their first value, from dimension `dim` on.
 static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
                                    ad_real *to)
 {
@@ -80,12 +83,14 @@ static void adx_clear_results_from(const adx_result_range *r, uint32_t dim,
         adx_clear_results_from(r, dim + 1, to + i * v->stride[dim]);
 }
 
+// Makes all numbers of a value 0.
 static void adx_clear_all(const adx_tensor_value *v, ad_real *to)
 {
     const adx_result_range all = { v, UINT32_MAX, 0, 0, 0 };
     adx_clear_results_from(&all, 0, to);
 }
 
+// Makes the numbers 0 that a strip adds to.
 static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
                              int64_t count)
 {
@@ -102,7 +107,7 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
  * Distances of 0 and 1 are constants of the loops, so that they become vectors.
  * (A product of matrices, n = 256, gcc -O3: 2.4 instead of 8.7 ms.)          */
 
-// a*b + sum, in one rounding or in two.
+// Returns a*b + sum, in one rounding or in two.
 ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
 {
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
@@ -116,7 +121,7 @@ ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
     return absorbs && by == 0 ? 0 : factor;
 }
 
-// k*a*b, and the sum.
+// Returns k*a*b + sum.
 ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                                     ad_real a, ad_real b, ad_real sum)
 {
@@ -124,7 +129,8 @@ ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                         adx_beside(absorbs, b, a), sum);
 }
 
-// Sums in eight parts, as those of adrev's array statements.
+// Returns a sum of products that is made in eight parts, as those of adrev's
+// array statements are.
 ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
@@ -142,6 +148,7 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
+// Returns a sum of n products. Steps of 0 and 1 have loops of their own.
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
@@ -152,6 +159,7 @@ ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, false, n, a, as, b, bs);
 }
 
+// The same where a factor that is 0 absorbs the other.
 ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
                                   int64_t as, const ad_real *b, int64_t bs)
 {
@@ -171,6 +179,7 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
+// A strip that adds to one number.
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
     ad_real sum =
@@ -185,7 +194,7 @@ static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
     adx_strip_way;
 
-// to = k*a*b, or += that.
+// Does to = k*a*b along a strip, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                              bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
@@ -204,7 +213,8 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                                             a[i * as], b[i * bs], to[i * step]);
 }
 
-// Those of the chain rule are of two arrays most often, or of one and a number.
+// Does a strip of the chain rule, which mostly has two arrays, or an array and
+// a number.
 ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->as == 1 && s->n > 1;
@@ -216,6 +226,8 @@ ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
+// A strip, by the loop for its steps. Steps of 0 and 1 are constants there, so
+// that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
@@ -235,6 +247,7 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
+// A strip that stores, adds, or adds fused.
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 {
     if (store)
@@ -258,6 +271,7 @@ static const adx_reads adx_no_reads = {
     { adx_one, adx_one, adx_one }, { 0, 0, 0 }
 };
 
+// Returns where a term reads at the point x, and how far on along the strip.
 ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
                               bool loop)
 {
@@ -287,48 +301,51 @@ ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
 // The derivative of a partial by argument `by`: a dual number's way through the
 // text of the partial, which depends on the argument, and on the result, which
 // depends on it as well.
-static ad_real adx_row_second(const adx_tensor_value *row, const ad_real x[3],
-                              ad_real v)
+static ad_real adx_operation_second(const adx_tensor_value *of,
+                                    const ad_real x[3], ad_real v)
 {
-    const adx_tensor_second *s = row->second;
+    const adx_tensor_second *s = of->second;
     const ad_real value[] = { x[0], x[1], x[2], v };
     ad_real dot[] = { 0, 0, 0, 0 };
     dot[s->by] = 1;
-    dot[3] = adx_partial_at(row->op, s->by, x[0], x[1], x[2], v);
+    dot[3] = adx_partial_at(of->op, s->by, x[0], x[1], x[2], v);
     return adx_cell_tangent(&s->cell, s->moving, value, dot);
 }
 
 // Computes a function, or a partial of it, from its arguments.
-static ad_real adx_row_of_values(const adx_tensor_value *row,
-                                 const ad_real x[3])
+static ad_real adx_operation_of_values(const adx_tensor_value *of,
+                                       const ad_real x[3])
 {
-    ad_real v = adx_compute(row->op, x[0], x[1], x[2]);
-    return row->kind == ADX_VALUE_SECOND ? adx_row_second(row, x, v)
-         : row->kind == ADX_VALUE_PARTIAL
-         ? adx_partial_at(row->op, row->which, x[0], x[1], x[2], v) : v;
+    ad_real v = adx_compute(of->op, x[0], x[1], x[2]);
+    return of->kind == ADX_VALUE_SECOND ? adx_operation_second(of, x, v)
+         : of->kind == ADX_VALUE_PARTIAL
+         ? adx_partial_at(of->op, of->which, x[0], x[1], x[2], v) : v;
 }
 
-static void adx_row_strip(const adx_evaluating *e, const adx_reads *r,
-                          ad_real *to, int64_t step, int64_t n)
+// Computes an operation along a strip.
+static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
+                                ad_real *to, int64_t step, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const ad_real a[] = { r->from[0][i * r->step[0]],
                               r->from[1][i * r->step[1]],
                               r->from[2][i * r->step[2]] };
-        to[i * step] = adx_row_of_values(e->value, a);
+        to[i * step] = adx_operation_of_values(e->value, a);
     }
 }
 
-// A sum, or a row, along a strip.
-ADX_INLINE void adx_do_strip(const adx_evaluating *e, const adx_reads *r,
-                         ad_real *to, int64_t step, int64_t n, bool loop)
+// Computes a sum, or an operation, along a strip.
+ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
+                                    ad_real *to, int64_t step, int64_t n,
+                                    bool loop)
 {
     if (e->value->kind == ADX_VALUE_SUM)
         adx_add_strip(e, r, to, step, n, loop);
     else
-        adx_row_strip(e, r, to, step, n);
+        adx_operation_strip(e, r, to, step, n);
 }
 
+// Does a strip of a sum or of an operation.
 static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
                           int64_t n)
 {
@@ -336,8 +353,8 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     const adx_stream_of *out = &e->loop->out;
     bool loop = var != UINT32_MAX;
     const adx_reads r = adx_reads_at(e, x, loop);
-    adx_do_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
-                 loop ? out->step : 0, n, loop);
+    adx_run_value_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
+                        loop ? out->step : 0, n, loop);
     return true;
 }
 
@@ -360,6 +377,8 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
+// Does a strip of a term that adds only at picked points: at the first one
+// whose number is the extreme.
 static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -402,6 +421,7 @@ ADX_INLINE void adx_scatter_by(const adx_tensor_strip *s, const int64_t at[],
     }
 }
 
+// Adds products to numbers at these places.
 static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
@@ -416,16 +436,17 @@ static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
         adx_scatter_by(&s, at, ADX_STRIP_ADD);
 }
 
-static void adx_scatter_rows(const adx_evaluating *e, const adx_reads *r,
-                             const int64_t at[], int64_t n)
+// Stores an operation's numbers at these places.
+static void adx_scatter_operations(const adx_evaluating *e, const adx_reads *r,
+                                   const int64_t at[], int64_t n)
 {
-    ad_real row[ADX_GATHER_MOST];
-    adx_row_strip(e, r, row, 1, n);
+    ad_real value[ADX_GATHER_MOST];
+    adx_operation_strip(e, r, value, 1, n);
     for (int64_t i = 0; i < n; i++)
-        e->out[at[i]] = row[i];
+        e->out[at[i]] = value[i];
 }
 
-// Points that stand alone.
+// Does points along maps that stand alone.
 static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_gather_form *out = &s->g->out;
@@ -436,15 +457,15 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
         r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f],
                                        room[f], &r.step[f]);
     if (adx_has_even_places(s, out)) {
-        adx_do_strip(e, &r, e->out + adx_first_place(s, out), out->step, s->n,
-                     false);
+        adx_run_value_strip(e, &r, e->out + adx_first_place(s, out), out->step,
+                            s->n, false);
         return;
     }
     adx_gather_places(s, out, at);
     if (e->value->kind == ADX_VALUE_SUM)
         adx_scatter_sums(e, &r, at, s->n);
     else
-        adx_scatter_rows(e, &r, at, s->n);
+        adx_scatter_operations(e, &r, at, s->n);
 }
 
 // A range at each point.
@@ -464,11 +485,12 @@ static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
     for (int64_t i = 0; i < s->n; i++) {
         for (uint32_t f = 0; f < e->term->factors; f++)
             r.from[f] = e->factor[f] + at[f][i] + low * r.step[f];
-        adx_do_strip(e, &r, e->out + to[i] + low * l->out.step, l->out.step, n,
-                     true);
+        adx_run_value_strip(e, &r, e->out + to[i] + low * l->out.step,
+                            l->out.step, n, true);
     }
 }
 
+// Does a strip along maps, some points at a time.
 static void adx_run_gathering(const adx_evaluating *e, adx_gathering *s,
                               int64_t n)
 {
@@ -485,6 +507,7 @@ static void adx_run_gathering(const adx_evaluating *e, adx_gathering *s,
     }
 }
 
+// Does a strip along maps, from its first point on.
 static bool adx_run_gathers(void *user, const int64_t x[], uint32_t var,
                             int64_t n)
 {
@@ -529,6 +552,7 @@ static bool adx_has_gathers(const adx_evaluating *e,
 
 /* --- terms ---------------------------------------------------------------- */
 
+// Visits the strips of a term, or those of the part that is being run.
 static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
                           adx_point_fn *visit)
 {
@@ -580,8 +604,8 @@ static bool adx_clears_all(const adx_tensor_value *v)
         || (!v->once && (v->full || points >= v->size / 4));
 }
 
-// Makes 0, or what a most begins with, what is added to, or what is read without
-// having been written.
+// Makes 0, or what a most begins with, what is added to, or what is read
+// without having been written.
 static void adx_clear_value(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -595,6 +619,7 @@ static void adx_clear_value(adx_evaluating *e)
             adx_walk_term(e, &v->term[j], adx_clear_points);
 }
 
+// Marks the extremes along a strip as not picked yet.
 static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
                                 int64_t n)
 {
@@ -607,7 +632,7 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// False: the loops of the nest do it.
+// Runs a term as products of matrices. False: the loops of its nest do it.
 static bool adx_run_as_matrices(const adx_evaluating *e,
                                 const adx_tensor_term *term)
 {
@@ -637,6 +662,7 @@ static void adx_forget_picks(adx_evaluating *e, uint32_t term)
             adx_walk_term(e, &v->term[j], adx_forget_picks_at);
 }
 
+// Adds a term, by the way of doing strips that it needs.
 static void adx_run_term(adx_evaluating *e, const adx_tensor_term *term)
 {
     adx_walk_term(e, term, adx_has_gathers(e, term) ? adx_run_gathers
@@ -689,6 +715,7 @@ static void adx_run_part(const adx_evaluating *e, uint32_t memory, int64_t lo,
     adx_run_terms(&part);
 }
 
+// Runs part i of the value: a task of the pool.
 static void adx_run_part_at(size_t i, void *user)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -698,6 +725,7 @@ static void adx_run_part_at(size_t i, void *user)
                  adx_part_from(c->from, c->to, (uint32_t)i + 1, c->parts));
 }
 
+// Adds the numbers of one part to the value, from dimension `dim` on.
 static void adx_add_sums(const adx_tensor_value *v, uint32_t dim,
                          const ad_real *from, ad_real *to)
 {
@@ -730,6 +758,7 @@ static void adx_sum_part(const adx_evaluating *e, uint32_t i, uint32_t memory,
         adx_run_term(&part, term);
 }
 
+// Runs part i of a sum into sums of its own: a task of the pool.
 static void adx_sum_part_at(size_t i, void *user)
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
@@ -737,7 +766,7 @@ static void adx_sum_part_at(size_t i, void *user)
                  e->sums + i * (size_t)e->value->span);
 }
 
-// Sums of the parts, and of these the sum.
+// Computes sums of the parts, and of these the sum.
 static void adx_run_sums(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -752,6 +781,7 @@ static void adx_run_sums(adx_evaluating *e)
     }
 }
 
+// Computes a value, in parts where it is cut.
 static void adx_run_value(adx_evaluating *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);

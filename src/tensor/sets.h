@@ -11,9 +11,9 @@
  * Sizes are numbers here: sets are made when a text is bound. But a size can be
  * open (code of ad_tensor_write_c has it as an argument): then it is one of the
  * first variables of every set, from its least to its largest number. Such a
- * variable is never replaced or forgotten, nor a loop: what a set says holds for
- * all numbers of the sizes. Where conditions narrow its range, the points are
- * those of these sizes only.
+ * variable is never replaced or forgotten, nor a loop: what a set says holds
+ * for all numbers of the sizes. Where conditions narrow its range, the points
+ * are those of these sizes only.
  *
  *   needs   tensor/arena
  *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
@@ -23,7 +23,7 @@
  *           adx_copy_set adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
  *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
  *           adx_divisor_of adx_vars_of adx_fix_var adx_simplify_set
- *           adx_box_points adx_is_definition adx_map_vars adx_find_given
+ *           adx_box_points adx_is_definition adx_map_vars adx_find_map_vars
  *           ADX_ROWS_MOST adx_combine_all adx_project
  * ========================================================================== */
 
@@ -38,8 +38,8 @@ typedef struct adx_int_table {
     size_t n;
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
-    uint32_t *start;            // [high - low + 2]: which arguments have a value:
-    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
+    uint32_t *start;            // [high - low + 2]: the arguments with value v
+    uint32_t *argument;         // are [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
 } adx_int_table;
 
@@ -50,11 +50,13 @@ typedef struct adx_bitmap {
     uint32_t node;              // the condition in the text; 0: it is of none
 } adx_bitmap;
 
+// Whether bit i is set.
 static bool adx_has_bit(const adx_bitmap *b, uint64_t i)
 {
     return b->word[i / 64] >> (i % 64) & 1;
 }
 
+// Sets bit i, and counts those that are set.
 static void adx_set_bit(adx_bitmap *b, uint64_t i)
 {
     b->set += !adx_has_bit(b, i);
@@ -64,7 +66,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
 // More than this is not marked bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
-// NULL: no memory, or too many.
+// Makes a bitmap without bits set. NULL: no memory, or too many bits.
 static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
 {
     if (n > ADX_BITS_MOST) {
@@ -79,7 +81,8 @@ static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
     return b->word == NULL ? NULL : b;
 }
 
-// Which arguments have a value, in their order. False: no memory.
+// Lists for each value the arguments that have it, in their order. False: no
+// memory.
 static bool adx_invert_table(adx_arena *a, adx_int_table *t)
 {
     if (t->start != NULL)
@@ -135,12 +138,13 @@ typedef struct adx_set {
     bool empty;
 } adx_set;
 
+// The form of a row: [0] its constant, [1 + v] the coefficient of variable v.
 static int64_t *adx_form_of(const adx_set *s, uint32_t row)
 {
     return s->k + (size_t)row * s->width;
 }
 
-// Room for so many rows and variables. False: no memory.
+// Makes room for so many rows and variables. False: no memory.
 static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
 {
     adx_set to = *s;
@@ -180,6 +184,7 @@ static adx_set *adx_new_set(adx_arena *a)
     return adx_widen_set(s, 8, 8) ? s : NULL;
 }
 
+// Returns a copy with room for some more rows and variables. NULL: no memory.
 static adx_set *adx_copy_set(const adx_set *s)
 {
     adx_set *to = ADX_GET(s->arena, 1, adx_set);
@@ -215,7 +220,7 @@ static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 
 #define ADX_WHOLE_MOST ((int64_t)1 << 60)
 
-// to + a*b, within what a text can need.
+// Returns to + a*b, within what a text can need.
 static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 {
     if (a == 0 || b == 0)
@@ -234,7 +239,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
     return to;
 }
 
-// to += c * from
+// Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
                         const int64_t from[])
 {
@@ -253,12 +258,14 @@ static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
     return sum;
 }
 
+// Returns a/b, rounded down.
 static int64_t adx_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+// Returns a/b, rounded up.
 static int64_t adx_ceil_div(int64_t a, int64_t b)
 {
     return -adx_floor_div(-a, b);
@@ -276,8 +283,8 @@ static int64_t adx_gcd(int64_t a, int64_t b)
     return a;
 }
 
-// Greatest common divisor of the coefficients; how many there are, and one of
-// them.
+// Returns the greatest common divisor of the coefficients; says how many there
+// are, and the variable of one of them.
 static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
                               uint32_t *count, uint32_t *some)
 {
@@ -307,7 +314,7 @@ static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
 
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only. That of an open size is still to be asked for.
+// Leaves x[v] this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -450,6 +457,8 @@ static bool adx_use_value(adx_set *s, uint32_t r)
     return true;
 }
 
+// A row that asks for a bit: decided where its form is a constant, and gone
+// where another row asks the same. Returns whether anything changed.
 static bool adx_use_bit(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
@@ -469,6 +478,7 @@ static bool adx_use_bit(adx_set *s, uint32_t r)
     return true;
 }
 
+// Simplifies a set by what one row says. Returns whether anything changed.
 static bool adx_use_row(adx_set *s, uint32_t r)
 {
     switch (s->row[r].kind) {
@@ -497,8 +507,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points for given sizes, if only bounds of variables are left; else
-// UINT64_MAX.
+// Returns how many points a set has for given sizes, if only bounds of
+// variables are left; else UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -564,7 +574,9 @@ static bool adx_knows_argument(const adx_set *s, uint32_t r,
     return known;
 }
 
-static adx_map_vars adx_find_given(const adx_set *s)
+// Finds the variables that maps give, one after the other: a row is taken when
+// its argument is known, until no row is taken any more.
+static adx_map_vars adx_find_map_vars(const adx_set *s)
 {
     adx_map_vars to = { ADX_GET(s->arena, s->vars, bool),
                         ADX_GET(s->arena, s->rows, uint32_t), 0, 0, false };
@@ -597,7 +609,8 @@ static adx_map_vars adx_find_given(const adx_set *s)
  * Projects a set onto some of its variables, which stay. Where the projection
  * cannot be exact, it is left to bits (tensor/nests).                        */
 
-// In how many rows of conditions a variable is; of them, those with signs.
+// Counts the rows of conditions that a variable is in; of them, those with
+// signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
 {
     uint32_t n = 0;
@@ -630,6 +643,8 @@ static bool adx_bounds_are_whole(const adx_set *s, uint32_t v)
     return lower || upper;
 }
 
+// Adds the row that follows from a lower and an upper bound of v, without v
+// (Fourier and Motzkin).
 static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
                                uint32_t above)
 {
@@ -644,8 +659,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above, of the first
-// `rows`, while there are fewer than `most`.
+// Combines each bound from below with each from above (Fourier and Motzkin), of
+// the first `rows`, while there are fewer than `most`.
 static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                             uint32_t most)
 {
@@ -656,6 +671,7 @@ static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                 adx_combine_bounds(s, v, i, j);
 }
 
+// Takes v out of a set: every pair of its bounds becomes a row without it.
 static void adx_drop_bounded(adx_set *s, uint32_t v)
 {
     adx_bounds_as_rows(s, v);
@@ -686,7 +702,7 @@ static uint32_t adx_any_value(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// Forgets a variable. False: not without loss.
+// Forgets a variable. False: that would lose something.
 static bool adx_drop_var(adx_set *s, uint32_t v)
 {
     uint32_t signs;

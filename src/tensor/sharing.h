@@ -84,6 +84,7 @@ typedef struct adx_key_writer {
     uint32_t ends;              // numbers of a form in open sizes
 } adx_key_writer;
 
+// Adds a number to a key, or counts it only.
 static void adx_put_key(adx_key_writer *w, int64_t x)
 {
     if (w->to != NULL)
@@ -96,6 +97,7 @@ static void adx_put_key_pointer(adx_key_writer *w, const void *p)
     adx_put_key(w, (int64_t)(uintptr_t)p);
 }
 
+// Adds a number's bits, so that 0 and -0 are different.
 static void adx_put_key_real(adx_key_writer *w, ad_real k)
 {
     int64_t bits = 0;
@@ -119,6 +121,7 @@ static void adx_put_key_form(adx_key_writer *w, uint32_t row)
     adx_put_key(w, 0);
 }
 
+// Adds what is read: the value and its indices.
 static void adx_put_key_access(adx_key_writer *w, const ad_tensor *t,
                                adx_access from)
 {
@@ -127,6 +130,7 @@ static void adx_put_key_access(adx_key_writer *w, const ad_tensor *t,
         adx_put_key_form(w, from.row + d);
 }
 
+// Adds the conditions of a set and the bounds of its variables.
 static void adx_put_key_set(adx_key_writer *w)
 {
     const adx_set *s = w->set;
@@ -175,6 +179,7 @@ static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
     adx_put_key_set(w);
 }
 
+// Adds what a value is but for its terms.
 static void adx_put_key_value(adx_key_writer *w, const adx_tensor_value *v)
 {
     adx_put_key(w, v->kind);
@@ -207,6 +212,7 @@ static void adx_hash_key(adx_value_key *k)
     }
 }
 
+// Whether two keys are equal, number by number.
 static bool adx_same_key(const adx_value_key *a, const adx_value_key *b)
 {
     return a->hash == b->hash && a->n == b->n
@@ -269,7 +275,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
                             const adx_tensor_term *term)
 {
     const adx_set *s = term->set;
-    const adx_map_vars maps = adx_find_given(s);
+    const adx_map_vars maps = adx_find_map_vars(s);
     uint32_t own = 0;
     if (maps.given == NULL)
         return false;
@@ -284,7 +290,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
     return own == maps.free;
 }
 
-// All numbers of another value with the same indices, times k, as a term.
+// Adds a term that copies another value with the same indices, times k.
 static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 {
     const adx_access all = { from, 0 };
@@ -293,8 +299,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
 }
 
-// Term i stands for all that are equal to it; k: the sum of their constants. A
-// sum over points is multiplied when it is complete.
+// Makes term i stand for all that are equal to it; k: the sum of their
+// constants. A sum over points is multiplied when it is complete.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];

@@ -28,6 +28,8 @@ typedef struct adx_explainer {
     const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
+// The value as it was before its numbers got other places: texts speak of the
+// indices of the formula.
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
@@ -45,7 +47,7 @@ static void adx_spell_whole(const adx_explainer *e, int64_t v)
     adx_put_natural(&e->to, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-// "3 points"; word: in the singular
+// Writes "3 points"; word: in the singular.
 static void adx_spell_count(const adx_explainer *e, uint64_t n,
                             const char *word)
 {
@@ -57,6 +59,7 @@ static void adx_spell_count(const adx_explainer *e, uint64_t n,
 
 /* --- names --------------------------------------------------------------- */
 
+// Returns where the text names the input, or the result, of this order.
 static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
                                   bool out)
 {
@@ -68,6 +71,9 @@ static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
     return tree->array[i].name;
 }
 
+// Writes the name of a value: of an array, or of the value that it is a
+// derivative of, with ' for a tangent and ~ for an adjoint; a value without a
+// name has a number.
 static void adx_spell_value(const adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_value_spelt(e, value);
@@ -87,6 +93,7 @@ static void adx_spell_value(const adx_explainer *e, uint32_t value)
     }
 }
 
+// Writes the name of a map, or of a column of a relation: r.0.
 static void adx_spell_table(const adx_explainer *e, const adx_int_table *table)
 {
     const adx_tree *tree = &e->t->tree;
@@ -129,11 +136,14 @@ static bool adx_is_spelt(const adx_set *s, uint32_t v)
     return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
 }
 
+// Returns where the text names the index that a variable stands for; an empty
+// spot if it has none.
 static adx_spot adx_spot_of_var(const adx_explainer *e, uint32_t v)
 {
     return e->t->tree.index[e->set->called[v]].name;    // index 0: no text
 }
 
+// Whether two variables have the same name in the text.
 static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 {
     adx_spot a = adx_spot_of_var(e, u);
@@ -145,7 +155,8 @@ static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 
 static void adx_spell_form(const adx_explainer *e, int64_t form[]);
 
-// i, or i.2 if there is another i; without a name #e, an entry of a relation.
+// Writes a variable: i, or i.2 if there is another i; without a name #e, an
+// entry of a relation.
 static void adx_spell_var(const adx_explainer *e, uint32_t v)
 {
     const adx_set *s = e->set;
@@ -172,8 +183,8 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 
 /* --- forms and conditions ------------------------------------------------ */
 
-// times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what is
-// positive in it.
+// Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
+// is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
                            int64_t times, bool positive)
 {
@@ -205,6 +216,7 @@ static adx_sparse_form adx_all_of_form(const adx_explainer *e, int64_t form[])
     return all;
 }
 
+// Writes a form of the variables.
 static void adx_spell_form(const adx_explainer *e, int64_t form[])
 {
     const adx_sparse_form all = adx_all_of_form(e, form);
@@ -254,7 +266,8 @@ static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
     return UINT32_MAX;
 }
 
-// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
+// Writes "R[e] == (i,j)", all columns at once, with the row of the first of
+// them.
 static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -280,7 +293,8 @@ static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
     adx_spell(e, n > 1 ? ")" : "");
 }
 
-// "A written at 9*i+j", where the bits are those of a value; else "bit 9*i+j".
+// Writes "A written at 9*i+j", where the bits are those of a value; else "bit
+// 9*i+j".
 static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
@@ -312,7 +326,8 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
-// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+// Writes " of exists(k<n: R(i,k))": the words of the text, with the names
+// there.
 static void adx_spell_words(const adx_explainer *e, uint32_t node)
 {
     adx_tree_kind kind = e->t->tree.node[node].kind;
@@ -324,6 +339,7 @@ static void adx_spell_words(const adx_explainer *e, uint32_t node)
     adx_spell(e, several ? ")" : "");
 }
 
+// Writes the condition that a row of the set is.
 static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 {
     const adx_set_row *r = &e->set->row[row];
@@ -387,7 +403,7 @@ static bool adx_is_of_others(const adx_explainer *e, uint32_t row)
     return false;
 }
 
-// "i<9" or "i in 1:8".
+// Writes "i<9" or "i in 1:8".
 static void adx_spell_range(const adx_explainer *e, uint32_t v)
 {
     adx_spell_var(e, v);
@@ -399,8 +415,9 @@ static void adx_spell_range(const adx_explainer *e, uint32_t v)
     adx_spell_whole(e, e->set->high[v] + 1);
 }
 
-// "i<9, j<9: i >= j", of the variables that are own, or of the others: begin
-// comes before, and nothing if there are none. Whether there are some.
+// Writes "i<9, j<9: i >= j", of the variables that are own, or of the others,
+// with `begin` in front, or nothing if there are none. Returns whether there
+// are some.
 static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 {
     const adx_set *s = e->set;
@@ -424,6 +441,7 @@ static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 
 /* --- formulas ------------------------------------------------------------ */
 
+// Writes a number that is read or written: its value and its indices.
 static void adx_spell_access(const adx_explainer *e, adx_access a)
 {
     const adx_tensor_value *v = adx_value_spelt(e, a.value);
@@ -440,7 +458,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                              const adx_tensor_term *term)
 {
     ad_real k = term->k < 0 ? -term->k : term->k;
-    bool call = (v->kind == ADX_VALUE_ROW && v->op != ADREV_OP_div)
+    bool call = (v->kind == ADX_VALUE_OPERATION && v->op != ADREV_OP_div)
              || v->kind == ADX_VALUE_PARTIAL || v->kind == ADX_VALUE_SECOND;
     if (v->kind == ADX_VALUE_SECOND)
         adx_print(&e->out, "d%z ", (size_t)v->second->by + 1);
@@ -457,12 +475,13 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
             break;
         }
         adx_spell(e, i == 0 ? "" : call ? ", "
-                    : v->kind == ADX_VALUE_ROW ? "/" : "*");
+                    : v->kind == ADX_VALUE_OPERATION ? "/" : "*");
         adx_spell_access(e, term->factor[i]);
     }
     adx_spell(e, call ? ")" : "");
 }
 
+// Writes a term: what it sums over, its constant and its factors.
 static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
                           const adx_tensor_term *term)
 {
@@ -549,6 +568,8 @@ static bool adx_is_one_sum(const adx_explainer *e, uint32_t value)
     return adx_terms_agree(e, value, false);
 }
 
+// Writes a value as a formula: one sum if all terms write the same indices,
+// else a line for each term.
 static void adx_spell_formula(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_value_spelt(e, value);

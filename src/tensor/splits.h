@@ -23,6 +23,8 @@ typedef struct adx_set_pieces {
     uint32_t n;
 } adx_set_pieces;
 
+// Adds a set to a list, unless it is empty. Too many sets overflow, and are
+// written as bits.
 static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
 {
     if (s == NULL || s->empty)
@@ -79,7 +81,7 @@ static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
     if (now == NULL)
         return;
     adx_add_set_piece(k, now, adx_copy_set(s));
-    for (; node != 0 && adx_lowered(k); node = adx_node_of(k, node)->next) {
+    for (; node != 0 && adx_is_lowering(k); node = adx_node_of(k, node)->next) {
         adx_set_pieces *next = ADX_GET(&k->t->arena, 1, adx_set_pieces);
         for (uint32_t i = 0; next != NULL && i < now->n; i++)
             adx_split_set(k, now->set[i], node, negated, next);
@@ -100,7 +102,7 @@ static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
     if (rest == NULL)
         return;
     adx_add_set_piece(k, rest, adx_copy_set(s));
-    for (; node != 0 && adx_lowered(k); node = adx_node_of(k, node)->next) {
+    for (; node != 0 && adx_is_lowering(k); node = adx_node_of(k, node)->next) {
         adx_set_pieces *next = ADX_GET(&k->t->arena, 1, adx_set_pieces);
         for (uint32_t i = 0; next != NULL && i < rest->n; i++) {
             adx_split_set(k, rest->set[i], node, negated, to);
@@ -154,13 +156,13 @@ static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
     return entry;
 }
 
-// Rows for the forms of a read or a membership. False: it failed.
+// Makes rows of the forms of a read or a membership. False: it failed.
 static bool adx_lower_list(adx_lowering *k, adx_set *s,
                            const adx_tensor_node *n, uint32_t row[])
 {
-    for (uint32_t i = 0; i < n->count && adx_lowered(k); i++)
+    for (uint32_t i = 0; i < n->count && adx_is_lowering(k); i++)
         row[i] = adx_lower_form(k, s, k->t->tree.list[n->first + i]);
-    return adx_lowered(k);
+    return adx_is_lowering(k);
 }
 
 // Bits for the values of the indices that a condition mentions.
@@ -171,6 +173,7 @@ typedef struct adx_grid {
     int64_t extent[ADX_BOUND_MOST];
 } adx_grid;
 
+// Adds to a grid the indices that a form has and that have no row yet.
 static void adx_grid_form(adx_lowering *k, adx_grid *g, uint32_t form)
 {
     const adx_affine *f = &k->t->tree.form[form];
@@ -290,7 +293,7 @@ static bool adx_is_true_for_some(adx_lowering *k, uint32_t index,
         return adx_is_true_at(k, node, value);
     adx_size_form(k->t, k->t->tree.index[index].from, &from);
     adx_size_form(k->t, k->t->tree.index[index].to, &to);
-    for (int64_t i = from; i < to && adx_lowered(k); i++) {
+    for (int64_t i = from; i < to && adx_is_lowering(k); i++) {
         value[index] = i;
         if (adx_is_true_for_some(k, index + 1, count - 1, node, value))
             return true;
@@ -319,8 +322,8 @@ static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
             : n->kind == ADX_TREE_NOT_ZERO ? v != 0 : v >= 0);
 }
 
-// Ranges of the indices of a grid. Returns how many points it has; UINT64_MAX:
-// too many.
+// Finds the ranges of the indices of a grid. Returns how many points it has;
+// UINT64_MAX: too many.
 static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
 {
     uint64_t size = 1;
@@ -434,6 +437,7 @@ static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
     return s;
 }
 
+// Marks the points of a grid that lie in a set.
 static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
                             const adx_set *of, adx_bitmap *bits)
 {
@@ -451,7 +455,7 @@ static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
 {
     if (todo == NULL)
         adx_mark_joined(k, g, s, bits);
-    if (todo == NULL || !adx_lowered(k))
+    if (todo == NULL || !adx_is_lowering(k))
         return;
     const adx_tensor_node *n = adx_node_of(k, todo->node);
     const adx_to_join after = { n->next, true, todo->next };
@@ -494,7 +498,7 @@ static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
         if (v != UINT32_MAX && r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
     }
-    if (adx_lowered(k) && bits->n > 0) {
+    if (adx_is_lowering(k) && bits->n > 0) {
         adx_simplify_set(s);
         adx_join_all(k, g, s, &all, bits);
     }
@@ -507,7 +511,7 @@ static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
                               adx_bitmap *bits)
 {
     int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
-    for (uint64_t at = 0; value != NULL && at < bits->n && adx_lowered(k);
+    for (uint64_t at = 0; value != NULL && at < bits->n && adx_is_lowering(k);
          at++) {
         uint64_t rest = at;
         for (uint32_t i = g->n; i-- > 0;) {
@@ -532,7 +536,7 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
     else
         adx_mark_by_trial(k, g, node, bits);
     bits->node = node;
-    return adx_lowered(k) ? bits : NULL;
+    return adx_is_lowering(k) ? bits : NULL;
 }
 
 // A condition by bits.
@@ -561,6 +565,7 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
     adx_add_set_piece(k, to, c);
 }
 
+// A membership splits nothing: its entry becomes a variable of one set.
 static void adx_split_member(adx_lowering *k, const adx_set *s,
                              const adx_tensor_node *n, adx_set_pieces *to)
 {
@@ -578,7 +583,7 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
                       bool negated, adx_set_pieces *to)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
-    if (!adx_lowered(k))
+    if (!adx_is_lowering(k))
         return;
     switch (n->kind) {
     case ADX_TREE_AND:

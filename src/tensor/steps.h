@@ -2,7 +2,8 @@
 
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
- * steps of a block together.
+ * steps of a block together. What is added to is cleared before, where its
+ * terms do not write each number once.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
@@ -15,6 +16,7 @@ ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
+// The indices of the number that the term of a loop writes.
 static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -42,15 +44,18 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, ";\n");
 }
 
-static void adx_say_row_term(adx_emission *e, const adx_looping *k)
+// Writes the code of a point of an operation: its number is stored.
+static void adx_say_operation_term(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
-    uint32_t number = adx_say_row_at(e, k->value, &at);
+    uint32_t number = adx_say_operation_at(e, k->value, &at);
     adx_say_indent(e);
     adx_say_place(e, k->value, adx_written_at(e, k), true);
     adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
 }
 
+// Writes the code of a point of a maximum or minimum: the number is stored if
+// it is better than the best so far, or is NaN.
 static void adx_say_most_term(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, k->value);
@@ -73,7 +78,7 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-// "done[3*x0]": whether the number of a most at these indices is picked.
+// Writes "done[3*x0]": whether the number of a most at these indices is picked.
 static void adx_say_done(adx_emission *e, const adx_looping *k,
                          const int64_t *index)
 {
@@ -94,6 +99,7 @@ static void adx_say_done(adx_emission *e, const adx_looping *k,
     adx_say(&e->text, "]");
 }
 
+// Writes the code of a point that marks its extreme as not picked yet.
 static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -159,10 +165,10 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
     else if (v->kind == ADX_VALUE_MOST)
         adx_say_most_term(e, k);
     else
-        adx_say_row_term(e, k);
+        adx_say_operation_term(e, k);
 }
 
-// a*b at a point of a reduction, added to one of eight sums.
+// Writes a*b at a point of a reduction, added to one of eight sums.
 static void adx_say_eighth(adx_emission *e, const adx_looping *k,
                            const char *sum)
 {
@@ -266,7 +272,8 @@ static void adx_say_levels(adx_emission *e, const adx_looping *k,
     }
 }
 
-// Points of a part that are listed (tensor/parts), or else all of them.
+// Writes loops over the points of a part that are listed (tensor/parts), or
+// else over all of them.
 static void adx_say_listed(adx_emission *e, adx_looping *k)
 {
     const adx_part_list *l = k->part->list;
@@ -375,7 +382,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value, or what a most begins with.
+// Writes code that gives all numbers of a value 0, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -394,6 +401,7 @@ static void adx_say_all_zeros(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
+// Writes the code that clears what the terms of a value add to.
 static void adx_say_zeros_of(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -404,8 +412,8 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
-// Nothing is picked yet by the terms from `term` on that pick from one value;
-// a part says so of numbers of its own.
+// Writes code by which nothing is picked yet by the terms from `term` on that
+// pick from one value; a part says so of numbers of its own.
 static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -420,6 +428,7 @@ static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
         adx_say_loops(e, value, &v->term[j], ADX_DOING_FORGET, NULL);
 }
 
+// Writes the code of a value as loops over the points of its terms.
 static void adx_say_looped(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -459,15 +468,15 @@ static void adx_say_value(adx_emission *e, uint32_t value)
 
 /* --- blocks (tensor/blocks) ---------------------------------------------- */
 
-// "if (n7) {": a step of a block is needed.
+// Opens "if (n7) {": a step of a block is needed.
 static void adx_say_flag(adx_emission *e, uint32_t value)
 {
     e->flag[value] = true;
     ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
 }
 
-// All steps of a block, in one loop. What is added to here and there is made 0
-// before.
+// Writes all steps of a block, in one loop. What is added to here and there is
+// made 0 before.
 static void adx_say_together(adx_emission *e, uint32_t leader)
 {
     const adx_tensor_program *p = e->f->t->program;

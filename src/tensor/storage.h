@@ -224,6 +224,7 @@ static bool adx_find_accesses(adx_storing *k)
 
 /* --- places among those that are written ---------------------------------- */
 
+// How many bits of a word are set.
 static uint32_t adx_bits_in(uint64_t word)
 {
     uint32_t n = 0;

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === tensor/syntax ==========================================================
- * From a text to its tree: declarations and formulas.
+ * From a text to its tree: declarations and formulas. Each rule of the grammar
+ * is a function (recursive descent), here and in tensor/expressions,
+ * tensor/conditions and tensor/forms. A name stands for what the text before it
+ * says, so one pass is enough.
  *
  *     text    = { item ";" }
  *     item    = "in" name [ "[" range, .. "]" ], ..
@@ -19,7 +22,7 @@ ADX_SELDOM_BEGIN
 
 /* --- formulas ------------------------------------------------------------ */
 
-// One more dimension of the array, relation or map that is being declared.
+// Adds a dimension to the array, relation or map that is being declared.
 static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
                         uint32_t relation, uint32_t column)
 {
@@ -114,8 +117,8 @@ static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
     adx_take_word(p);
 }
 
-// "[", ranges, "]"; nothing at all if that is allowed. Returns how many
-// dimensions they are, from *first on.
+// Reads "[", ranges, "]", or nothing at all if that is allowed. Returns how
+// many dimensions they are, from *first on.
 static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
 {
     adx_tree *tree = p->tree;
@@ -143,6 +146,7 @@ static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
     return rank;
 }
 
+// Reads one input of an `in`: its name and its ranges.
 static void adx_read_input(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -158,6 +162,7 @@ static void adx_read_input(adx_parser *p)
     adx_declare(p, name, ADX_NAMES_ARRAY, i);
 }
 
+// Reads one relation of a `rel`: its name and its ranges.
 static void adx_read_relation(adx_parser *p)
 {
     adx_tree *tree = p->tree;
@@ -214,6 +219,7 @@ static void adx_read_item(adx_parser *p)
         adx_say_missing(p, "a declaration or a formula");
 }
 
+// Reads all of the text, which must define a result.
 static void adx_read_text(adx_parser *p)
 {
     const adx_tree *tree = p->tree;
@@ -229,6 +235,7 @@ static void adx_read_text(adx_parser *p)
 
 /* --- the interface ------------------------------------------------------- */
 
+// Makes the tree of a text. What the tree has when this fails is freed with it.
 static ad_status adx_read_tensor(ad_tensor *t, const char *text, size_t length,
                                  ad_tensor_error *error)
 {

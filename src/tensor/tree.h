@@ -129,8 +129,8 @@ typedef enum adx_tree_kind {
     ADX_TREE_MUL,           // product; inverse: divided by this child
     ADX_TREE_NEG,           // minus the child
     ADX_TREE_POWER,         // the child to the whole power
-    ADX_TREE_CALL,          // row `of` of the operator table, ADREV_OP_detach
-                            // among them, of the children
+    ADX_TREE_CALL,          // operation `of`, ADREV_OP_detach among them, of
+                            // the children
     ADX_TREE_SUM,           // over indices, where the condition is true, of the
     ADX_TREE_MAXIMUM,       // child
     ADX_TREE_MINIMUM,
@@ -243,6 +243,7 @@ static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
     return true;
 }
 
+// Mixes a number into a hash.
 static uint32_t adx_mix(uint32_t hash, uint64_t v)
 {
     v = (v ^ hash) * 0x9e3779b97f4a7c15u;
@@ -266,7 +267,7 @@ static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 
 /* --- arrays that grow ---------------------------------------------------- */
 
-// One more element, all zeros. Returns its number; 0: no memory.
+// Adds an element, all zeros. Returns its number; 0: no memory.
 static uint32_t adx_one_more(const adx_tree *tree, void **array, size_t *room,
                              size_t *count, size_t size)
 {

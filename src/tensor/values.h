@@ -3,7 +3,8 @@
 /* === tensor/values ========================================================
  * Values that hold parts of expressions: which variables a part mentions, the
  * set in which it is computed, how it is read, and whether it is written at all
- * points of that set.
+ * points of that set. A part has only those indices that it mentions, so it is
+ * computed once for all points that differ in others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
@@ -21,6 +22,7 @@ typedef struct adx_target {
 
 /* --- what is mentioned --------------------------------------------------- */
 
+// Marks the variables of the set that a form mentions, also by maps.
 static void adx_mention_form(const adx_lowering *k, const adx_set *s,
                              uint32_t form, bool var[])
 {
@@ -56,8 +58,8 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Variables whose values follow from those of others by a map: memory need not
-// have room for all of their values.
+// Marks variables whose values follow from those of others by a map: memory
+// need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -91,7 +93,7 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
         dims += !s->gone[v] && !determined[v];
     to.value = adx_new_value(k->t, kind, dims);
     dims = 0;
-    for (uint32_t v = s->open; v < s->vars && adx_lowered(k); v++) {
+    for (uint32_t v = s->open; v < s->vars && adx_is_lowering(k); v++) {
         adx_tensor_value *part = &k->t->program->value[to.value];
         if (s->gone[v] || determined[v])
             continue;
@@ -102,7 +104,7 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
         if (r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
     }
-    if (adx_lowered(k))
+    if (adx_is_lowering(k))
         adx_lay_out(k->t, &k->t->program->value[to.value], NULL);
     return to;
 }
@@ -137,6 +139,7 @@ static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
     return to;
 }
 
+// How many indices a value has.
 static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
 {
     return k->t->program->value[value].dims;
@@ -155,6 +158,7 @@ static bool adx_is_same_form(const adx_set *one, uint32_t r, const adx_set *two,
     return same;
 }
 
+// Whether rows of two sets are the same condition.
 static bool adx_is_same_condition(const adx_set *one, uint32_t r,
                                   const adx_set *two, uint32_t q)
 {
@@ -166,6 +170,7 @@ static bool adx_is_same_condition(const adx_set *one, uint32_t r,
             || adx_is_same_form(one, a->at, two, b->at));
 }
 
+// The first row from r on that is a condition.
 static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
 {
     while (r < s->rows && s->row[r].kind <= ADX_ROW_FORM)

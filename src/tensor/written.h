@@ -20,7 +20,7 @@ ADX_SELDOM_BEGIN
  *               double *const y[], double *const dx[], double *work);
  *
  * Before them stand the sizes that are open.
- * r0, r1, ... say which results are wanted.                                   */
+ * r0, r1, ... say which results are wanted.                                  */
 
 typedef struct adx_part_text {
     const char *name;
@@ -57,6 +57,8 @@ typedef struct adx_part_writing {
     bool given[3];              // x, v and w stand in the text
 } adx_part_writing;
 
+// Adds results to those of a part: `like` has their indices, `array` their
+// name.
 static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              const char *array)
@@ -66,7 +68,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                                                      i, false };
 }
 
-// False: no memory.
+// Takes the memory of a part's function. False: there is none.
 static bool adx_begin_part(adx_part_writing *w)
 {
     const ad_tensor *t = w->k->t;
@@ -88,7 +90,8 @@ static bool adx_begin_part(adx_part_writing *w)
     return true;
 }
 
-// "r0 | r2": when a value is needed. Of no result: never.
+// Writes "r0 | r2": when a value is needed. A value of no result is never
+// needed.
 static void adx_say_condition(adx_part_writing *w, uint32_t value)
 {
     const adx_tensor_program *p = w->k->t->program;
@@ -105,6 +108,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
     }
 }
 
+// The name of the array that a given value is an element of.
 static const char *adx_array_of_given(adx_value_kind kind)
 {
     return kind == ADX_VALUE_INPUT ? "x"
@@ -132,7 +136,7 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
-// "n_ - 1", the end of a range.
+// Writes "n_ - 1", the end of a range.
 static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
 {
     bool any = false;
@@ -148,7 +152,7 @@ static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
         adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
 }
 
-// " && n_ - 1 >= 0", where a range may be empty.
+// Writes " && n_ - 1 >= 0", where a range may be empty.
 static void adx_say_not_empty(const adx_part_writing *w,
                               const adx_tensor_value *v)
 {
@@ -248,7 +252,9 @@ static uint64_t adx_say_stored(adx_part_writing *w)
     return at;
 }
 
-static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *user)
+// Writes the argument that a part's function passes to a step.
+static void adx_say_part_argument(adx_text *t, const adx_parameter *p,
+                                  void *user)
 {
     switch (p->kind) {
     case ADX_PARAMETER_WRITTEN: case ADX_PARAMETER_READ:
@@ -264,7 +270,7 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p, void *use
     }
 }
 
-// "f_step3(b7, b2, b3);"
+// Writes "f_step3(b7, b2, b3);".
 static void adx_say_call(adx_text *t, const adx_step_text *s,
                          adx_parameter_fn *say, void *user)
 {
@@ -319,7 +325,7 @@ static void adx_say_unmade_loop(const adx_part_writing *w,
     adx_say(w->t, "; x%lu++)\n", x);
 }
 
-// Results that nothing adds to are 0.
+// Writes code that makes results 0 that nothing adds to.
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
@@ -357,7 +363,7 @@ static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
             adx_put_text(t, c, 1);
 }
 
-// Asks whether the sizes are in their ranges.
+// Writes tests of whether the sizes are in their ranges.
 static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
@@ -436,6 +442,7 @@ static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 
 /* --- write_c ------------------------------------------------------------- */
 
+// Whether a text has one result, and that is a number.
 static bool adx_is_scalar_text(const ad_tensor *t)
 {
     for (uint32_t i = 1; i < t->tree.array_count; i++)
@@ -444,6 +451,7 @@ static bool adx_is_scalar_text(const ad_tensor *t)
     return t->tree.outs == 1;
 }
 
+// Which parts are to be written: a gradient needs the VJP that it calls.
 static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
 {
     if (asked == 0)
@@ -452,6 +460,7 @@ static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
     return asked & ADREV_C_GRADIENT ? asked | ADREV_C_VJP : asked;
 }
 
+// Checks what ad_tensor_write_c is asked for.
 static ad_status adx_check_text_options(const ad_tensor *t,
                                         const ad_c_options *o, unsigned asked)
 {
