@@ -421,7 +421,7 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 // than those of the library. The code is right for all sizes of the ranges, or
 // refused: where a read is outside for some sizes; where ranges of relations or
 // maps depend on arguments; where `exists`, or a condition of many parts, does;
-// and where it cannot be told for all sizes which numbers of an array are there.
+// where it cannot be told for all sizes which numbers of an array are there.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the
@@ -2832,6 +2832,11 @@ ADX_SELDOM_END
  * written at a point. So a variable that an equation gives can be replaced
  * everywhere at once.
  *
+ * A variable is replaced only by an equation in which its coefficient is 1 or
+ * -1, so that the points stay whole, each in place of one. A variable that is
+ * forgotten leaves what its bounds say of the others (Fourier and Motzkin);
+ * where that can have points which the set has not, who asked is told.
+ *
  * Sizes are numbers here: sets are made when a text is bound. But a size can be
  * open (code of ad_tensor_write_c has it as an argument): then it is one of the
  * first variables of every set, from its least to its largest number. Such a
@@ -3263,8 +3268,8 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     return true;
 }
 
-// Simplifies by a value of a map that is always the same argument's. Returns
-// whether something changed.
+// Simplifies by a row that must be a map's value at an argument: once that is a
+// constant, it is an equation. Returns whether something changed.
 static bool adx_use_value(adx_set *s, uint32_t r)
 {
     const adx_int_table *t = s->row[r].table;
@@ -3319,7 +3324,8 @@ static bool adx_use_row(adx_set *s, uint32_t r)
     return false;
 }
 
-// Replaces what equations give, tightens bounds, and forgets what always holds.
+// Replaces what equations give, tightens bounds, and forgets what always holds,
+// until no row changes anything any more.
 static void adx_simplify_set(adx_set *s)
 {
     bool changed = true;
@@ -5772,6 +5778,7 @@ typedef struct adx_access {
     uint32_t row;
 } adx_access;
 
+// A term: at each point of the set, k times the factors is added to one number.
 typedef struct adx_tensor_term {
     adx_set *set;
     uint32_t out;               // rows: the indices of what is written

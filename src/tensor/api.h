@@ -316,7 +316,7 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 // than those of the library. The code is right for all sizes of the ranges, or
 // refused: where a read is outside for some sizes; where ranges of relations or
 // maps depend on arguments; where `exists`, or a condition of many parts, does;
-// and where it cannot be told for all sizes which numbers of an array are there.
+// where it cannot be told for all sizes which numbers of an array are there.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the

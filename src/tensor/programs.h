@@ -32,6 +32,7 @@ typedef struct adx_access {
     uint32_t row;
 } adx_access;
 
+// A term: at each point of the set, k times the factors is added to one number.
 typedef struct adx_tensor_term {
     adx_set *set;
     uint32_t out;               // rows: the indices of what is written

@@ -8,6 +8,11 @@
  * written at a point. So a variable that an equation gives can be replaced
  * everywhere at once.
  *
+ * A variable is replaced only by an equation in which its coefficient is 1 or
+ * -1, so that the points stay whole, each in place of one. A variable that is
+ * forgotten leaves what its bounds say of the others (Fourier and Motzkin);
+ * where that can have points which the set has not, who asked is told.
+ *
  * Sizes are numbers here: sets are made when a text is bound. But a size can be
  * open (code of ad_tensor_write_c has it as an argument): then it is one of the
  * first variables of every set, from its least to its largest number. Such a
@@ -439,8 +444,8 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     return true;
 }
 
-// Simplifies by a value of a map that is always the same argument's. Returns
-// whether something changed.
+// Simplifies by a row that must be a map's value at an argument: once that is a
+// constant, it is an equation. Returns whether something changed.
 static bool adx_use_value(adx_set *s, uint32_t r)
 {
     const adx_int_table *t = s->row[r].table;
@@ -495,7 +500,8 @@ static bool adx_use_row(adx_set *s, uint32_t r)
     return false;
 }
 
-// Replaces what equations give, tightens bounds, and forgets what always holds.
+// Replaces what equations give, tightens bounds, and forgets what always holds,
+// until no row changes anything any more.
 static void adx_simplify_set(adx_set *s)
 {
     bool changed = true;
