@@ -53,6 +53,7 @@
  *   code/statements   a C statement for each node
  *   code/matrix       one loop for a product and its adjoint
  *   code/repeats      what repeats in a program
+ *   code/access       what the statements of loops read
  *   code/loops        loops for what repeats
  *   code/functions    a C function
  *   code/wanted       which functions, and their programs
@@ -250,6 +251,8 @@ typedef struct ad_c_size {
     size_t work;            // numbers of `work`
     size_t constants;       // different numbers in the text
     size_t bytes;           // of the function's text
+    size_t loops;           // that were found; the text may have a loop in
+                            // several pieces
 } ad_c_size;
 
 // The exact size of what ad_fn_write_c would write. Fails where that would.
@@ -316,6 +319,7 @@ typedef struct ad_compile_options {
                             // $HOME/.cache/adrev
     size_t limit;           // the most bytes of C code that are compiled;
                             // 0: 2 MB
+    bool unrolled;          // no loops for what repeats, as in ad_c_options
     unsigned functions;     // ADREV_C_VALUE | ...: only these; here
                             // ADREV_C_JACOBIAN and ADREV_C_GRADIENT mean
                             // ADREV_C_LINEARIZE; 0: see below
@@ -1645,8 +1649,9 @@ ADX_SELDOM_END
  * A piece that begins at i - p comes again at i if a few symbols from i on were
  * met p before, and if both pieces have the same hash. One table for each of a
  * few numbers of symbols knows where they were met last, and prefix sums give
- * the hash of any piece at once; so the search takes a time that is linear in
- * the sequence. What has been found is compared symbol by symbol.
+ * the hash of any piece at once (Karp and Rabin, Efficient randomized
+ * pattern-matching algorithms, 1987); so the search takes a time that is linear
+ * in the sequence. What has been found is compared symbol by symbol.
  *
  * Outputs are a sequence of their own: their symbol is the statement whose
  * instances they are.
@@ -1655,7 +1660,7 @@ ADX_SELDOM_END
  *           function/unique function/emit function/copy code/layout
  *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
  *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
- *           adx_class_of adx_varying adx_read_by adx_entry_at
+ *           adx_class_of adx_varying adx_read_by adx_may_repeat adx_entry_at
  *           adx_next_instance adx_roll
  * ========================================================================== */
 
@@ -1708,7 +1713,9 @@ typedef struct adx_rolled {
     uint32_t *index_of;         // [entries] which instance; or how many
                                 // statements in no loop come before
     uint32_t *part_of;          // [roots] C function
-    size_t loops;
+    size_t next;                // root, after what is written so far
+    size_t loops;               // found; a nested one in each iteration
+    size_t written;             // of these
     bool failed;                // no memory
 } adx_rolled;
 
@@ -1729,8 +1736,8 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
 }
 
 /* --- numbers that are the same ----------------------------------------------
- * The table of known numbers (function/unique) forgets some, which are then made
- * again here and there. Before loops are looked for, all that are the same
+ * The table of known numbers (function/unique) forgets some, which are then
+ * made again here and there. Before loops are looked for, all that are the same
  * become one.                                                                */
 
 static uint64_t adx_equal_hash(uint64_t a, uint64_t b)
@@ -1749,8 +1756,8 @@ static adx_key adx_equal_key(const adx_program *p, uint32_t x)
 
 // The number that x is the same as, if it is in the table; else x, which then
 // is in it.
-static uint32_t adx_first_equal(const adx_program *p, uint32_t table[], int bits,
-                           uint32_t x)
+static uint32_t adx_first_equal(const adx_program *p, uint32_t table[],
+                                int bits, uint32_t x)
 {
     const adx_key key = adx_equal_key(p, x);
     size_t mask = ((size_t)1 << bits) - 1;
@@ -1779,13 +1786,11 @@ static void adx_rename_reads(adx_node *s, const uint32_t as[])
 }
 
 // Makes one of all numbers that are the same. Returns the nodes and outputs as
-// they were; NULL: no memory, or there are array nodes, and nothing was done.
+// they were; NULL: no memory, and nothing was done.
 static adx_node *adx_join_equal(adx_program *q, bool used[])
 {
     const ad_allocator *a = q->memory;
     int bits = 8;
-    if (q->manys > 0 || q->nodes < 2 * ADX_ROLL_LEAST)
-        return NULL;
     while ((size_t)1 << bits < 2 * q->numbers)
         bits++;
     size_t outputs = (q->outputs * sizeof *q->output + sizeof *q->node - 1)
@@ -1877,6 +1882,75 @@ static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
     return (uint64_t)1 << 62 | leaf << 8 | (uint64_t)which << 1 | second;
 }
 
+/* --- whether anything repeats ----------------------------------------------
+ * A run that saves ADX_ROLL_LEAST statements is as long as that, or longer, and
+ * the same as what comes a period before. So ADX_ROLL_AGAIN pieces of
+ * ADX_ROLL_WINDOW symbols that end at multiples of ADX_ROLL_STEP come again,
+ * somewhere behind. Programs that have fewer are left alone after one walk.
+ * (So rsync finds blocks of a file at any place of another one: Tridgell,
+ * Efficient Algorithms for Sorting and Synchronization, 1999.)               */
+
+#define ADX_ROLL_WINDOW 64
+#define ADX_ROLL_STEP 16
+#define ADX_ROLL_AGAIN ((ADX_ROLL_LEAST - ADX_ROLL_WINDOW) / ADX_ROLL_STEP - 2)
+#define ADX_ROLL_MULTIPLIER 0xd1342543de82ef95u
+
+typedef struct adx_sampling {
+    uint32_t *met;              // [2^bits] hashes of pieces; 0: none
+    int bits;
+    uint64_t last[ADX_ROLL_WINDOW];
+    uint64_t hash;              // of these
+    uint64_t oldest;            // factor of the symbol that falls out
+    size_t n, again;
+} adx_sampling;
+
+static uint64_t adx_symbol_hash(uint64_t symbol)
+{
+    uint64_t mixed = (symbol + 1) * 0x9e3779b97f4a7c15u;
+    return mixed ^ mixed >> 29;
+}
+
+static void adx_sample(adx_sampling *s, uint64_t symbol)
+{
+    uint64_t *slot = &s->last[s->n++ % ADX_ROLL_WINDOW];
+    s->hash = s->hash * ADX_ROLL_MULTIPLIER + adx_symbol_hash(symbol)
+            - *slot * s->oldest;
+    *slot = adx_symbol_hash(symbol);
+    uint64_t key = s->hash * 0x9e3779b97f4a7c15u;
+    uint32_t *met = &s->met[key >> (64 - s->bits)];
+    s->again += *met == (uint32_t)key;
+    if (s->n % ADX_ROLL_STEP == 0)
+        *met = (uint32_t)key;
+}
+
+// Whether loops may pay. false with `failed`: no memory. (Array nodes read
+// ranges, whose places are decided elsewhere: with them there are no other
+// loops.)
+static bool adx_may_repeat(const adx_writing *k, bool *failed)
+{
+    const adx_program *p = k->p;
+    adx_sampling s = { .bits = 8, .oldest = 1 };
+    *failed = false;
+    if (p->manys > 0 || p->nodes < 2 * ADX_ROLL_LEAST
+        || p->nodes + p->outputs >= UINT32_MAX / 2)
+        return false;
+    while ((size_t)1 << s.bits < p->nodes / 2)
+        s.bits++;
+    for (int i = 0; i < ADX_ROLL_WINDOW; i++)
+        s.oldest *= ADX_ROLL_MULTIPLIER;
+    const size_t room = (size_t)1 << s.bits;
+    s.met = (uint32_t *)adx_take(p->memory, room, sizeof *s.met);
+    *failed = s.met == NULL;
+    if (*failed)
+        return false;
+    memset(s.met, 0, room * sizeof *s.met);
+    for (size_t i = 0; i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_sample(&s, adx_symbol_of(k, &p->node[i]));
+    adx_drop(p->memory, s.met);
+    return s.again >= ADX_ROLL_AGAIN;
+}
+
 /* --- runs ---------------------------------------------------------------- */
 
 // A sequence while runs are looked for.
@@ -1921,10 +1995,9 @@ static bool adx_begin_folding(adx_folding *f, const ad_allocator *a)
     f->text[0] = 0;
     for (size_t i = 0; i < f->n; i++) {
         const adx_item *item = &f->r->item[f->from[i]];
-        uint64_t mixed = (item->symbol + 1) * 0x9e3779b97f4a7c15u;
-        f->hash[i + 1] = f->hash[i] * 0xd1342543de82ef95u
-                       + (mixed ^ mixed >> 29);
-        f->power[i + 1] = f->power[i] * 0xd1342543de82ef95u;
+        f->hash[i + 1] = f->hash[i] * ADX_ROLL_MULTIPLIER
+                       + adx_symbol_hash(item->symbol);
+        f->power[i + 1] = f->power[i] * ADX_ROLL_MULTIPLIER;
         f->text[i + 1] = f->text[i] + item->text;
     }
     return true;
@@ -1939,18 +2012,27 @@ static void adx_end_folding(adx_folding *f, const ad_allocator *a)
         adx_drop(a, f->met[i]);
 }
 
-// How often the piece of p symbols before i comes, one after another.
+// How often the piece of p symbols before i comes, one after another, as far as
+// hashes say.
 static size_t adx_count_folds(const adx_folding *f, size_t i, size_t p)
 {
     size_t count = 1;
     uint64_t piece = adx_roll_hash(f, i - p, p);
-    for (size_t at = i; at + p <= f->n && adx_roll_hash(f, at, p) == piece; at += p)
+    for (size_t at = i; at + p <= f->n && adx_roll_hash(f, at, p) == piece;
+         at += p)
         count++;
-    for (size_t at = i; at < i + (count - 1) * p; at++)
-        if (f->r->item[f->from[at]].symbol
-            != f->r->item[f->from[at - p]].symbol)
-            return 1;
     return count;
+}
+
+// Whether that is so, symbol by symbol.
+static bool adx_are_pieces(const adx_folding *f, size_t i, size_t p,
+                           size_t count)
+{
+    const adx_item *item = f->r->item;
+    for (size_t at = i; at < i + (count - 1) * p; at++)
+        if (item[f->from[at]].symbol != item[f->from[at - p]].symbol)
+            return false;
+    return true;
 }
 
 // Whether a run begins that has its second piece at i: the one that saves most.
@@ -1972,7 +2054,8 @@ static bool adx_find_folds(adx_folding *f, size_t i)
         tried = p;
         size_t count = adx_count_folds(f, i, p);
         size_t saves = (count - 1) * (f->text[i] - f->text[i - p]);
-        if (count > 2 && saves >= ADX_ROLL_LEAST && saves > best) {
+        if (count > 2 && saves >= ADX_ROLL_LEAST && saves > best
+            && adx_are_pieces(f, i, p, count)) {
             best = saves;
             f->period = p;
             f->count = count;
@@ -2129,6 +2212,7 @@ static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
         leaf.step[leaf.depth] = s->entries / s->count;
         leaf.depth++;
         leaf.instances *= s->count;
+        r->written++;
         for (uint32_t i = 0; i < s->items && !r->failed; i++)
             adx_make_leaves(a, r, r->list[s->body + i], &leaf);
         return;
@@ -2199,16 +2283,12 @@ static uint32_t adx_new_statement(const ad_allocator *a, adx_rolled *r,
                                           .entries = 1, .text = 1 });
 }
 
-// The items of a program's nodes and outputs. NULL: loops would save too
-// little; then the program is written as it is. (Array nodes read ranges, whose
-// places are decided elsewhere: with them there are no other loops.)
+// The items of a program's nodes and outputs; without outputs if there are no
+// loops. NULL: no memory.
 static adx_rolled *adx_roll(const adx_writing *k)
 {
     const adx_program *p = k->p;
     const ad_allocator *a = p->memory;
-    if (p->manys > 0 || p->nodes < 2 * ADX_ROLL_LEAST
-        || p->nodes + p->outputs >= UINT32_MAX / 2)
-        return NULL;
     adx_rolled *r = adx_begin_rolled(k);
     if (r == NULL)
         return NULL;
@@ -2228,7 +2308,7 @@ static adx_rolled *adx_roll(const adx_writing *k)
             adx_new_statement(a, r, adx_output_symbol(k, r, i), i);
     if (!r->failed && r->loops > 0)
         adx_fold_entries(a, r, r->nodes);
-    if (!r->failed && r->loops > 0)
+    if (!r->failed)
         return r;
     adx_free_rolled(a, r);
     return NULL;
@@ -2236,9 +2316,9 @@ static adx_rolled *adx_roll(const adx_writing *k)
 
 ADX_SELDOM_END
 
-/* === code/loops =============================================================
- * C text of what code/repeats has found. In a block of its instances, which is
- * a range for each loop around it, a statement reads an argument in one of four
+/* === code/access ============================================================
+ * What the statements of loops read. In a block of its instances, which is a
+ * range for each loop around it, a statement reads an argument in one of four
  * ways:
  *
  *   same      all instances read one number
@@ -2254,12 +2334,14 @@ ADX_SELDOM_END
  * Where arguments come from elsewhere in the first or last iterations, the loop
  * is cut there, and its body written again, so that tables are rare.
  *
- * Everything is done twice: first without text, to learn which results have to
- * be in work.
- *
- *   needs   tape/memory function/operations function/program code/text
- *           code/layout code/statements code/repeats
- *   offers  adx_begin_loops adx_rolled_text adx_say_roots
+ *   needs   function/operations function/program code/text code/layout
+ *           code/statements code/repeats
+ *   offers  ADX_ROLL_same ADX_ROLL_local ADX_ROLL_carried ADX_ROLL_array
+ *           adx_roll_read adx_roll_box ADX_READS_GUARD ADX_READS_OUTPUT
+ *           adx_loop_name adx_argument_letter adx_say_margin adx_node_at
+ *           adx_read_at adx_reads_of adx_is_result adx_name_of adx_access_of
+ *           adx_cuts adx_find_cuts adx_roll_index adx_roll_stream
+ *           adx_declare_table adx_say_from_table adx_say_stream
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2475,7 +2557,8 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
 }
 
 static void adx_cut_within(const adx_writing *k, uint32_t item,
-                           const adx_roll_box *b, uint32_t level, adx_cuts *cuts)
+                           const adx_roll_box *b, uint32_t level,
+                           adx_cuts *cuts)
 {
     const adx_item *s = &k->rolled->item[item];
     for (uint32_t i = 0; s->count > 1 && i < s->items; i++)
@@ -2694,6 +2777,21 @@ static void adx_say_stream(const adx_roll_index *s, char before)
                 base < 0 && !first ? -base : base);
 }
 
+ADX_SELDOM_END
+
+/* === code/loops =============================================================
+ * C text of what code/repeats has found, by what code/access says of it. A
+ * statement in loops is written once for each block of its instances.
+ * Everything is done twice: first without text, to learn which results have to
+ * be in work.
+ *
+ *   needs   tape/memory function/operations function/program code/text
+ *           code/layout code/statements code/repeats code/access
+ *   offers  adx_begin_loops adx_rolled_text adx_say_roots
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
 /* --- statements ----------------------------------------------------------- */
 
 // A statement of a loop, while it is noted or written.
@@ -2840,7 +2938,7 @@ static void adx_say_leaf(const adx_instance *s)
         adx_say_loop_node(s, node);
 }
 
-/* --- what has to be in work ------------------------------------------------ */
+/* --- what has to be in work ---------------------------------------------- */
 
 // A number is read from memory, or by a statement of that part.
 static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
@@ -2884,8 +2982,8 @@ static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
 /* --- loops ---------------------------------------------------------------- */
 
 // Does something for each argument of a body's own statements that is carried.
-static void adx_say_carried(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                            bool begins)
+static void adx_say_carried(adx_writing *k, uint32_t item,
+                            const adx_roll_box *b, bool begins)
 {
     const adx_rolled *r = k->rolled;
     const adx_item *s = &r->item[item];
@@ -2985,7 +3083,7 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
     }
 }
 
-/* --- the whole program ----------------------------------------------------- */
+/* --- the whole program --------------------------------------------------- */
 
 // Which C function each item is in; outputs are in the last one.
 static void adx_find_parts(adx_writing *k)
@@ -3070,27 +3168,34 @@ static void adx_find_loop_places(adx_writing *k)
     k->places = end;
 }
 
-// Gives the function loops if they pay; else it stays as it is.
-static void adx_begin_loops(adx_writing *k, adx_program *q)
+// Gives the function loops if they pay; else it stays as it is. false: no
+// memory.
+static bool adx_begin_loops(adx_writing *k, adx_program *q)
 {
+    bool failed;
+    if (!adx_may_repeat(k, &failed))
+        return !failed;
     adx_node *nodes = adx_join_equal(q, k->used);
-    if (nodes == NULL)
-        return;
-    k->rolled = adx_roll(k);
-    if (k->rolled == NULL) {
-        adx_part_equal(q, nodes, k->used);
-        return;
+    adx_rolled *r = nodes == NULL ? NULL : adx_roll(k);
+    if (r == NULL || r->loops == 0) {
+        failed = r == NULL;
+        adx_free_rolled(q->memory, r);
+        if (nodes != NULL)
+            adx_part_equal(q, nodes, k->used);
+        return !failed;
     }
+    k->rolled = r;
     adx_drop(q->memory, nodes);
     memset(k->stored, 0, q->numbers * sizeof *k->stored);
     memset(k->place, 0, q->numbers * sizeof *k->place);
     adx_find_parts(k);
     adx_note_roots(k);
     adx_find_loop_places(k);
+    return true;
 }
 
-// How many operations the text of a program with loops has; where a loop is cut,
-// its body counts once.
+// How many operations the text of a program with loops has; where a loop is
+// cut, its body counts once.
 static size_t adx_rolled_text(const adx_writing *k)
 {
     const adx_rolled *r = k->rolled;
@@ -3111,18 +3216,20 @@ static void adx_say_straight_output(adx_writing *k, uint32_t entry)
     adx_say(k->text, ";\n");
 }
 
-// Writes the nodes of a part, or the outputs.
+// Writes the nodes of a part, or the outputs; parts come in their order.
 static void adx_say_roots(adx_writing *k, size_t part, bool outputs)
 {
-    const adx_rolled *r = k->rolled;
+    adx_rolled *r = k->rolled;
     static const adx_roll_box none;
-    for (size_t i = 0; i < r->roots; i++) {
-        const adx_item *s = &r->item[r->root[i]];
+    if (part == 0 && !outputs)
+        r->next = 0;
+    for (; r->next < r->roots; r->next++) {
+        const adx_item *s = &r->item[r->root[r->next]];
         if ((s->first >= r->nodes) != outputs
-            || (!outputs && r->part_of[i] != part))
-            continue;
+            || (!outputs && r->part_of[r->next] != part))
+            return;
         if (s->count > 1)
-            adx_roll_loop(k, r->root[i], &none, (uint32_t)part, false);
+            adx_roll_loop(k, r->root[r->next], &none, (uint32_t)part, false);
         else if (outputs)
             adx_say_straight_output(k, s->first);
         else if (adx_node_at(k, s->first)->op == ADX_OP_guard)
@@ -3461,7 +3568,8 @@ static void adx_say_calls(adx_writing *k)
 static bool adx_has_check(const adx_writing *k)
 {
     return k->text->loaded && k->p->manys == 0 && k->parts == 1
-        && k->rolled == NULL && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
+        && k->rolled == NULL && k->p->outputs > 0
+        && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
 // Writes the sum of some numbers, or of their squares, as a balanced tree, so
@@ -4074,6 +4182,7 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                         && adx_is_constant_number(p, i);
     size->work = k->places == 0 ? 1 : k->places;
     size->bytes = bytes;
+    size->loops = k->rolled != NULL ? k->rolled->written : 0;
 }
 
 // Whether there is a function that makes many steps in one call. It pays for
@@ -4140,7 +4249,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && !file->options->unrolled)
-        adx_begin_loops(&k, q);
+        ok = adx_begin_loops(&k, q);
     if (ok && t->header) {
         adx_declare_function(&k);
     } else if (ok) {
@@ -4786,7 +4895,7 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes)
 {
     static const ad_c_options none;
-    ad_c_size found[ADREV_C_COUNT] = { { 0, 0, 0, 0 } };
+    ad_c_size found[ADREV_C_COUNT] = { { .bytes = 0 } };
     if (fn == NULL || size == NULL)
         return ADREV_ESHAPE;
     ad_status status = adx_write_c(fn, options == NULL ? &none : options,
@@ -6332,6 +6441,7 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
         .exported = true, .split = more & ADX_C_BLOCKS ? 20000 : 0,
+        .unrolled = o->unrolled,
         .functions = more | adx_to_compile(fn, o->functions)
     };
     ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,

@@ -194,9 +194,9 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
  *                stands for something else: a size is no map, a formula without
  *                `out` has no layout; ADREV_ELIMIT: a number is too large;
- *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
- *                a size that has not been given; ADREV_ENOMEM. On failure t
- *                stays as it was                                            */
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range
+ *                needs a size that has not been given; ADREV_ENOMEM. On failure
+ *                t stays as it was                                           */
 
 // The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
@@ -245,8 +245,8 @@ ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
-//                fit; ADREV_ELIMIT: an array, or the points at which a condition
-//                is true, are too many to count; ADREV_ENOMEM
+//                fit; ADREV_ELIMIT: an array, or the points at which a
+//                condition is true, are too many to count; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
 ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
@@ -271,8 +271,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
  *                untouched
- *   cost         the multiples of the program's own cost that "What it costs" of
- *                docs/tensor-language.md states                              */
+ *   cost         the multiples of the program's own cost that "What it costs"
+ *                of docs/tensor-language.md states                           */
 
 // y = f(x).
 ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
@@ -414,14 +414,14 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //
 // and 2 is returned for a size that is not in its range; then nothing has been
 // written. Arrays keep the strides of the largest sizes, which the file says:
-// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that begins
-// with a form in such sizes begins at the first number all the same. Nothing is
-// read or written beyond the numbers that there are at the sizes of a call, and
-// `work` is that of the largest ones. Sums may be in another order than those of
-// the library. The code is right for all sizes of the ranges, or refused: where
-// a read is outside for some sizes; where ranges of relations or maps depend on
-// arguments; where `exists`, or a condition of many parts, does; and where it
-// cannot be told for all sizes which numbers of an array are there.
+// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that
+// begins with a form in such sizes begins at the first number all the same.
+// Nothing is read or written beyond the numbers that there are at the sizes of
+// a call, and `work` is that of the largest ones. Sums may be in another order
+// than those of the library. The code is right for all sizes of the ranges, or
+// refused: where a read is outside for some sizes; where ranges of relations or
+// maps depend on arguments; where `exists`, or a condition of many parts, does;
+// where it cannot be told for all sizes which numbers of an array are there.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the
@@ -719,7 +719,7 @@ static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 
 /* --- arrays that grow ---------------------------------------------------- */
 
-// One more element, all zeros. Returns its number; 0: no memory.
+// Adds an element, all zeros. Returns its number; 0: no memory.
 static uint32_t adx_one_more(const adx_tree *tree, void **array, size_t *room,
                              size_t *count, size_t size)
 {
@@ -826,7 +826,7 @@ static bool adx_begins_character(char c)
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-// Bytes of the character at `at`, which is before `end`.
+// Returns how many bytes the character at `at` has, which is before `end`.
 static size_t adx_character(const char *text, size_t at, size_t end)
 {
     size_t n = 1;
@@ -846,7 +846,7 @@ static bool adx_is_shown(const char *c, size_t n)
          : n == 4 && lead >= 0xf0 && lead < 0xf5;
 }
 
-// The character, in one column; a tab is a blank.
+// Adds a character, in one column; a tab is a blank.
 static void adx_say_character(adx_saying *s, const char *c, size_t n)
 {
     if (*c == '\t')
@@ -857,7 +857,8 @@ static void adx_say_character(adx_saying *s, const char *c, size_t n)
         adx_say_bytes(s, c, n);
 }
 
-// The line and the column of a place in the text, and where its line begins.
+// Finds the line and the column of a place in the text, and where its line
+// begins.
 static size_t adx_locate(const adx_tree *tree, size_t at, int *line,
                          int *column)
 {
@@ -902,8 +903,8 @@ static size_t adx_cut_before(const char *text, size_t begin, size_t at,
     return from;
 }
 
-// The line from `begin` to `end`, and a caret under `at`. Leading blanks are
-// left out, and so is what there is no room for.
+// Adds the line from `begin` to `end`, and a caret under `at`. Leading blanks
+// are left out, and so is what there is no room for.
 static void adx_say_line(adx_saying *s, const char *text, size_t begin,
                          size_t at, size_t end)
 {
@@ -948,7 +949,7 @@ static void adx_say_line(adx_saying *s, const char *text, size_t begin,
 
 /* --- the whole message --------------------------------------------------- */
 
-// A piece of the text within a message, shortened.
+// Adds a piece of the text to a message, shortened.
 static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
 {
     const size_t most = 28;
@@ -962,7 +963,8 @@ static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
         adx_say_string(s, ADX_CUT);
 }
 
-// %w: a piece of the text, adx_spot; %s: a string; %u: uint32_t.
+// Adds a message to a text. %w: a piece of the text, adx_spot; %s: a string;
+// %u: uint32_t.
 static void adx_say_message(adx_saying *s, const adx_tree *tree,
                             const char *format, va_list *args)
 {
@@ -996,7 +998,7 @@ static void adx_explain_at(ad_tensor_error *error, const adx_tree *tree,
     adx_say_line(&s, tree->text, begin, at, end);
 }
 
-// An error without a place.
+// Explains an error without a place.
 static void adx_explain_text(ad_tensor_error *error, const char *text)
 {
     adx_saying s = { error->text, 0, sizeof error->text };
@@ -1013,9 +1015,9 @@ static void adx_explain_status(ad_tensor_error *error, ad_status status)
 ADX_SELDOM_END
 
 /* === tensor/scan ============================================================
- * The words of a text one after another, and the first thing that is wrong
- * with it. After that, or where the text ends, all words are the end: so no
- * loop over words goes on.
+ * The words of a text, one after another from left to right, and the first
+ * thing that is wrong with it. After that, or where the text ends, all words
+ * are the end: so no loop over words goes on.
  *
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
@@ -1068,7 +1070,7 @@ static void adx_stop_parsing(adx_parser *p, ad_status status)
     p->kind = ADX_WORD_END;
 }
 
-// The text is wrong at `at`: the first time, that is the error.
+// Says that the text is wrong at `at`: the first time, that is the error.
 ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
                                   const char *format, ...)
 {
@@ -1115,7 +1117,7 @@ static bool adx_is_blank(char c)
         || c == '\f';
 }
 
-// Blanks and comments. Returns where the next word begins.
+// Passes over blanks and comments. Returns where the next word begins.
 static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1143,7 +1145,7 @@ static uint32_t adx_skip_figures(const char *text, uint32_t at)
     return at;
 }
 
-// A number: 12, 1.5, .5, 1., 2e-3. Returns its end.
+// Takes a number: 12, 1.5, .5, 1., 2e-3. Returns its end.
 static uint32_t adx_take_number(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1167,7 +1169,7 @@ static uint32_t adx_take_number(adx_parser *p, uint32_t at)
     return at;
 }
 
-// A name: letters, digits and underscores. Returns its end.
+// Takes a name: letters, digits and underscores. Returns its end.
 static uint32_t adx_take_name(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1181,7 +1183,7 @@ static uint32_t adx_take_name(adx_parser *p, uint32_t at)
     return at;
 }
 
-// A character that begins no word.
+// Says that a character begins no word.
 static void adx_unknown(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1198,7 +1200,7 @@ static void adx_unknown(adx_parser *p, uint32_t at)
         adx_wrong_at(p, at, "a byte %u is no character", (uint32_t)byte);
 }
 
-// A sign of one or two characters. Returns its end.
+// Takes a sign of one or two characters. Returns its end.
 static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
 {
     static const struct { char text[3]; int kind; } two[] = {
@@ -1224,7 +1226,7 @@ static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
     return at + 1;
 }
 
-// To the word that begins at or behind `at`.
+// Goes to the word that begins at or behind `at`.
 static void adx_take_from(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -1240,7 +1242,7 @@ static void adx_take_from(adx_parser *p, uint32_t at)
     p->spot.length = at - p->spot.at;
 }
 
-// To the next word. Returns where the last one was.
+// Goes to the next word. Returns where the last one was.
 static adx_spot adx_take_word(adx_parser *p)
 {
     adx_spot last = p->spot;
@@ -1250,7 +1252,7 @@ static adx_spot adx_take_word(adx_parser *p)
     return last;
 }
 
-// Whether the word at hand is this one; then to the next.
+// Whether the word at hand is this one; if so, goes to the next.
 static bool adx_accept(adx_parser *p, int kind)
 {
     if (p->kind != kind || kind == ADX_WORD_END)
@@ -1259,14 +1261,14 @@ static bool adx_accept(adx_parser *p, int kind)
     return true;
 }
 
-// The next word must be this one: it is taken, or the text is wrong.
+// Takes the next word, which must be this one.
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
     if (!adx_accept(p, kind))
         adx_say_missing(p, what);
 }
 
-// The character of the text behind the word at hand, and behind blanks.
+// Returns the character of the text behind the word at hand, and behind blanks.
 static char adx_following(adx_parser *p)
 {
     return p->tree->text[adx_skip_blanks(p, p->spot.at + p->spot.length)];
@@ -1293,7 +1295,7 @@ static bool adx_is_comparison(int kind)
 
 /* --- brackets ------------------------------------------------------------ */
 
-// One bracket more is open. False: too many are.
+// Opens one bracket more. False: too many are open.
 static bool adx_descend(adx_parser *p)
 {
     if (p->depth < ADX_NESTING) {
@@ -1310,7 +1312,9 @@ static void adx_ascend(adx_parser *p) { p->depth--; }
 ADX_SELDOM_END
 
 /* === tensor/decimal =========================================================
- * The value of a number in a text: the nearest one, whatever the locale.
+ * The value of a number in a text: the nearest double, ties to even, whatever
+ * the locale. The digits and the power of ten are a quotient of two long whole
+ * numbers, which are divided bit by bit.
  *
  *   needs   tensor/scan
  *   offers  adx_whole_value adx_number_value
@@ -1343,7 +1347,7 @@ typedef struct adx_natural {
     unsigned n;
 } adx_natural;
 
-// x = x*factor + plus.
+// Computes x = x*factor + plus.
 static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
 {
     uint64_t carry = plus;
@@ -1367,7 +1371,7 @@ static bool adx_is_below(const adx_natural *x, const adx_natural *y)
     return false;
 }
 
-// x -= y, which is not larger.
+// Computes x -= y, which is not larger.
 static void adx_take_away(adx_natural *x, const adx_natural *y)
 {
     uint64_t borrow = 0;
@@ -1380,7 +1384,7 @@ static void adx_take_away(adx_natural *x, const adx_natural *y)
         x->n--;
 }
 
-// x/y, rounded to the nearest double, ties to even. x and y are not 0.
+// Returns x/y, rounded to the nearest double, ties to even. x and y are not 0.
 static double adx_quotient(adx_natural *x, adx_natural *y)
 {
     int exponent = 0;
@@ -1406,7 +1410,7 @@ static double adx_quotient(adx_natural *x, adx_natural *y)
 
 #define ADX_FIGURES_MOST 64
 
-// m * 10^e for the digits of m.
+// Returns m * 10^e for the digits of m.
 static double adx_decimal(const char *digit, unsigned n, int64_t e)
 {
     adx_natural x = { { 0 }, 0 };
@@ -1490,7 +1494,7 @@ static uint32_t adx_hash_of(const char *name, size_t length)
     return hash;
 }
 
-// The slot of a name: it holds its number, or 0.
+// Returns the slot of a name: it holds its number, or 0.
 static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
                              const char *name, size_t length)
 {
@@ -1515,13 +1519,13 @@ static const adx_declared *adx_find_declared(const adx_tree *tree,
     return found == 0 ? NULL : &tree->declared[found];
 }
 
-// What the name at this spot was declared as. NULL: it is not declared.
+// Returns what the name at this spot was declared as. NULL: it is not declared.
 static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
 {
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Slots for one name more; at most half of them are taken.
+// Makes room for one name more; at most half of the slots are taken.
 static bool adx_widen_slots(adx_tree *tree)
 {
     size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;
@@ -1542,7 +1546,7 @@ static bool adx_widen_slots(adx_tree *tree)
     return true;
 }
 
-// What a message calls the thing that a name stands for.
+// Returns what a message calls the thing that a name stands for.
 static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
 {
     return d->kind == ADX_NAMES_SIZE ? "a size" : d->kind == ADX_NAMES_RELATION
@@ -1550,7 +1554,7 @@ static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
          : tree->array[d->of].formula == 0 ? "an input" : "a result";
 }
 
-// The line of the text in which a place is, from 1 on.
+// Returns the line of the text in which a place is, from 1 on.
 static uint32_t adx_line_of(const adx_tree *tree, uint32_t at)
 {
     int line;
@@ -1586,7 +1590,7 @@ static bool adx_is_free(adx_parser *p, adx_spot name)
     return p->status == ADREV_OK;
 }
 
-// The name at hand, which may be declared or bound; where it was.
+// Returns the name at hand, which may be declared or bound; where it was.
 static adx_spot adx_new_name(adx_parser *p, const char *what)
 {
     const adx_spot none = { 0, 0 };
@@ -1618,7 +1622,7 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     *adx_name_slot(tree, d->hash, text, name.length) = i;
 }
 
-// The size at hand, declared by being there for the first time.
+// Returns the size at hand, declared by being there for the first time.
 static uint32_t adx_size_at_hand(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -1637,7 +1641,8 @@ static char adx_lower_case(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-// How many letters a must gain, lose, change or swap to be b; 9: more than two.
+// Returns how many letters a must gain, lose, change or swap to be b; 9: more
+// than two.
 static unsigned adx_distance(const char *a, size_t m, const char *b, size_t n)
 {
     unsigned row[3][ADX_NAME_MOST + 1];     // the last three, in turn
@@ -1740,7 +1745,7 @@ ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
 
 /* --- indices ------------------------------------------------------------- */
 
-// The index of this name that is in scope; 0: none.
+// Returns the index of this name that is in scope; 0: none.
 static uint32_t adx_bound_at(const adx_parser *p, adx_spot name)
 {
     const adx_tree *tree = p->tree;
@@ -1849,7 +1854,8 @@ static void adx_say_too_large(adx_parser *p, uint32_t at)
     adx_wrong_at(p, at, "a whole number here is beyond 2^63");
 }
 
-// Neither gives -2^63, so that a sign can always change.
+// Returns a + b. Like adx_whole_times it never gives -2^63, so that a sign can
+// always change.
 static int64_t adx_whole_plus(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     if (b > 0 ? a > INT64_MAX - b : a < -INT64_MAX - b) {
@@ -1886,7 +1892,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
     p->term[p->terms++] = term;
 }
 
-// f *= k.
+// Computes f *= k.
 static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
 {
     f->constant = adx_whole_times(p, f->constant, k, f->at);
@@ -1894,7 +1900,7 @@ static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
         p->term[i].k = adx_whole_times(p, p->term[i].k, k, f->at);
 }
 
-// f += g, which lies above f and is gone then.
+// Computes f += g. g lies above f on the stack, and is gone then.
 static void adx_add_form(adx_parser *p, adx_open_form *f,
                          const adx_open_form *g)
 {
@@ -1947,7 +1953,7 @@ static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
     return form;
 }
 
-// f += k * a form of the tree.
+// Computes f += k * a form of the tree.
 static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
                               int64_t k)
 {
@@ -1961,7 +1967,7 @@ static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
     adx_add_form(p, f, &g);
 }
 
-// one - other - less, as a new form.
+// Returns one - other - less, as a new form.
 static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
@@ -1976,7 +1982,7 @@ static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
 static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind);
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind);
 
-// A map at a form; the name is at hand.
+// Reads a map at a form; the name is at hand.
 static void adx_read_map(adx_parser *p, uint32_t map)
 {
     adx_spot name = adx_take_word(p);
@@ -2013,7 +2019,7 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
                            "declaration, such as 'in a[%w]'");
 }
 
-// A name in a form.
+// Reads a name in a form.
 static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -2147,7 +2153,7 @@ static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 
 /* --- ranges -------------------------------------------------------------- */
 
-// A range, `size` or `from : to`, as the numbers of two forms.
+// Reads a range, `size` or `from : to`, as the numbers of two forms.
 static void adx_read_range(adx_parser *p, adx_form_kind kind, uint32_t *from,
                            uint32_t *to)
 {
@@ -2209,8 +2215,8 @@ static void adx_add_child(adx_parser *p, adx_children *c, uint32_t child)
     c->last = child;
 }
 
-// A node of the children; a single one, if it is not inverse, stands for
-// itself.
+// Returns a node of the children; a single one, if it is not inverse, stands
+// for itself.
 static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
                                 const adx_children *c)
 {
@@ -2224,8 +2230,8 @@ static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
 
 /* --- forms in parentheses or brackets ------------------------------------ */
 
-// Forms up to `close`, as many as `dims` has; each can give an index its range,
-// unless they are guarded. To the word behind `close`.
+// Reads forms up to `close`, as many as `dims` has, and goes to the word behind
+// it. Each form can give an index its range, unless they are guarded.
 static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
                            uint32_t rank, int close, bool guarded)
 {
@@ -2254,7 +2260,7 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
 
 /* --- indices that are bound ---------------------------------------------- */
 
-// The range behind the name of an index, if there is one.
+// Reads the range behind the name of an index, if there is one.
 static void adx_read_given_range(adx_parser *p, uint32_t index)
 {
     uint32_t from = 1;
@@ -2274,7 +2280,7 @@ static void adx_read_given_range(adx_parser *p, uint32_t index)
     x->given = to != 0;
 }
 
-// Indices, until no comma follows; they are in scope from here on.
+// Reads indices, until no comma follows; they are in scope from here on.
 static void adx_read_bound(adx_parser *p)
 {
     do
@@ -2286,8 +2292,7 @@ static void adx_read_bound(adx_parser *p)
 
 static uint32_t adx_read_condition(adx_parser *p);
 
-// (indices: condition) and what follows is that of a sum; here the condition
-// must be there. The '(' is at hand.
+// Reads an `exists` from its '(' on: as a sum, but the condition must be there.
 static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
 {
     unsigned keep = p->bounds;
@@ -2329,7 +2334,7 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     return i;
 }
 
-// one (sign) other, as a form and 0.
+// Makes "one (sign) other" a node: a form and a sign that compares it with 0.
 static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
                                     uint32_t one, uint32_t other)
 {
@@ -2345,7 +2350,7 @@ static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
     return i;
 }
 
-// a < b <= c ...: comparisons of neighbours.
+// Reads "a < b <= c ...": comparisons of neighbours.
 static void adx_read_chain(adx_parser *p, adx_children *both)
 {
     uint32_t one = adx_read_form(p, ADX_FORM_OF_INDICES);
@@ -2381,7 +2386,7 @@ static void adx_read_comparison(adx_parser *p, adx_children *both)
         adx_read_chain(p, both);
 }
 
-// A node of one of the kinds for conditions.
+// Reads a condition. Returns a node of one of the kinds for conditions.
 static uint32_t adx_read_condition(adx_parser *p)
 {
     adx_children any = { 0, 0 };
@@ -2441,7 +2446,7 @@ static uint32_t adx_read_number(adx_parser *p)
     return i;
 }
 
-// "(", what is in it, ")".
+// Reads an expression in brackets: "(", what is in it, ")".
 static uint32_t adx_read_inner(adx_parser *p)
 {
     if (!adx_descend(p))
@@ -2453,7 +2458,8 @@ static uint32_t adx_read_inner(adx_parser *p)
     return i;
 }
 
-// An array, read at forms or, if it is a number, as it is. The name is at hand.
+// Reads an array, read at forms or, if it is a number, as it is. The name is at
+// hand.
 static uint32_t adx_read_read(adx_parser *p, uint32_t array)
 {
     const adx_tensor_array a = p->tree->array[array];
@@ -2480,7 +2486,8 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     return i;
 }
 
-// The operation of this name, ADREV_OP_detach among them. ADREV_OP_COUNT: none.
+// Returns the operation of this name, ADREV_OP_detach among them.
+// ADREV_OP_COUNT: none.
 static uint32_t adx_operation_at(const adx_tree *tree, adx_spot name)
 {
     uint32_t op = 0;
@@ -2499,7 +2506,8 @@ static adx_tree_kind adx_kind_of_operation(uint32_t op)
          : op == ADREV_OP_neg ? ADX_TREE_NEG : ADX_TREE_CALL;
 }
 
-// The arguments of a function; '(' is at hand. Returns how many there are.
+// Reads the arguments of a function; '(' is at hand. Returns how many there
+// are.
 static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
 {
     uint32_t count = 0;
@@ -2563,7 +2571,7 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
                                        : "'%w' is not known here");
 }
 
-// A name in an expression.
+// Reads a name in an expression.
 static uint32_t adx_read_named(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -2599,7 +2607,7 @@ static uint32_t adx_read_atom(adx_parser *p)
 
 /* --- products and sums --------------------------------------------------- */
 
-// The whole exponent behind '^', which is at hand.
+// Reads the whole exponent behind '^', which is at hand.
 static int32_t adx_read_exponent(adx_parser *p)
 {
     int64_t value = 0;
@@ -2633,7 +2641,7 @@ static uint32_t adx_read_power(adx_parser *p)
     return i;
 }
 
-// [condition] product; '[' is at hand.
+// Reads "[condition] product"; '[' is at hand.
 static uint32_t adx_read_bracket(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -2650,7 +2658,7 @@ static uint32_t adx_read_bracket(adx_parser *p)
     return i;
 }
 
-// sum(indices: condition) product, and the like; the word is at hand.
+// Reads "sum(indices: condition) product", and the like; the word is at hand.
 static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
 {
     unsigned keep = p->bounds;
@@ -2706,7 +2714,7 @@ static uint32_t adx_read_unary(adx_parser *p)
     return minus ? adx_negate(p, sign, i) : i;
 }
 
-// Operands of two signs that bind alike, of which the second one inverts.
+// Reads operands of two signs that bind alike, of which the second one inverts.
 static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
                                   uint32_t (*read)(adx_parser *), char sign,
                                   char inverse)
@@ -2738,7 +2746,9 @@ static uint32_t adx_read_sum(adx_parser *p)
 ADX_SELDOM_END
 
 /* === tensor/arena ===========================================================
- * Memory of a text that is bound: pieces that live until all are freed.
+ * Memory of a text that is bound: pieces that live until all are freed. The
+ * first failure stays in the arena: functions that take memory may go on with
+ * NULL, and who called them looks at the status at the end.
  *
  *   needs   tape/memory
  *   offers  adx_arena adx_arena_fail ADX_GET adx_free_arena
@@ -2768,7 +2778,7 @@ static void adx_arena_fail(adx_arena *a, ad_status status)
 
 #define ADX_ARENA_BLOCK 16000   // bytes
 
-// n elements, all zeros. NULL: no memory, which a->status says, too.
+// Returns n elements, all zeros. NULL: no memory, which a->status says, too.
 static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
 {
     if (n > SIZE_MAX / 4 / size) {
@@ -2822,6 +2832,11 @@ ADX_SELDOM_END
  * written at a point. So a variable that an equation gives can be replaced
  * everywhere at once.
  *
+ * A variable is replaced only by an equation in which its coefficient is 1 or
+ * -1, so that the points stay whole, each in place of one. A variable that is
+ * forgotten leaves what its bounds say of the others (Fourier and Motzkin);
+ * where that can have points which the set has not, who asked is told.
+ *
  * Sizes are numbers here: sets are made when a text is bound. But a size can be
  * open (code of ad_tensor_write_c has it as an argument): then it is one of the
  * first variables of every set, from its least to its largest number. Such a
@@ -2852,9 +2867,9 @@ typedef struct adx_int_table {
     size_t n;
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
-    uint32_t *start;            // [high - low + 2]: which arguments have a value:
-    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
-                                // NULL: not made yet
+    uint32_t *start;            // [high - low + 2]: the arguments with value v
+    uint32_t *argument;         // are [n] argument[start[v - low]...],
+                                // less `from`; NULL: not made yet
 } adx_int_table;
 
 typedef struct adx_bitmap {
@@ -2880,7 +2895,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
 // More than this is not marked bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
-// NULL: no memory, or too many.
+// Makes a bitmap without bits set. NULL: no memory, or too many bits.
 static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
 {
     if (n > ADX_BITS_MOST) {
@@ -2895,7 +2910,8 @@ static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
     return b->word == NULL ? NULL : b;
 }
 
-// Which arguments have a value, in their order. False: no memory.
+// Lists for each value the arguments that have it, in their order. False: no
+// memory.
 static bool adx_invert_table(adx_arena *a, adx_int_table *t)
 {
     if (t->start != NULL)
@@ -2951,13 +2967,14 @@ typedef struct adx_set {
     bool empty;
 } adx_set;
 
-// The form of a row: [0] its constant, [1 + v] the coefficient of variable v.
+// Returns the form of a row: [0] its constant, [1 + v] the coefficient of
+// variable v.
 static int64_t *adx_form_of(const adx_set *s, uint32_t row)
 {
     return s->k + (size_t)row * s->width;
 }
 
-// Room for so many rows and variables. False: no memory.
+// Makes room for so many rows and variables. False: no memory.
 static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
 {
     adx_set to = *s;
@@ -2987,7 +3004,7 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
     return true;
 }
 
-// The set of one point without coordinates. NULL: no memory.
+// Returns the set of one point without coordinates. NULL: no memory.
 static adx_set *adx_new_set(adx_arena *a)
 {
     adx_set *s = ADX_GET(a, 1, adx_set);
@@ -3007,7 +3024,7 @@ static adx_set *adx_copy_set(const adx_set *s)
     return adx_widen_set(to, s->rows + 4, s->vars + 4) ? to : NULL;
 }
 
-// A variable from low to high; its number. UINT32_MAX: no memory.
+// Adds a variable from low to high. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
 {
     if (1 + s->vars == s->width && !adx_widen_set(s, s->room, 2 * s->width))
@@ -3018,7 +3035,7 @@ static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
     return s->vars++;
 }
 
-// A row, all zeros; its number. UINT32_MAX: no memory.
+// Adds a row, all zeros. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 {
     if (s->rows == s->room && !adx_widen_set(s, 2 * s->room, s->width))
@@ -3033,7 +3050,7 @@ static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 
 #define ADX_WHOLE_MOST ((int64_t)1 << 60)
 
-// to + a*b, within what a text can need.
+// Returns to + a*b, within what a text can need.
 static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 {
     if (a == 0 || b == 0)
@@ -3052,7 +3069,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
     return to;
 }
 
-// to += c * from
+// Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
                         const int64_t from[])
 {
@@ -3071,14 +3088,14 @@ static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
     return sum;
 }
 
-// a/b, rounded down.
+// Returns a/b, rounded down.
 static int64_t adx_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-// a/b, rounded up.
+// Returns a/b, rounded up.
 static int64_t adx_ceil_div(int64_t a, int64_t b)
 {
     return -adx_floor_div(-a, b);
@@ -3096,8 +3113,8 @@ static int64_t adx_gcd(int64_t a, int64_t b)
     return a;
 }
 
-// Greatest common divisor of the coefficients; how many there are, and one of
-// them.
+// Returns the greatest common divisor of the coefficients; says how many there
+// are, and the variable of one of them.
 static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
                               uint32_t *count, uint32_t *some)
 {
@@ -3112,7 +3129,8 @@ static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
     return d;
 }
 
-// The variables of a form that are no open sizes: how many, and one of them.
+// Returns the variables of a form that are no open sizes: how many, and one of
+// them.
 static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
                             uint32_t *some)
 {
@@ -3127,7 +3145,7 @@ static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
 
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only. That of an open size is still to be asked for.
+// Leaves x[v] this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -3143,7 +3161,7 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
         s->gone[v] = true;
 }
 
-// The bounds of a variable as rows.
+// Makes the bounds of a variable rows.
 static void adx_bounds_as_rows(adx_set *s, uint32_t v)
 {
     for (int upper = 0; upper < 2; upper++) {
@@ -3172,9 +3190,9 @@ static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
     s->gone[v] = true;
 }
 
-// A row that must be 0: says nothing, fixes a variable, or replaces one: the
-// latest with coefficient 1 or -1 that is no open size. Whether something
-// changed.
+// Simplifies by a row that must be 0: it says nothing, fixes a variable, or
+// replaces one: the latest with coefficient 1 or -1 that is no open size.
+// Returns whether something changed.
 static bool adx_use_zero(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -3219,8 +3237,8 @@ static bool adx_is_said_before(adx_set *s, uint32_t r)
     return false;
 }
 
-// A row that must not be negative: always is so, never is, or bounds a
-// variable. Whether something changed.
+// Simplifies by a row that must not be negative: it always is so, never is, or
+// bounds a variable. Returns whether something changed.
 static bool adx_use_sign(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -3250,7 +3268,8 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     return true;
 }
 
-// A value of a map that is always the same argument's.
+// Simplifies by a row that must be a map's value at an argument: once that is a
+// constant, it is an equation. Returns whether something changed.
 static bool adx_use_value(adx_set *s, uint32_t r)
 {
     const adx_int_table *t = s->row[r].table;
@@ -3270,8 +3289,9 @@ static bool adx_use_value(adx_set *s, uint32_t r)
     return true;
 }
 
-// A row that asks for a bit: decided where its form is a constant, and gone
-// where another row asks the same. Returns whether anything changed.
+// Simplifies by a row that asks for a bit: it is decided where its form is a
+// constant, and gone where another row asks the same. Returns whether something
+// changed.
 static bool adx_use_bit(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
@@ -3304,7 +3324,8 @@ static bool adx_use_row(adx_set *s, uint32_t r)
     return false;
 }
 
-// Replaces what equations give, tightens bounds, and forgets what always holds.
+// Replaces what equations give, tightens bounds, and forgets what always holds,
+// until no row changes anything any more.
 static void adx_simplify_set(adx_set *s)
 {
     bool changed = true;
@@ -3320,8 +3341,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points for given sizes, if only bounds of variables are left; else
-// UINT64_MAX.
+// Returns how many points a set has for given sizes, if only bounds of
+// variables are left; else UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -3422,7 +3443,8 @@ static adx_map_vars adx_find_map_vars(const adx_set *s)
  * Projects a set onto some of its variables, which stay. Where the projection
  * cannot be exact, it is left to bits (tensor/nests).                        */
 
-// In how many rows of conditions a variable is; of them, those with signs.
+// Counts the rows of conditions that a variable is in; of them, those with
+// signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
 {
     uint32_t n = 0;
@@ -3471,8 +3493,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above, of the first
-// `rows`, while there are fewer than `most`.
+// Combines each bound from below with each from above (Fourier and Motzkin), of
+// the first `rows`, while there are fewer than `most`.
 static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                             uint32_t most)
 {
@@ -3495,7 +3517,7 @@ static void adx_drop_bounded(adx_set *s, uint32_t v)
     s->gone[v] = true;
 }
 
-// The row that makes v the value of a map, where any value will do; or
+// Returns the row that makes v the value of a map, where any value will do; or
 // UINT32_MAX.
 static uint32_t adx_any_value(const adx_set *s, uint32_t v)
 {
@@ -3514,7 +3536,7 @@ static uint32_t adx_any_value(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// Forgets a variable. False: not without loss.
+// Forgets a variable. False: that would lose something.
 static bool adx_drop_var(adx_set *s, uint32_t v)
 {
     uint32_t signs;
@@ -3583,7 +3605,7 @@ typedef struct adx_sparse_form {
     int64_t *k;
 } adx_sparse_form;
 
-// The value of a form at x.
+// Returns the value of a form at x.
 static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 {
     int64_t sum = f->c;
@@ -3689,7 +3711,7 @@ static bool adx_is_last(const adx_ordering *k, const int64_t form[], uint32_t v)
 
 static bool adx_is_unit(int64_t k) { return k == 1 || k == -1; }
 
-// How v would get its value now, by which row, and for how many values.
+// Returns how v would get its value now, by which row, and for how many values.
 static adx_level_kind adx_ways_to(const adx_ordering *k, uint32_t v,
                                   uint32_t *row, double *count)
 {
@@ -3757,9 +3779,10 @@ static bool adx_will_be_given(const adx_set *s, uint32_t v)
     return false;
 }
 
-// Given variables come first, those with the fewest values before others. Of
-// ranges, those with long strides are the outer ones, so that numbers that are
-// next to one another are used together.
+// Whether a variable gets its value before another. Given variables come first,
+// those with the fewest values before others. Of ranges, those with long
+// strides are the outer ones, so that numbers that are next to one another are
+// used together.
 static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
                            const adx_next_level *other)
 {
@@ -3771,7 +3794,7 @@ static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
     return one->count < other->count;
 }
 
-// The next variable; UINT32_MAX: there is none.
+// Returns the next variable; UINT32_MAX: there is none.
 static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
 {
     adx_next_level best = { UINT32_MAX, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
@@ -3804,8 +3827,8 @@ static bool adx_has_later(const adx_ordering *k, const int64_t form[],
     return false;
 }
 
-// Rows that follow from those of `s`, in which the later variables are gone:
-// only to narrow ranges.
+// Adds rows that follow from those of `s` when the later variables are
+// forgotten: they only narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
@@ -3839,7 +3862,8 @@ static void adx_narrow_ranges(adx_ordering *k)
     }
 }
 
-// The level at which all variables of a row are known. UINT32_MAX: it has none.
+// Returns the level at which all variables of a row are known. UINT32_MAX: it
+// has none.
 static uint32_t adx_level_of_row(const adx_ordering *k, uint32_t r)
 {
     const adx_set *s = k->s;
@@ -3895,7 +3919,7 @@ static bool adx_place_rows(adx_ordering *k)
 
 /* --- bounds where sizes are open: no more than are needed ----------------- */
 
-// The most that one form can be above another.
+// Returns the most that one form can be above another.
 static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
                               const adx_sparse_form *other)
 {
@@ -3926,7 +3950,7 @@ static bool adx_bound_follows(const adx_set *s, const adx_nest_level *l,
     return false;
 }
 
-// A bound that is a number becomes that of the level.
+// Makes a bound that is a number that of the level. False: it is no number.
 static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
 {
     if (b->form.n > 0 || !adx_is_unit(b->k))
@@ -3938,8 +3962,8 @@ static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
     return true;
 }
 
-// Bounds that are numbers become the range's own, and bounds that follow from
-// others go.
+// Makes bounds that are numbers the range's own, and drops those that follow
+// from others.
 static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
 {
     for (uint32_t i = 0; i < nest->levels; i++) {
@@ -3985,10 +4009,10 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
     return ok && adx_make_sparse_form(s, argument, v, &l->argument);
 }
 
-// Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
-// order of their variables. stride [vars]: how far apart in memory what is read
-// and written lies along each variable; may be NULL. NULL: no memory.
+// Makes loops over a set, which is simplified. inner: the variable that should
+// be the innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in
+// the order of their variables. stride [vars]: how far apart in memory what is
+// read and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {
@@ -4060,7 +4084,8 @@ static bool adx_passes(const adx_set_check *c, const int64_t x[])
 
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level);
 
-// x[var] has its value.
+// Goes on to the next level once x[var] has its value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -4070,8 +4095,8 @@ static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
     return adx_walk_from(w, level + 1);
 }
 
-// The bits that must be 1 along a level, one for each value of its variable;
-// *first: the number of that at value 0. NULL: there are none.
+// Returns the bits that must be 1 along a level, one for each value of its
+// variable; *first: the number of that at value 0. NULL: there are none.
 static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
                                         const int64_t x[], int64_t *first)
 {
@@ -4085,7 +4110,7 @@ static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
     return along ? c->bits : NULL;
 }
 
-// How many bits from this one on are 0, as far as one word says.
+// Returns how many bits from this one on are 0, as far as one word says.
 static int64_t adx_zeros_from(const adx_bitmap *b, int64_t at)
 {
     if (at < 0 || (uint64_t)at >= b->n)
@@ -4186,7 +4211,8 @@ static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
     return adx_walk_one(w, level);
 }
 
-// x: [vars] memory. False: visit ended it.
+// Visits all points of a nest, in strips of the innermost loop. x: [vars]
+// memory. False: the visitor has stopped the walk.
 static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
                           adx_point_fn *visit, void *user)
 {
@@ -4295,9 +4321,9 @@ struct ad_tensor {
     adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
-// Which spare memory a thread uses: the place of its stack says it, so that a
-// thread mostly finds what it gave back. The system would give and take back
-// the memory of large values at each evaluation.
+// Returns which spare memory a thread uses: the place of its stack says it, so
+// that a thread mostly finds what it gave back. The system would give and take
+// back the memory of large values at each evaluation.
 static size_t adx_spare_of_thread(void)
 {
     char here;
@@ -4325,7 +4351,8 @@ static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
     return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
 }
 
-// from <= index < to of a dimension; an empty one has to = from.
+// Returns the range from <= index < to of a dimension; an empty one has to =
+// from.
 static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
                           int64_t *to)
 {
@@ -4467,7 +4494,7 @@ static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
     return ADREV_OK;
 }
 
-// Room for the columns, all NULL.
+// Makes room for the columns, all NULL.
 static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 {
     int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);
@@ -4563,7 +4590,7 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
     return ADREV_OK;
 }
 
-// How many strides an array has: all columns of a relation have one.
+// Returns how many strides an array has: all columns of a relation have one.
 static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 {
     const adx_dim *d = &tree->dim[a->first];
@@ -4612,13 +4639,13 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// How many sizes are open.
+// Returns how many sizes are open.
 static uint32_t adx_open_of(const ad_tensor *t)
 {
     return t->open == NULL ? 0 : t->open->n;
 }
 
-// Something cannot be decided for all sizes: why, in words.
+// Says that, and why, something cannot be decided for all sizes.
 static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
@@ -4672,7 +4699,7 @@ static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
     return sum;
 }
 
-// to += k * a form in sizes.
+// Computes to += k * a form in sizes.
 static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
                          const int64_t form[], uint32_t open)
 {
@@ -4680,7 +4707,7 @@ static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
         to[i] = adx_whole_add(a, to[i], k, form[i]);
 }
 
-// The set of one point, for all sizes. NULL: no memory.
+// Returns the set of one point, for all sizes. NULL: no memory.
 static adx_set *adx_begin_set(ad_tensor *t)
 {
     adx_set *s = adx_new_set(&t->arena);
@@ -4708,7 +4735,7 @@ static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
     to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
 }
 
-// Conditions of a set for one of its variables; where a bound is a number, it
+// Bounds a variable of a set by forms in sizes. Where a bound is a number, it
 // is that of the variable already.
 static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
                           const int64_t last[])
@@ -4755,7 +4782,7 @@ static void adx_range_of_var(ad_tensor *t, const adx_ranges *to, uint32_t d,
     }
 }
 
-// The set of all indices in ranges; rows from 0 on are the indices.
+// Returns the set of all indices in ranges; rows from 0 on are the indices.
 static adx_set *adx_set_of_ranges(ad_tensor *t, const adx_ranges *in,
                                   uint32_t dims)
 {
@@ -4808,8 +4835,8 @@ static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
     return false;
 }
 
-// The points of a set where a form is at least 0; less: where it is negative.
-// NULL: no memory.
+// Returns the points of a set where a form is at least 0; less: where it is
+// negative. NULL: no memory.
 static adx_set *adx_set_with(const adx_set *s, const int64_t form[], bool less)
 {
     adx_set *c = adx_copy_set(s);
@@ -5024,7 +5051,10 @@ static bool adx_contains(const adx_indexed *in, const adx_indexed *at)
 ADX_SELDOM_END
 
 /* === tensor/syntax ==========================================================
- * From a text to its tree: declarations and formulas.
+ * From a text to its tree: declarations and formulas. Each rule of the grammar
+ * is a function (recursive descent), here and in tensor/expressions,
+ * tensor/conditions and tensor/forms. A name stands for what the text before it
+ * says, so one pass is enough.
  *
  *     text    = { item ";" }
  *     item    = "in" name [ "[" range, .. "]" ], ..
@@ -5042,7 +5072,7 @@ ADX_SELDOM_BEGIN
 
 /* --- formulas ------------------------------------------------------------ */
 
-// One more dimension of the array, relation or map that is being declared.
+// Adds a dimension to the array, relation or map that is being declared.
 static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
                         uint32_t relation, uint32_t column)
 {
@@ -5053,7 +5083,8 @@ static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
     p->tree->dim[i] = dim;
 }
 
-// The array that a formula makes: its dimensions are the ranges of its indices.
+// Returns the array that a formula makes: its dimensions are the ranges of its
+// indices.
 static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
                                 uint32_t rank, bool out)
 {
@@ -5076,7 +5107,8 @@ static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
     return array;
 }
 
-// The name on the left side of a formula. Inputs and others cannot stand there.
+// Reads the name on the left side of a formula. Inputs and others cannot stand
+// there.
 static adx_spot adx_read_left_name(adx_parser *p)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME
@@ -5123,7 +5155,7 @@ static void adx_read_formula(adx_parser *p, bool out)
 
 /* --- declarations -------------------------------------------------------- */
 
-// The relation at hand, as the first range of an array.
+// Reads the relation at hand, as the first range of an array.
 static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
 {
     const adx_tensor_relation r = p->tree->relation[relation];
@@ -5137,8 +5169,8 @@ static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
     adx_take_word(p);
 }
 
-// "[", ranges, "]"; nothing at all if that is allowed. Returns how many
-// dimensions they are, from *first on.
+// Reads "[", ranges, "]", or nothing at all if that is allowed. Returns how
+// many dimensions they are, from *first on.
 static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
 {
     adx_tree *tree = p->tree;
@@ -5431,7 +5463,7 @@ static void adx_put_range(const adx_tree_printer *k, uint32_t from,
     adx_put_form(k, to);
 }
 
-// Indices that are bound together: they stand one after another.
+// Writes indices that are bound together: they stand one after another.
 static void adx_put_bound(const adx_tree_printer *k, uint32_t first,
                           uint32_t count)
 {
@@ -5496,7 +5528,7 @@ static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 enum { ADX_BINDS_SUM, ADX_BINDS_PRODUCT, ADX_BINDS_UNARY, ADX_BINDS_POWER,
        ADX_BINDS_ATOM };
 
-// How tightly an expression binds, for brackets around it.
+// Returns how tightly an expression binds, for brackets around it.
 static int adx_binds(const adx_tensor_node *n)
 {
     switch (n->kind) {
@@ -5535,7 +5567,7 @@ static void adx_put_within(const adx_tree_printer *k, uint32_t node, bool bare)
     adx_put_string_of(k, bare ? "" : ")");
 }
 
-// Operands, which must bind as tightly as this.
+// Writes operands, which must bind as tightly as this.
 static void adx_put_operands(const adx_tree_printer *k, uint32_t child,
                              int binds, const char *sign, const char *inverse)
 {
@@ -5746,6 +5778,7 @@ typedef struct adx_access {
     uint32_t row;
 } adx_access;
 
+// A term: at each point of the set, k times the factors is added to one number.
 typedef struct adx_tensor_term {
     adx_set *set;
     uint32_t out;               // rows: the indices of what is written
@@ -5852,7 +5885,7 @@ struct adx_tensor_program {
 
 /* --- values -------------------------------------------------------------- */
 
-// Room for one value more. Returns its number; 0: no memory.
+// Adds a value. Returns its number; 0: no memory.
 static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 {
     adx_tensor_program *p = t->program;
@@ -5876,7 +5909,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
-// Numbers one behind the other, the last index fastest. False: too many.
+// Lays numbers one behind the other, the last index fastest. False: too many.
 static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
                         const ptrdiff_t stride[])
 {
@@ -5912,7 +5945,7 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
     return true;
 }
 
-// The value can be computed from here on.
+// Says that a value can be computed from here on.
 static void adx_finish_value(ad_tensor *t, uint32_t value)
 {
     adx_tensor_program *p = t->program;
@@ -5964,7 +5997,7 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
-// to += k * the least index d.
+// Computes to += k * the least index d.
 static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
                           const adx_tensor_value *v, uint32_t d, uint32_t open)
 {
@@ -6031,8 +6064,8 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The set of a term without the variables that are summed. NULL: it is not
-// exactly that, or each index is not one variable.
+// Returns the set of a term without the variables that are summed. NULL: it is
+// not exactly that, or each index is not one variable.
 static adx_set *adx_written_set(const adx_tensor_value *v,
                                 const adx_tensor_term *term)
 {
@@ -6104,7 +6137,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Which numbers are written. NULL: no memory.
+// Marks which numbers are written. NULL: no memory.
 static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
@@ -6148,8 +6181,8 @@ static bool adx_is_of_indices(const adx_indexed *at, uint32_t row)
     return true;
 }
 
-// The set of a term without what is true of all indices of its value, so that
-// no open size is left. NULL: one is left.
+// Returns the set of a term without what is true of all indices of its value,
+// so that no open size is left. NULL: one is left.
 static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
                                       const adx_tensor_term *term)
 {
@@ -6180,8 +6213,8 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Which numbers are written where sizes are open: of those that there are at
-// given sizes, always the same. NULL: that is not so.
+// Marks which numbers are written where sizes are open: of those that there are
+// at given sizes, always the same. NULL: that is not so.
 static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
@@ -6225,7 +6258,7 @@ typedef struct adx_joining {
     uint32_t *var;
 } adx_joining;
 
-// A row of the other set. UINT32_MAX: no memory.
+// Returns a row of the other set. UINT32_MAX: no memory.
 static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
                              uint32_t row)
 {
@@ -6308,8 +6341,9 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
     return true;
 }
 
-// The term that writes all numbers of a value that any of its terms writes, and
-// its set without the variables that are summed. NULL: there is none such.
+// Returns the term that writes all numbers of a value that any of its terms
+// writes, and its set without the variables that are summed. NULL: there is
+// none such.
 static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
                                               const adx_set **set)
 {
@@ -6462,8 +6496,8 @@ static bool adx_level_names(const adx_nest_level *l, uint32_t var)
     return named;
 }
 
-// The levels that a list stands for: up to the last that may fail, without
-// those in front that have no part in it. levels 0: there are none.
+// Returns the levels that a list stands for: up to the last that may fail,
+// without those in front that have no part in it. levels 0: there are none.
 static adx_entry_list adx_listed_levels(const adx_set *s, const adx_nest *nest)
 {
     adx_entry_list l = { .nest = nest };
@@ -6497,7 +6531,7 @@ typedef struct adx_entry_pair {
     const adx_entry_list *a, *b;
 } adx_entry_pair;
 
-// The place of a variable among the listed levels.
+// Returns the place of a variable among the listed levels.
 static uint32_t adx_place_in_list(const adx_entry_list *l, uint32_t var)
 {
     uint32_t i = 0;
@@ -6554,7 +6588,7 @@ static bool adx_are_levels_alike(const adx_entry_pair *p, uint32_t i)
                 && adx_are_forms_alike(p, &a->argument, &b->argument)));
 }
 
-// The list of the same loops, if there is one.
+// Returns the list of the same loops, if there is one.
 static adx_entry_list *adx_find_entries(const ad_tensor *t,
                                         const adx_entry_list *of)
 {
@@ -6629,8 +6663,8 @@ static bool adx_count_values(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// How many values the loops try, level by level. x: [vars] memory; level: room
-// for those of the list.
+// Returns how many values the loops try, level by level. x: [vars] memory;
+// level: room for those of the list.
 static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
                                 adx_nest_level level[])
 {
@@ -6658,7 +6692,7 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
     return tries;
 }
 
-// Room for the columns. False: no memory.
+// Makes room for the columns. False: no memory.
 static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
                                    adx_entering *k)
 {
@@ -6676,7 +6710,7 @@ static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
     return column != NULL;
 }
 
-// Least and largest values, and whether they never fall.
+// Finds the least and the largest value, and whether they never fall.
 static void adx_measure_column(adx_int_table *c)
 {
     c->low = c->high = c->value[0];
@@ -6721,7 +6755,8 @@ static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
 
 /* --- loops over entries -------------------------------------------------- */
 
-// The last level at which a variable of a form is known, + 1; 0: it has none.
+// Returns the last level at which a variable of a form is known, + 1; 0: it has
+// none.
 static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
                                uint32_t row)
 {
@@ -6732,8 +6767,8 @@ static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
     return last;
 }
 
-// The set with an entry in place of the conditions that the list has seen to.
-// NULL: no memory.
+// Returns the set with an entry in place of the conditions that the list has
+// seen to. NULL: no memory.
 static adx_set *adx_set_of_entries(const adx_set *of, const adx_entry_list *l,
                                    const adx_nest *nest)
 {
@@ -6782,7 +6817,7 @@ static bool adx_level_of_column(adx_arena *a, adx_nest_level *l, uint32_t e,
     return true;
 }
 
-// The loops in front, over the entries, and behind. NULL: no memory.
+// Returns the loops in front, over the entries, and behind. NULL: no memory.
 static adx_nest *adx_nest_of_entries(const adx_set *s, const adx_entry_list *l,
                                      const adx_nest *of)
 {
@@ -6855,7 +6890,7 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// A value with the indices of another.
+// Returns a value with the indices of another.
 static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
 {
     uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
@@ -6884,7 +6919,7 @@ static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
     return &t->program->value[value];
 }
 
-// The set of all indices of a value; rows are its indices.
+// Returns the set of all indices of a value; rows are its indices.
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_set *s = adx_begin_set(t);
@@ -6946,7 +6981,8 @@ static void adx_put_key_real(adx_key_writer *w, ad_real k)
     adx_put_key(w, bits);
 }
 
-// A form: its variables get names in the order in which they are met.
+// Adds a form to a key: its variables get names in the order in which they are
+// met.
 static void adx_put_key_form(adx_key_writer *w, uint32_t row)
 {
     const int64_t *form = adx_form_of(w->set, row);
@@ -6994,7 +7030,7 @@ static void adx_put_key_set(adx_key_writer *w)
     }
 }
 
-// A term without its constant. Two factors of a product have an order.
+// Adds a term without its constant. Two factors of a product have an order.
 static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
                              const adx_tensor_value *v,
                              const adx_tensor_term *term)
@@ -7060,7 +7096,7 @@ static bool adx_same_key(const adx_value_key *a, const adx_value_key *b)
         && memcmp(a->number, b->number, a->n * sizeof *a->number) == 0;
 }
 
-// A term's part of a key; its constant too, if `whole`.
+// Adds a term's part of a key; its constant too, if `whole`.
 static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
                            const adx_tensor_value *v,
                            const adx_tensor_term *term, bool whole)
@@ -7131,7 +7167,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
     return own == maps.free;
 }
 
-// All numbers of another value with the same indices, times k, as a term.
+// Adds a term that copies another value with the same indices, times k.
 static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 {
     const adx_access all = { from, 0 };
@@ -7140,8 +7176,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
 }
 
-// Term i stands for all that are equal to it; k: the sum of their constants. A
-// sum over points is multiplied when it is complete.
+// Makes term i stand for all that are equal to it; k: the sum of their
+// constants. A sum over points is multiplied when it is complete.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];
@@ -7170,7 +7206,7 @@ static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
         v->term[i] = v->term[--v->terms];
 }
 
-// The first term that is equal to term i, by a table of `room` keys.
+// Returns the first term that is equal to term i, by a table of `room` keys.
 static uint32_t adx_equal_term(const adx_value_key key[], uint32_t slot[],
                                uint32_t room, uint32_t i)
 {
@@ -7226,7 +7262,7 @@ struct adx_shared_values {
     uint32_t n, room;
 };
 
-// The place of a key, or a free one.
+// Returns the place of a key, or a free one.
 static uint32_t adx_shared_place(const adx_shared_values *s,
                                  const adx_value_key *key)
 {
@@ -7236,7 +7272,8 @@ static uint32_t adx_shared_place(const adx_shared_values *s,
     return at;
 }
 
-// A table of twice the size, with what the old one has. NULL: no memory.
+// Returns a table of twice the size, with what the old one has. NULL: no
+// memory.
 static adx_shared_values *adx_widen_shared(adx_arena *a,
                                            const adx_shared_values *of)
 {
@@ -7258,8 +7295,8 @@ static adx_shared_values *adx_widen_shared(adx_arena *a,
     return s;
 }
 
-// The value with the key of this one, which is noted if there is none yet.
-// 0: no memory.
+// Returns the value with the key of this one, which is noted if there is none
+// yet. 0: no memory.
 static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
 {
     adx_value_key key;
@@ -7308,7 +7345,7 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value)
     return value;
 }
 
-// A value of one number, which is a constant. 0: no memory.
+// Returns a value of one number, which is a constant. 0: no memory.
 static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
 {
     adx_set *s = adx_begin_set(t);
@@ -7376,8 +7413,8 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 
 /* --- reads that are outside ---------------------------------------------- */
 
-// What the rows of a set are at a point of it. NULL: it has none, or no memory;
-// or, of open sizes, it would take *long to find one.
+// Returns what the rows of a set are at a point of it. NULL: it has none, or no
+// memory; or, of open sizes, it would take *long to find one.
 static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 {
     adx_witness w = { ADX_GET(c->arena, c->vars, int64_t), false };
@@ -7400,7 +7437,7 @@ static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 
 #define ADX_CORNERS_MOST 4      // open sizes
 
-// A point for sizes that are all at an end of their ranges.
+// Returns a point for sizes that are all at an end of their ranges.
 static int64_t *adx_find_at_corners(const adx_set *s)
 {
     uint32_t open = s->open < ADX_CORNERS_MOST ? s->open : ADX_CORNERS_MOST;
@@ -7418,8 +7455,9 @@ static int64_t *adx_find_at_corners(const adx_set *s)
     return value;
 }
 
-// A point of a set at which a row is below, or above, a bound. NULL: there is
-// none, or no memory; or it would take too long to find out for all sizes.
+// Returns a point of a set at which a row is below, or above, a bound. NULL:
+// there is none, or no memory; or it would take too long to find out for all
+// sizes.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
                                  bool above)
 {
@@ -7452,7 +7490,7 @@ static void adx_say_signed(adx_saying *s, int64_t v)
     adx_say_whole(s, (uint32_t)(v < 0 ? -v : v));
 }
 
-// "i=0, j=1"
+// Adds "i=0, j=1" to a message.
 static void adx_say_indices(const adx_lowering *k, adx_saying *s,
                             const int64_t value[])
 {
@@ -7475,7 +7513,7 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
         }
 }
 
-// "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
+// Says "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there".
 static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
                             const uint32_t rows[], const int64_t value[])
 {
@@ -7521,7 +7559,7 @@ static void adx_check_inside(adx_lowering *k, const adx_set *s,
 
 static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form);
 
-// The value of a map at the form of a row, as a variable.
+// Returns the value of a map at the form of a row, as a variable.
 static uint32_t adx_look_up(adx_set *s, adx_int_table *table, uint32_t argument)
 {
     for (uint32_t r = 0; r < s->rows; r++)      // is it there already?
@@ -7544,7 +7582,7 @@ static uint32_t adx_look_up(adx_set *s, adx_int_table *table, uint32_t argument)
     return to;
 }
 
-// A map of a form: the form must be in its range.
+// Returns a map of a form: the form must be in its range.
 static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
                               const adx_multiple *m, size_t at)
 {
@@ -7569,7 +7607,7 @@ static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
     return adx_look_up(s, table, argument);
 }
 
-// A form of the text as a row. UINT32_MAX: it failed.
+// Makes a form of the text a row of the set. UINT32_MAX: it failed.
 static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
 {
     const adx_affine *f = &k->t->tree.form[form];
@@ -7610,7 +7648,8 @@ static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
         end[1][0]--;
 }
 
-// Indices become variables, and rows one behind the other; the first of them.
+// Makes indices variables of the set, and rows, one behind the other. Returns
+// the first row.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
 {
@@ -7642,7 +7681,7 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
     return rows;
 }
 
-// Indices are out of scope: no row stands for them any more.
+// Takes indices out of scope: no row stands for them any more.
 static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -7689,7 +7728,7 @@ static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
 static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
                       bool negated, adx_set_pieces *to);
 
-// The set with sign*form + c as a condition.
+// Returns the set with sign*form + c as a condition.
 static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
                              adx_row_kind kind, int64_t sign, int64_t c)
 {
@@ -7765,8 +7804,8 @@ static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
-// The entry of a relation with these columns, rows row[arity], as a row;
-// UINT32_MAX: no memory.
+// Returns the entry of a relation with these columns, rows row[arity], as a
+// row; UINT32_MAX: no memory.
 static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
                              const uint32_t row[])
 {
@@ -7807,7 +7846,7 @@ static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
     return entry;
 }
 
-// Rows for the forms of a read or a membership. False: it failed.
+// Makes rows of the forms of a read or a membership. False: it failed.
 static bool adx_lower_list(adx_lowering *k, adx_set *s,
                            const adx_tensor_node *n, uint32_t row[])
 {
@@ -7840,7 +7879,7 @@ static void adx_grid_form(adx_lowering *k, adx_grid *g, uint32_t form)
     }
 }
 
-// The indices that are bound around a condition and that it mentions.
+// Finds the indices that are bound around a condition and that it mentions.
 static void adx_find_grid(adx_lowering *k, adx_grid *g, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
@@ -7973,8 +8012,8 @@ static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
             : n->kind == ADX_TREE_NOT_ZERO ? v != 0 : v >= 0);
 }
 
-// Ranges of the indices of a grid. Returns how many points it has; UINT64_MAX:
-// too many.
+// Finds the ranges of the indices of a grid. Returns how many points it has;
+// UINT64_MAX: too many.
 static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
 {
     uint64_t size = 1;
@@ -8067,8 +8106,8 @@ typedef struct adx_to_join {
     const struct adx_to_join *next;
 } adx_to_join;
 
-// The set without variables that say nothing of the indices of a grid, as far
-// as that is exact. NULL: no memory.
+// Returns the set without variables that say nothing of the indices of a grid,
+// as far as that is exact. NULL: no memory.
 static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
                                       const adx_set *of)
 {
@@ -8175,7 +8214,7 @@ static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
     }
 }
 
-// The bits of a grid at which a condition is true. NULL: no memory.
+// Returns the bits of a grid at which a condition is true. NULL: no memory.
 static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
                                        uint32_t node)
 {
@@ -8190,7 +8229,7 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
     return adx_is_lowering(k) ? bits : NULL;
 }
 
-// A condition by bits.
+// Splits a set by a condition that is written down as bits.
 static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                            bool negated, adx_set_pieces *to)
 {
@@ -8264,7 +8303,8 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
-// The part of a set where a condition is true, by bits. NULL: no memory.
+// Returns the part of a set where a condition is true, by bits. NULL: no
+// memory.
 static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
                                          uint32_t node)
 {
@@ -8274,7 +8314,8 @@ static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
     return to;
 }
 
-// The disjoint parts of a set where a condition is true. NULL: no memory.
+// Returns the disjoint parts of a set where a condition is true. NULL: no
+// memory.
 static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
                                  uint32_t node)
 {
@@ -8324,7 +8365,7 @@ typedef struct adx_product_path {
     adx_path_step *step;        // of each subset
 } adx_product_path;
 
-// Points of a box of variables.
+// Returns how many points a box of variables has.
 static double adx_path_points(const adx_product_path *p, uint64_t vars)
 {
     double n = 1;
@@ -8333,7 +8374,7 @@ static double adx_path_points(const adx_product_path *p, uint64_t vars)
     return n;
 }
 
-// The variables that a subset of the factors has, as bits.
+// Returns the variables that a subset of the factors has, as bits.
 static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
 {
     uint64_t vars = 0;
@@ -8342,13 +8383,14 @@ static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
     return vars;
 }
 
-// The subset of all factors.
+// Returns the subset of all factors.
 static uint32_t adx_path_whole(const adx_product_path *p)
 {
     return ((uint32_t)1 << p->factors) - 1;
 }
 
-// The variables that a product of these factors still has: others are summed.
+// Returns the variables that a product of these factors still has: others are
+// summed.
 static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 {
     uint32_t rest = adx_path_whole(p) & ~subset;
@@ -8356,8 +8398,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
          & (p->written | adx_path_vars(p, rest));
 }
 
-// The variables of the points at which two products are multiplied; in the end
-// also those that no factor has.
+// Returns the variables of the points at which two products are multiplied; in
+// the end also those that no factor has.
 static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
                             uint32_t other)
 {
@@ -8403,7 +8445,8 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
     p->step[subset] = best;
 }
 
-// As the text has it: one factor after the other, then all sums at once.
+// Returns the cost as the text has it: one factor after the other, then all
+// sums at once.
 static double adx_written_cost(const adx_product_path *p)
 {
     double all = 2 * adx_path_points(p, p->live)
@@ -8434,7 +8477,8 @@ ADX_SELDOM_END
 /* === tensor/values ========================================================
  * Values that hold parts of expressions: which variables a part mentions, the
  * set in which it is computed, how it is read, and whether it is written at all
- * points of that set.
+ * points of that set. A part has only those indices that it mentions, so it is
+ * computed once for all points that differ in others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
@@ -8488,8 +8532,8 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Variables whose values follow from those of others by a map: memory need not
-// have room for all of their values.
+// Marks variables whose values follow from those of others by a map: memory
+// need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -8508,8 +8552,8 @@ static void adx_find_determined(const adx_set *s, bool determined[])
     }
 }
 
-// A value with a number for each point of a set, which is simplified. Rows for
-// its indices are added to the set.
+// Makes a value with a number for each point of a set, which is simplified.
+// Rows for its indices are added to the set.
 static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
 {
     adx_arena *a = &k->t->arena;
@@ -8539,8 +8583,8 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     return to;
 }
 
-// The set in which a part is computed: without variables that it does not
-// mention, if that is exact. Both have the same variables.
+// Returns the set in which a part is computed: without variables that it does
+// not mention, if that is exact. Both have the same variables.
 static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes)
 {
@@ -8554,7 +8598,7 @@ static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
     return adx_project(c, keep) && c->vars == s->vars ? c : adx_copy_set(s);
 }
 
-// The number of a part at the points of s: rows of the same variables.
+// Returns the number of a part at the points of s: rows of the same variables.
 static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
                                 uint32_t dims)
 {
@@ -8569,7 +8613,7 @@ static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
     return to;
 }
 
-// How many indices a value has.
+// Returns how many indices a value has.
 static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
 {
     return k->t->program->value[value].dims;
@@ -8600,7 +8644,7 @@ static bool adx_is_same_condition(const adx_set *one, uint32_t r,
             || adx_is_same_form(one, a->at, two, b->at));
 }
 
-// The first row from r on that is a condition.
+// Returns the first row from r on that is a condition.
 static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
 {
     while (r < s->rows && s->row[r].kind <= ADX_ROW_FORM)
@@ -8640,7 +8684,10 @@ ADX_SELDOM_END
 
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression.
+ * hold parts of an expression. A formula is lowered from its root down: sums
+ * and brackets add terms to the value at hand, with the points of the brackets'
+ * conditions; a product is a term of its factors, of which those that are no
+ * reads are values of their own; a function is a value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -8653,7 +8700,7 @@ ADX_SELDOM_BEGIN
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times);
 
-// The parts of a set where a condition is true; node 0: all of it.
+// Returns the parts of a set where a condition is true; node 0: all of it.
 static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
                                           uint32_t node)
 {
@@ -8673,7 +8720,7 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// A product of expressions as a value; fixed: without a derivative. *all:
+// Makes a product of expressions a value; fixed: without a derivative. *all:
 // whether it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
@@ -8724,8 +8771,8 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
 
 /* --- reads --------------------------------------------------------------- */
 
-// How far an index is from the lower, or upper, end of a range, as a row.
-// UINT32_MAX: no memory.
+// Returns how far an index is from the lower, or upper, end of a range, as a
+// row. UINT32_MAX: no memory.
 static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
                               uint32_t row, bool upper)
 {
@@ -8741,8 +8788,8 @@ static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
     return r;
 }
 
-// The indices of a read as rows, and their bounds: as conditions if the read is
-// guarded. False: it failed.
+// Makes the indices of a read rows, and their bounds conditions if the read is
+// guarded; else checks that they are inside. False: it failed.
 static bool adx_lower_indices(adx_lowering *k, adx_set *s,
                               const adx_tensor_node *n, uint32_t row[])
 {
@@ -8776,7 +8823,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
     return adx_is_lowering(k);
 }
 
-// The number of an array that is read, wherever it is.
+// Returns the number of an array that is read, wherever it is.
 static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
                                      const adx_tensor_node *n)
 {
@@ -8834,8 +8881,8 @@ static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
     return true;
 }
 
-// A read as a factor: the set becomes that of the points where it may be other
-// than 0.
+// Returns a read as a factor: the set becomes that of the points where it may
+// be other than 0.
 static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
                                   const adx_tensor_node *n, ad_real *times)
 {
@@ -8853,7 +8900,7 @@ static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
         && k->t->open->var[n->of] != 0;
 }
 
-// An open size as a number.
+// Returns an open size as a number.
 static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
 {
     const adx_tensor_program *p = k->t->program;
@@ -8873,7 +8920,8 @@ static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
     return to;
 }
 
-// A number that is needed everywhere, 0 or not: an argument of a function.
+// Returns a number that is needed everywhere, 0 or not: an argument of a
+// function.
 static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
@@ -8961,8 +9009,8 @@ static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
     }
 }
 
-// Factors of a product: reads, or parts. *s becomes the set of the points where
-// none of them is 0 for want of being written.
+// Takes the factors of a product: reads, or parts. *s becomes the set of the
+// points where none of them is 0 for want of being written.
 static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  const uint32_t node[], uint32_t nodes,
                                  ad_real *times, adx_access factor[])
@@ -9061,7 +9109,7 @@ typedef struct adx_pairing {
     adx_access factor[ADX_PATH_MOST];
 } adx_pairing;
 
-// The set of these variables alone.
+// Returns the set of these variables alone.
 static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
 {
     adx_set *to = adx_copy_set(s);
@@ -9079,7 +9127,8 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Rows for the indices of a part that has these variables; the first of them.
+// Adds rows for the indices of a part that has these variables. Returns the
+// first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
     uint32_t first = s->rows;
@@ -9094,7 +9143,7 @@ static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
 
-// The terms of a subset into a value: a sum of one factor, or the product of
+// Adds the terms of a subset to a value: a sum of one factor, or the product of
 // two subsets.
 static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
                          adx_access one, adx_access other, ad_real times)
@@ -9108,7 +9157,7 @@ static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
         adx_add_factor(term, other);
 }
 
-// A value for the product of a subset of the factors, with its sums.
+// Returns a value for the product of a subset of the factors, with its sums.
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
 {
     const adx_access none = { 0, 0 };
@@ -9143,8 +9192,8 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     return to;
 }
 
-// A product in the order that takes the fewest multiplications. False: that is
-// the text's order.
+// Lowers a product in the order that takes the fewest multiplications. False:
+// that is the text's order.
 static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
                            const uint32_t node[], uint32_t nodes, ad_real times)
 {
@@ -9201,8 +9250,8 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         adx_add_factor(term, factor[i]);
 }
 
-// A quotient: a product divided by another. Where the numerator is 0 for want
-// of being written, there is no division.
+// Returns a quotient: a product divided by another. Where the numerator is 0
+// for want of being written, there is no division.
 static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
                                     const adx_product_list *p, ad_real *times)
 {
@@ -9300,7 +9349,7 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- sums ---------------------------------------------------------------- */
 
-// Terms of times * the expression at the points of s.
+// Adds terms: times * the expression at the points of s.
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times)
 {
@@ -9379,8 +9428,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value: part of a
-// power.
+// Returns the product of two numbers at each point of a set, as a value: part
+// of a power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -9401,7 +9450,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
-// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+// Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {
@@ -9450,7 +9499,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     }
 }
 
-// An expression into a value of its own, at the points of s.
+// Lowers an expression into a value of its own, at the points of s.
 static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
                            uint32_t node)
 {
@@ -9467,7 +9516,7 @@ static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
         adx_lower_sum(k, to, s, node, 1);
 }
 
-// The values of all formulas.
+// Lowers the values of all formulas.
 static void adx_lower_formulas(adx_lowering *k)
 {
     const adx_tree *tree = &k->t->tree;
@@ -9701,9 +9750,9 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// The derivative of a partial by argument `by`, at the points of a set. 0: it
-// is 0 everywhere, or there is no memory. An argument without a partial is a
-// whole number, as that of powi, and a constant in other partials, too.
+// Returns the derivative of a partial by argument `by`, at the points of a set.
+// 0: it is 0 everywhere, or there is no memory. An argument without a partial
+// is a whole number, as that of powi, and a constant in other partials, too.
 static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
                               const adx_set *s)
 {
@@ -9886,7 +9935,7 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 
 /* --- of a program -------------------------------------------------------- */
 
-// The adjoint of a result begins with its weight.
+// Begins the adjoint of a result with its weight.
 static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
     const adx_access w = { weight, 0 };
@@ -9923,8 +9972,8 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
-// Tangents of what adjoints are made of: their own values, and those partials
-// that tangents have, too.
+// Makes the tangents of what adjoints are made of: of their own values, and of
+// those partials that tangents have, too.
 static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
 {
     adx_tensor_program *p = t->program;
@@ -10069,14 +10118,14 @@ typedef struct adx_value_cut {
 
 static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// a*b, but 2^60 at most.
+// Returns a*b, but 2^60 at most.
 static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
 {
     return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
 }
 
-// Points of the levels `from` and later, for each of those before. More where
-// the bounds of one level depend on others.
+// Returns how many points the levels `from` and later have, for each of those
+// before. It is more than that where the bounds of one level depend on others.
 static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
 {
     uint64_t n = 1;
@@ -10092,8 +10141,8 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
     return nest->empty ? 0 : n;
 }
 
-// The level whose range is cut where the variable of a level is: another one if
-// a column gives the variable, and rises with its entries.
+// Returns the level whose range is cut where the variable of a level is:
+// another one if a column gives the variable, and rises with its entries.
 static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
 {
     const adx_nest_level *l = &nest->level[level];
@@ -10105,8 +10154,9 @@ static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
     return e;
 }
 
-// As many parts as a nest allows that is cut at a level: the levels before are
-// run through by each part, and where the level has no range, so is the level.
+// Returns as many parts as a nest allows that is cut at a level: the levels
+// before are run through by each part, and where the level has no range, so is
+// the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
 {
     if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
@@ -10146,7 +10196,7 @@ static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
     return ok;
 }
 
-// The level at which most of a form is decided.
+// Returns the level at which most of a form is decided.
 static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 {
     uint32_t best = 0;
@@ -10165,8 +10215,8 @@ static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 
 /* --- parts of results ---------------------------------------------------- */
 
-// Picks are of different numbers in different parts: the index is one of those
-// of the number that is picked from, too.
+// Whether picks are of different numbers in different parts: the index is one
+// of those of the number that is picked from, too.
 static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
                             uint32_t dim)
 {
@@ -10208,7 +10258,7 @@ static bool adx_can_list(const ad_tensor *t, const adx_tensor_value *v,
     return ok && adx_points_from(&first, 0) <= 4 * numbers;
 }
 
-// How many parts a term allows along a dimension. 0: it cannot be cut.
+// Returns how many parts a term allows along a dimension. 0: it cannot be cut.
 static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                   const adx_tensor_term *term, uint32_t dim,
                                   const adx_nest *nest, const adx_term_cut *c,
@@ -10224,7 +10274,8 @@ static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                                   : c->last);
 }
 
-// How many parts a value allows along a dimension. 0: no memory; 1: none.
+// Returns how many parts a value allows along a dimension. 0: no memory; 1:
+// none.
 static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 bool lists, adx_value_cut *to)
@@ -10250,7 +10301,8 @@ static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
 
 /* --- parts of points ----------------------------------------------------- */
 
-// The one variable of a form that is not known; UINT32_MAX: none, or several.
+// Returns the one variable of a form that is not known; UINT32_MAX: none, or
+// several.
 static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
                                  const bool known[])
 {
@@ -10264,7 +10316,7 @@ static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
     return some;
 }
 
-// The variable that a row gives, if it is known what is written.
+// Returns the variable that a row gives, if it is known what is written.
 static uint32_t adx_given_by_row(const adx_set *s, uint32_t r, bool written,
                                  const bool known[])
 {
@@ -10300,8 +10352,8 @@ static bool adx_has_own_numbers(const adx_tensor_value *v,
     return true;
 }
 
-// The first level whose range is long, or the one with the longest range.
-// UINT32_MAX: none has a range.
+// Returns the first level whose range is long, or the one with the longest
+// range. UINT32_MAX: none has a range.
 static uint32_t adx_long_level(const adx_nest *nest)
 {
     uint32_t best = UINT32_MAX;
@@ -10364,7 +10416,7 @@ static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
     return from + (int64_t)(span / n * i + span % n * i / n);
 }
 
-// The part that a value of f belongs to.
+// Returns the part that a value of f belongs to.
 static uint32_t adx_part_with(const adx_part_list *l, int64_t f)
 {
     uint64_t span = (uint64_t)(l->to - l->from);
@@ -10460,7 +10512,8 @@ static bool adx_fill_list(ad_tensor *t, adx_part_list *l)
     return true;
 }
 
-// Terms of a value and of its tangent have one list. False: no memory.
+// Lists the points of a term by parts. Terms of a value and of its tangent have
+// one list. False: no memory.
 static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
                            const adx_value_cut *cut, adx_term_cut *c)
 {
@@ -10521,7 +10574,8 @@ static bool adx_try_cut_of_points(ad_tensor *t, const adx_tensor_value *v,
     return c.parts > 0;
 }
 
-// False: no memory.
+// Cuts the points of a value of few numbers into parts with sums of their own,
+// if that makes more parts than the best cut so far. False: no memory.
 static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 adx_value_cut *best)
@@ -10547,7 +10601,8 @@ static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// The dimension of which the results are best cut. False: no memory.
+// Cuts the results along the dimension that makes the most parts, if these are
+// more than those of the best cut so far. False: no memory.
 static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
                                    const adx_nest *const nest[],
                                    uint64_t points, bool lists,
@@ -10564,7 +10619,8 @@ static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// Lists change no bits. What else is chosen must not depend on them.
+// Finds the best cut of a value. Lists change no bits, so what else is chosen
+// must not depend on them: they are tried last. False: no memory.
 static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
                              const adx_nest *const nest[], uint64_t points,
                              adx_value_cut *best)
@@ -10578,7 +10634,8 @@ static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
         || adx_try_cut_of_results(t, v, nest, points, true, best);
 }
 
-// nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
+// Cuts a value into parts. nest [terms]. *cut is NULL where nothing is to be
+// gained. False: no memory.
 static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
                           const adx_nest *const nest[], adx_value_cut **cut)
 {
@@ -10658,7 +10715,7 @@ static void adx_narrow_entries(const adx_int_table *column, int64_t low,
     }
 }
 
-// Bounds of the last level for what its variable is now.
+// Finds the bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
 {
@@ -10675,7 +10732,7 @@ static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
     }
 }
 
-// The loops over the points where lo <= f(x) < hi.
+// Returns the loops over the points where lo <= f(x) < hi.
 static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
                                  int64_t lo, int64_t hi,
                                  const adx_part_memory *m)
@@ -10836,8 +10893,8 @@ enum { ADX_UNPACKED_MOST = 32768 };
 
 /* --- packing -------------------------------------------------------------- */
 
-// `width` numbers for each of k, the next one `along` further; beyond `count`
-// zeros.
+// Packs `width` numbers for each of k, the next one `along` further; beyond
+// `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real *restrict to)
@@ -10850,7 +10907,7 @@ ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
             to[i] = i < count ? from[i * step] : 0;
 }
 
-// All strips of a panel, each for `width` rows or columns.
+// Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real scale, ad_real *to)
@@ -10948,7 +11005,7 @@ static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                                                   a[i * row] * b[j]);
 }
 
-// The same with fused multiplication and addition.
+// Adds to a tile where there are no vectors, by fused multiplications.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
                           int64_t next, ad_real *restrict c, int64_t step)
@@ -10978,8 +11035,8 @@ static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
         adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
 }
 
-// A tile at the edge of C, or one whose numbers do not lie side by side, by way
-// of a tile that is full. What it has too much is not looked at.
+// Adds to a tile at the edge of C, or one whose numbers do not lie side by
+// side, by way of a tile that is full. What it has too much is not looked at.
 static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
                          int64_t k, adx_matrix_strip a, adx_matrix_strip b,
                          ad_real *c)
@@ -11008,7 +11065,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
-// The strip of A or B from i on: packed, or in place where it is not.
+// Returns the strip of A or B from i on: packed, or in place where it is not.
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
@@ -11030,7 +11087,7 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
         s->packed + i * k);
 }
 
-// m x n numbers of C, and k of the sum.
+// Computes m x n numbers of C from two panels: k products for each.
 static void adx_run_panels(const adx_matrix_product *p,
                            const adx_matrix_side *a, const adx_matrix_side *b,
                            int64_t k, ad_real *c)
@@ -11053,13 +11110,13 @@ static void adx_run_panels(const adx_matrix_product *p,
 
 static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// n, rounded up to whole tiles.
+// Returns n, rounded up to whole tiles.
 static int64_t adx_whole_tiles(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
 }
 
-// Numbers of a panel of A, and of one of B.
+// Says how many numbers a panel of A has, and one of B.
 static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
 {
     int64_t k = adx_lesser_of(p->k, ADX_PANEL_K);
@@ -11067,8 +11124,8 @@ static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
     size[1] = k * adx_whole_tiles(adx_lesser_of(p->n, ADX_PANEL_N), ADX_TILE_N);
 }
 
-// C is written row by row: where its columns lie side by side, the transposed
-// product is computed.
+// Turns a product so that C is written row by row: where its columns lie side
+// by side, the transposed product is computed.
 static void adx_turn_product(adx_matrix_product *p)
 {
     const adx_matrix_product of = *p;
@@ -11087,7 +11144,7 @@ static void adx_turn_product(adx_matrix_product *p)
     p->right = !of.right;
 }
 
-// panel: room for both.
+// Computes a product; panel: room for a panel of A and one of B.
 static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
 {
     int64_t size[2];
@@ -11161,14 +11218,14 @@ static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
     return true;
 }
 
-// How many values a variable has in its bounds.
+// Returns how many values a variable has in its bounds.
 static int64_t adx_var_extent(const adx_set *s, uint32_t v)
 {
     return s->high[v] - s->low[v] + 1;
 }
 
-// The variable of the largest extent that is written and is in factor `in`
-// only. UINT32_MAX: there is none.
+// Returns the variable of the largest extent that is written and is in factor
+// `in` only. UINT32_MAX: there is none.
 static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
 {
     uint32_t best = UINT32_MAX;
@@ -11181,7 +11238,8 @@ static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
     return best;
 }
 
-// The innermost variable of a nest that is not written. UINT32_MAX: none.
+// Returns the innermost variable of a nest that is not written. UINT32_MAX:
+// none.
 static uint32_t adx_innermost_summed(const adx_matrix_forms *f,
                                      const adx_nest *nest)
 {
@@ -11267,8 +11325,8 @@ static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
     return adx_is_unit(f->form[0][1 + v]);
 }
 
-// A term that is a product of matrices, and a nest that adds in the same order.
-// NULL: it is none, or no memory.
+// Returns a term that is a product of matrices, and a nest that adds in the
+// same order. NULL: it is none, or no memory.
 static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
                                        const adx_tensor_term *term,
                                        const int64_t stride[],
@@ -11316,7 +11374,7 @@ typedef struct adx_matrix_walk {
     ad_real *room;
 } adx_matrix_walk;
 
-// The part in which lo <= f(x) < hi for a form of one variable.
+// Returns the part in which lo <= f(x) < hi for a form of one variable.
 static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
                                           const adx_sparse_form *f, int64_t lo,
                                           int64_t hi)
@@ -11344,7 +11402,8 @@ static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
     return p;
 }
 
-// The product itself, of a part, where these are the first numbers of all.
+// Returns the product itself, of a part, where these are the first numbers of
+// all.
 static adx_matrix_product adx_product_at(const adx_matrix_walk *w, ad_real *c,
                                          const ad_real *a, const ad_real *b)
 {
@@ -11407,7 +11466,7 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                        p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
 }
 
-// Numbers of memory that a product takes.
+// Returns how many numbers of memory a product takes.
 static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 {
     int64_t size[2];
@@ -11494,8 +11553,8 @@ ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
 
-// The level of a strip behind which there are only maps that always give a
-// value, and perhaps a range. UINT32_MAX: there is none.
+// Returns the level of a strip behind which there are only maps that always
+// give a value, and perhaps a range. UINT32_MAX: there is none.
 static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
 {
     uint32_t l = nest->levels;
@@ -11510,7 +11569,8 @@ static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
         && nest->level[l - 1].kind == ADX_LEVEL_RANGE ? l - 1 : UINT32_MAX;
 }
 
-// Number of the lookup that gives a variable; UINT32_MAX: none does.
+// Returns the number of the lookup that gives a variable; UINT32_MAX: none
+// does.
 static uint32_t adx_lookup_of(const adx_gathers *g, uint32_t var)
 {
     for (uint32_t i = 0; i < g->lookups; i++)
@@ -11579,8 +11639,8 @@ static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
     return true;
 }
 
-// The strip that ends a nest of a set: places of what is written, and of n
-// factors. NULL: there is none, or no memory.
+// Returns the strip that ends a nest of a set: places of what is written, and
+// of n factors. NULL: there is none, or no memory.
 static const adx_gathers *adx_make_gathers(
     const adx_set *s, const adx_nest *nest, const adx_sparse_form *out,
     const adx_sparse_form *const factor[], uint32_t n)
@@ -11624,14 +11684,14 @@ static bool adx_has_even_places(const adx_gathering *s,
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
 
-// The place of a form's number at the first point of the strip.
+// Returns the place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)
          + (s->list == NULL ? f->step * s->first : 0);
 }
 
-// at[i] += k*given[i]; a k that is known takes no product.
+// Computes at[i] += k*given[i]; a k of 1 takes no product.
 ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
                               int64_t *at)
 {
@@ -11639,7 +11699,7 @@ ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
         at[i] += k * given[i];
 }
 
-// What a form is at all points.
+// Finds what a form is at all points.
 static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
                               int64_t at[])
 {
@@ -11679,8 +11739,8 @@ static void adx_ask_maps(adx_gathering *s)
     }
 }
 
-// The numbers at the places of a form, and how far apart they are: where they
-// lie, if that is the same from each to the next; or else in `room`.
+// Returns the numbers at the places of a form, and how far apart they are:
+// where they lie, if that is the same from each to the next; or else in `room`.
 static const ad_real *adx_gather_numbers(const adx_gathering *s,
                                      const adx_gather_form *f,
                                      const ad_real *from, ad_real room[],
@@ -11748,8 +11808,8 @@ typedef struct adx_place_column {
 
 /* --- which number an entry is of ----------------------------------------- */
 
-// The row by which a map of one other variable gives variable v. UINT32_MAX:
-// none.
+// Returns the row by which a map of one other variable gives variable v.
+// UINT32_MAX: none.
 static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -11770,8 +11830,8 @@ static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// The variable that says which number is accessed. UINT32_MAX: there is not
-// one alone.
+// Returns the variable that says which number is accessed. UINT32_MAX: there is
+// not one alone.
 static uint32_t adx_entry_of_number(const adx_set *s, uint32_t row,
                                     uint32_t dims)
 {
@@ -11899,7 +11959,8 @@ static bool adx_note_access(adx_storing *k, adx_tensor_term *term,
     return adx_list_places(&k->a, adx_tensor_value_at(k->t, k->value), x);
 }
 
-// The accesses that write come first. False: not all have an entry.
+// Finds all accesses to a value, those that write first. False: not all have an
+// entry.
 static bool adx_find_accesses(adx_storing *k)
 {
     const adx_tensor_program *p = k->t->program;
@@ -11921,7 +11982,7 @@ static bool adx_find_accesses(adx_storing *k)
 
 /* --- places among those that are written ---------------------------------- */
 
-// How many bits of a word are set.
+// Returns how many bits of a word are set.
 static uint32_t adx_bits_in(uint64_t word)
 {
     uint32_t n = 0;
@@ -11993,7 +12054,7 @@ static bool adx_number_places(const adx_storing *k, adx_number_access *x)
 
 /* --- other indices -------------------------------------------------------- */
 
-// The column of the places of an access. NULL: no memory.
+// Returns the column of the places of an access. NULL: no memory.
 static adx_int_table *adx_column_of_places(adx_storing *k,
                                            const adx_number_access *x,
                                            uint64_t size)
@@ -12050,7 +12111,8 @@ static bool adx_add_level(adx_tensor_term *term, uint32_t entry,
     return true;
 }
 
-// A variable that is the column's value for the entry. UINT32_MAX: no memory.
+// Returns a variable that is the column's value for the entry. UINT32_MAX: no
+// memory.
 static uint32_t adx_column_variable(const adx_number_access *x,
                                     adx_int_table *column)
 {
@@ -12187,8 +12249,8 @@ static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
     return adx_make_sparse_form(s, form, UINT32_MAX, &to->place);
 }
 
-// How well a variable serves as the innermost one: numbers that are next to one
-// another, or the same. *far: how far apart they are, together.
+// Returns how well a variable serves as the innermost one: numbers that are
+// next to one another, or the same. *far: how far apart they are, together.
 static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
                            uint32_t value, uint32_t var, int64_t form[],
                            int64_t *far)
@@ -12218,7 +12280,8 @@ static bool adx_is_argument(const adx_set *s, uint32_t v)
     return false;
 }
 
-// The variable that should be the innermost one, and the strides along all.
+// Returns the variable that should be the innermost one, and the strides along
+// all.
 static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
                                  uint32_t value, int64_t stride[])
 {
@@ -12238,7 +12301,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     return best;
 }
 
-// The loops of a term. NULL: no memory.
+// Returns the loops of a term. NULL: no memory.
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
                                adx_tensor_term *term)
 {
@@ -12309,7 +12372,7 @@ static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
     result[0] = false;          // results that nothing adds to
 }
 
-// How a value is cut into parts, and what memory that takes.
+// Decides how a value is cut into parts, and what memory that takes.
 static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
 {
     adx_tensor_program *p = t->program;
@@ -12333,8 +12396,8 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
-// Values and terms as tensor/explain tells of them: before loops are over lists
-// and numbers on entries. False: no memory.
+// Copies values and terms for tensor/explain: as they are before loops are over
+// lists and numbers on entries. False: no memory.
 static bool adx_keep_spelt(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
@@ -12423,7 +12486,8 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
  * Evaluates programs: the values that are needed, one after the other, by loops
  * over the sets of their terms. The innermost loop is a kernel over numbers
  * that are evenly spaced. Sums are made in an order that depends on the sizes
- * alone.
+ * alone: a part adds in the order of its loops, and sums of parts are added in
+ * that of the parts.
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/nests
  *           tensor/binding tensor/programs tensor/sharing tensor/parts
@@ -12525,21 +12589,21 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
  * Distances of 0 and 1 are constants of the loops, so that they become vectors.
  * (A product of matrices, n = 256, gcc -O3: 2.4 instead of 8.7 ms.)          */
 
-// a*b + sum, in one rounding or in two.
+// Returns a*b + sum, in one rounding or in two.
 ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
 {
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
-// A factor where the other one is `by`: a product of the chain rule is 0 where
-// one of them is. Both choose between numbers that are there, so that loops
-// become vectors.
+// Returns a factor where the other one is `by`: a product of the chain rule is
+// 0 where one of them is. Both choose between numbers that are there, so that
+// loops become vectors.
 ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
 {
     return absorbs && by == 0 ? 0 : factor;
 }
 
-// k*a*b, and the sum.
+// Returns k*a*b + sum.
 ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                                     ad_real a, ad_real b, ad_real sum)
 {
@@ -12547,7 +12611,8 @@ ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                         adx_beside(absorbs, b, a), sum);
 }
 
-// Sums in eight parts, as those of adrev's array statements.
+// Returns a sum of products that is made in eight parts, as those of adrev's
+// array statements are.
 ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
@@ -12565,8 +12630,7 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Sum of n products, in several sums side by side. Steps of 0 and 1 have loops
-// of their own.
+// Returns a sum of n products. Steps of 0 and 1 have loops of their own.
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
@@ -12577,7 +12641,7 @@ ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, false, n, a, as, b, bs);
 }
 
-// The same where a factor that is 0 absorbs the other.
+// Returns the same where a factor that is 0 absorbs the other.
 ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
                                   int64_t as, const ad_real *b, int64_t bs)
 {
@@ -12597,7 +12661,7 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
-// A strip that adds to one number.
+// Does a strip that adds to one number.
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
     ad_real sum =
@@ -12612,7 +12676,7 @@ static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
     adx_strip_way;
 
-// to = k*a*b, or += that.
+// Does to = k*a*b along a strip, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                              bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
@@ -12631,7 +12695,8 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                                             a[i * as], b[i * bs], to[i * step]);
 }
 
-// Those of the chain rule are of two arrays most often, or of one and a number.
+// Does a strip of the chain rule, which mostly has two arrays, or an array and
+// a number.
 ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->as == 1 && s->n > 1;
@@ -12643,8 +12708,8 @@ ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
-// A strip, by the loop for its steps. Steps of 0 and 1 are constants there, so
-// that compilers make vectors.
+// Does a strip, by the loop for its steps. Steps of 0 and 1 are constants
+// there, so that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
@@ -12664,7 +12729,7 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
-// A strip that stores, adds, or adds fused.
+// Does a strip that stores, adds, or adds fused.
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 {
     if (store)
@@ -12688,7 +12753,7 @@ static const adx_reads adx_no_reads = {
     { adx_one, adx_one, adx_one }, { 0, 0, 0 }
 };
 
-// Where a term reads at the point x, and how far on along the strip.
+// Returns where a term reads at the point x, and how far on along the strip.
 ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
                               bool loop)
 {
@@ -12715,9 +12780,9 @@ ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
         adx_run_strip(&s, e->value->once, e->t->options.fused);
 }
 
-// The derivative of a partial by argument `by`: a dual number's way through the
-// text of the partial, which depends on the argument, and on the result, which
-// depends on it as well.
+// Returns the derivative of a partial by argument `by`: a dual number's way
+// through the text of the partial, which depends on the argument, and on the
+// result, which depends on it as well.
 static ad_real adx_operation_second(const adx_tensor_value *of,
                                     const ad_real x[3], ad_real v)
 {
@@ -12775,7 +12840,8 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// The largest number, or the least; NaN where there is one.
+// Does a strip of a maximum or minimum: the largest number, or the least; NaN
+// where there is one.
 static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
                          int64_t n)
 {
@@ -12863,7 +12929,7 @@ static void adx_scatter_operations(const adx_evaluating *e, const adx_reads *r,
         e->out[at[i]] = value[i];
 }
 
-// Points that stand alone.
+// Does points along maps that stand alone.
 static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_gather_form *out = &s->g->out;
@@ -12885,7 +12951,7 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
         adx_scatter_operations(e, &r, at, s->n);
 }
 
-// A range at each point.
+// Does the range at each point along maps.
 static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_loop *l = e->loop;
@@ -13049,7 +13115,7 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// False: the loops of the nest do it.
+// Runs a term as products of matrices. False: the loops of its nest do it.
 static bool adx_run_as_matrices(const adx_evaluating *e,
                                 const adx_tensor_term *term)
 {
@@ -13065,8 +13131,8 @@ static bool adx_run_as_matrices(const adx_evaluating *e,
                             e->base[term->factor[1].value]);
 }
 
-// Memory of picks: a flag for each number. A part forgets those of its own, of
-// all terms from `term` on that pick from the same value.
+// Marks the numbers of an extreme as not picked yet. A part forgets those of
+// its own, of all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {
     const adx_tensor_value *v = e->value;
@@ -13106,7 +13172,7 @@ static void adx_run_terms(adx_evaluating *e)
 
 /* --- parts ---------------------------------------------------------------- */
 
-// The evaluation of a part: i is that of its memory.
+// Returns the evaluation of a part: i is that of its memory.
 static adx_evaluating adx_part_of_value(const adx_evaluating *e, uint32_t i,
                                         int64_t lo, int64_t hi)
 {
@@ -13183,7 +13249,7 @@ static void adx_sum_part_at(size_t i, void *user)
                  e->sums + i * (size_t)e->value->span);
 }
 
-// Sums of the parts, and of these the sum.
+// Computes sums of the parts, and of these the sum.
 static void adx_run_sums(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;
@@ -13267,7 +13333,7 @@ static void adx_call_coded_sum(size_t i, void *user)
                    0, 0);
 }
 
-// Sums of the parts, and of these the sum: as adx_run_sums.
+// Computes sums of the parts, and of these the sum, as adx_run_sums does.
 static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 {
     const adx_tensor_value *v = s->value;
@@ -13300,7 +13366,10 @@ static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
 }
 
 /* === tensor/queries =========================================================
- * Binding, evaluations and counts: the interface.
+ * Binding, evaluations and counts: the interface. Binding checks what was
+ * given, makes the program with its derivatives, and prepares its loops and
+ * storage. An evaluation then needs only memory for those values that its
+ * results need.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
@@ -13348,7 +13417,7 @@ static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
                               "arguments");
 }
 
-// The sizes, maps and relations that are missing, or whose values are outside.
+// Checks that sizes, maps and relations are given, and their values inside.
 static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -13368,7 +13437,7 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         adx_check_open_data(t, error);
 }
 
-// Rows of a relation that were given when it had others.
+// Checks that a relation has the rows that it had when it was given.
 static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
 {
     const adx_tensor_relation *r = &t->tree.relation[i];
@@ -13534,7 +13603,7 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
     v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
-// Values for the arrays of the text.
+// Makes values for the arrays of the text.
 static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
 {
     const adx_tree *tree = &t->tree;
@@ -13730,7 +13799,8 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
-// The caller's array of an input, a tangent or a weight. NULL: it is not given.
+// Returns the caller's array of an input, a tangent or a weight. NULL: it is
+// not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -13757,7 +13827,7 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
     return true;
 }
 
-// Results that nothing adds to are 0.
+// Makes results 0 that nothing adds to.
 static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              ad_real *const to[])
@@ -13768,7 +13838,8 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
-// Numbers of memory for what is needed and is no array of the caller's.
+// Returns how much memory the needed values take that have no array of the
+// caller's.
 static uint64_t adx_numbers_needed(const adx_tensor_program *p,
                                    const bool needed[], ad_real *const base[])
 {
@@ -13794,8 +13865,8 @@ static void adx_place_values(adx_evaluating *e)
     }
 }
 
-// The code by which a part is evaluated; NULL: by loops. Code reads all arrays
-// that it needs, so they must be there.
+// Returns the code by which a part is evaluated; NULL: by loops. Code reads all
+// arrays that it needs, so they must be there.
 static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
                                            const adx_tensor_arrays *a)
 {
@@ -13877,7 +13948,7 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     return n;
 }
 
-// False: no memory.
+// Takes the memory of an evaluation. False: there is none.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -14014,7 +14085,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// How many points a term has: known, or counted by its loops.
+// Returns how many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;
@@ -14107,7 +14178,7 @@ static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
     adx_need_all(p, needed);
 }
 
-// Numbers of inputs and results.
+// Counts the numbers of inputs and results.
 static size_t adx_numbers_around(const ad_tensor *t)
 {
     const adx_tensor_program *p = t->program;
@@ -14178,8 +14249,8 @@ typedef struct adx_explainer {
     const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
-// The value as it was before its numbers got other places: texts speak of the
-// indices of the formula.
+// Returns the value as it was before its numbers got other places: texts speak
+// of the indices of the formula.
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
@@ -14197,7 +14268,7 @@ static void adx_spell_whole(const adx_explainer *e, int64_t v)
     adx_put_natural(&e->to, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-// "3 points"; word: in the singular
+// Writes "3 points"; word: in the singular.
 static void adx_spell_count(const adx_explainer *e, uint64_t n,
                             const char *word)
 {
@@ -14209,7 +14280,7 @@ static void adx_spell_count(const adx_explainer *e, uint64_t n,
 
 /* --- names --------------------------------------------------------------- */
 
-// Where the text names the input, or the result, of this order.
+// Returns where the text names the input, or the result, of this order.
 static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
                                   bool out)
 {
@@ -14260,8 +14331,8 @@ static void adx_spell_table(const adx_explainer *e, const adx_int_table *table)
             }
 }
 
-// The row that makes a variable without a name the value of a map, of variables
-// before it; or UINT32_MAX.
+// Returns the row that makes a variable without a name the value of a map, of
+// variables before it; or UINT32_MAX.
 static uint32_t adx_row_spelling(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows && s->called[v] == 0; r++) {
@@ -14286,8 +14357,8 @@ static bool adx_is_spelt(const adx_set *s, uint32_t v)
     return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
 }
 
-// Where the text names the index that a variable stands for; an empty spot if
-// it has none.
+// Returns where the text names the index that a variable stands for; an empty
+// spot if it has none.
 static adx_spot adx_spot_of_var(const adx_explainer *e, uint32_t v)
 {
     return e->t->tree.index[e->set->called[v]].name;    // index 0: no text
@@ -14305,7 +14376,8 @@ static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 
 static void adx_spell_form(const adx_explainer *e, int64_t form[]);
 
-// i, or i.2 if there is another i; without a name #e, an entry of a relation.
+// Writes a variable: i, or i.2 if there is another i; without a name #e, an
+// entry of a relation.
 static void adx_spell_var(const adx_explainer *e, uint32_t v)
 {
     const adx_set *s = e->set;
@@ -14332,8 +14404,8 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 
 /* --- forms and conditions ------------------------------------------------ */
 
-// times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what is
-// positive in it.
+// Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
+// is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
                            int64_t times, bool positive)
 {
@@ -14358,7 +14430,7 @@ static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
     }
 }
 
-// A form of all variables.
+// Returns a form of all variables.
 static adx_sparse_form adx_all_of_form(const adx_explainer *e, int64_t form[])
 {
     const adx_sparse_form all = { form[0], e->set->vars, NULL, form + 1 };
@@ -14372,8 +14444,9 @@ static void adx_spell_form(const adx_explainer *e, int64_t form[])
     adx_spell_terms(e, &all, 1, false);
 }
 
-// A form that is 0, or not negative: what is positive on the one side, what is
-// negative on the other. If there are variables on the right only: turned.
+// Writes a form that is 0, or not negative: what is positive on the one side,
+// what is negative on the other. If there are variables on the right only:
+// turned.
 static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
                                 bool zero)
 {
@@ -14386,7 +14459,7 @@ static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
     adx_spell_terms(e, &all, left ? -1 : 1, true);
 }
 
-// The relation of a column, and which column it is; 0: it is a map.
+// Returns the relation of a column, and which column it is; 0: it is a map.
 static uint32_t adx_relation_of(const adx_explainer *e,
                                 const adx_int_table *table, uint32_t *column)
 {
@@ -14399,7 +14472,7 @@ static uint32_t adx_relation_of(const adx_explainer *e,
     return 0;
 }
 
-// The row that says what is in another column of the same entry.
+// Returns the row that says what is in another column of the same entry.
 static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
                                   uint32_t column, uint32_t row)
 {
@@ -14415,7 +14488,8 @@ static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
     return UINT32_MAX;
 }
 
-// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
+// Writes "R[e] == (i,j)", all columns at once, with the row of the first of
+// them.
 static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -14441,7 +14515,8 @@ static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
     adx_spell(e, n > 1 ? ")" : "");
 }
 
-// "A written at 9*i+j", where the bits are those of a value; else "bit 9*i+j".
+// Writes "A written at 9*i+j", where the bits are those of a value; else "bit
+// 9*i+j".
 static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
@@ -14473,7 +14548,8 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
-// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+// Writes " of exists(k<n: R(i,k))": the words of the text, with the names
+// there.
 static void adx_spell_words(const adx_explainer *e, uint32_t node)
 {
     adx_tree_kind kind = e->t->tree.node[node].kind;
@@ -14549,7 +14625,7 @@ static bool adx_is_of_others(const adx_explainer *e, uint32_t row)
     return false;
 }
 
-// "i<9" or "i in 1:8".
+// Writes "i<9" or "i in 1:8".
 static void adx_spell_range(const adx_explainer *e, uint32_t v)
 {
     adx_spell_var(e, v);
@@ -14561,8 +14637,9 @@ static void adx_spell_range(const adx_explainer *e, uint32_t v)
     adx_spell_whole(e, e->set->high[v] + 1);
 }
 
-// "i<9, j<9: i >= j", of the variables that are own, or of the others: begin
-// comes before, and nothing if there are none. Whether there are some.
+// Writes "i<9, j<9: i >= j", of the variables that are own, or of the others,
+// with `begin` in front, or nothing if there are none. Returns whether there
+// are some.
 static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 {
     const adx_set *s = e->set;
@@ -14598,7 +14675,7 @@ static void adx_spell_access(const adx_explainer *e, adx_access a)
     adx_spell(e, v->dims > 0 ? "]" : "");
 }
 
-// The product that a point adds, or the function that it is.
+// Writes the product that a point adds, or the function that it is.
 static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                              const adx_tensor_term *term)
 {
@@ -14675,7 +14752,8 @@ static void adx_hash_spelt(const char *text, size_t n, void *user)
         *hash = (*hash ^ (unsigned char)text[i]) * 0x100000001b3u;
 }
 
-// A hash of what a term has on the left side; behind: of what is behind `for`.
+// Returns a hash of what a term has on the left side; behind: of what is behind
+// `for`.
 static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
                                  const adx_tensor_term *term, bool behind)
 {
@@ -14761,7 +14839,7 @@ ADX_SELDOM_BEGIN
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The least and the largest index that terms write, as far as bounds say.
+// Finds the least and the largest index that terms write, as far as bounds say.
 static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
                          int64_t *high)
 {
@@ -14841,7 +14919,7 @@ static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
     adx_spell_whole(e, by);
 }
 
-// The x from which, or before which, k*x + form >= 0.
+// Writes the x from which, or before which, k*x + form >= 0.
 static void adx_spell_bound(const adx_explainer *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -14863,7 +14941,7 @@ static bool adx_is_moving(const adx_explainer *e, const adx_nest_level *l,
     return (b->k > 0) == lower && b->form.n > 0 && adx_is_bound_spelt(e, l, b);
 }
 
-// One end of a range without the bounds that move.
+// Returns one end of a range without the bounds that move.
 static int64_t adx_fixed_end(const adx_nest_level *l, bool lower)
 {
     int64_t end = lower ? l->low : l->high;
@@ -14894,7 +14972,8 @@ static bool adx_counts(const adx_explainer *e, const adx_nest_level *l,
     return true;
 }
 
-// One end of a range: a number, a bound, or the largest, or least, of several.
+// Writes one end of a range: a number, a bound, or the largest, or least, of
+// several.
 static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
                           bool lower)
 {
@@ -14940,7 +15019,7 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
                 : c->kind == ADX_ROW_SIGN ? " >= 0" : "");
 }
 
-// With the variable of the level: k*x + form.
+// Writes k*x + form, with the variable of the level.
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
                           const adx_sparse_form *f)
 {
@@ -14953,7 +15032,7 @@ static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
     }
 }
 
-// "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
+// Writes "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
 static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
 {
     int64_t times = l->k > 0 ? -1 : 1;
@@ -15016,7 +15095,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
-// "as 3 products of matrices, [i,l] times [l,j]".
+// Writes "as 3 products of matrices, [i,l] times [l,j]".
 static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_matrices *m = term->loop->matrices;
@@ -15037,7 +15116,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, e->t->options.gemm == NULL ? "]\n" : "], by gemm\n");
 }
 
-// "in 16 parts, by i"; by the index that differs between them.
+// Writes "in 16 parts, by i": by the index that differs between them.
 static void adx_spell_cut(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
@@ -15158,7 +15237,7 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
                      "bound\n");
 }
 
-// Where a list goes on: `next`, if something of the same kind came before.
+// Writes `next` where a list goes on: something of the same kind came before.
 static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
                               bool next)
 {
@@ -15166,7 +15245,7 @@ static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
     ++*listed;
 }
 
-// "A by strides (1,4)", where ad_tensor_layout gave some.
+// Writes "A by strides (1,4)", where ad_tensor_layout gave some.
 static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
 {
     const adx_tree *tree = &e->t->tree;
@@ -15238,7 +15317,7 @@ static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 
 /* --- the interface ------------------------------------------------------- */
 
-// Whose derivative each value is, and numbers for parts without a name.
+// Finds whose derivative each value is, and numbers for parts without a name.
 static void adx_name_values(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -15259,7 +15338,7 @@ static void adx_name_values(adx_explainer *e)
     }
 }
 
-// False: no memory.
+// Counts what each step does. False: no memory.
 static bool adx_count_steps(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -15398,25 +15477,25 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-// The saved values of all inputs, which stand behind the call.
+// Returns the saved values of all inputs, which stand behind the call.
 static const ad_real *adx_call_values_of(const adx_tensor_call *c)
 {
     return (const ad_real *)(c + 1);
 }
 
-// For each input whether it is an operand.
+// Returns for each input whether it is an operand.
 static const bool *adx_call_operands(const adx_tensor_call *c)
 {
     return (const bool *)(adx_call_values_of(c) + c->values);
 }
 
-// For each result whether it is one of the statement's.
+// Returns for each result whether it is one of the statement's.
 static const bool *adx_call_wanted(const adx_tensor_call *c)
 {
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-// Values, and both kinds of flags, to be written.
+// Returns where the values, and then both kinds of flags, are to be written.
 static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
@@ -15443,21 +15522,22 @@ typedef struct adx_call_side {
     uint32_t n;
 } adx_call_side;
 
-// The inputs of a call, of which the operands are chosen.
+// Returns the inputs of a call, of which the operands are chosen.
 static adx_call_side adx_inputs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->input, adx_call_operands(c),
                             c->t->tree.inputs };
 }
 
-// The results of a call, of which those that the caller wants are chosen.
+// Returns the results of a call, of which those that the caller wants are
+// chosen.
 static adx_call_side adx_outs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->out, adx_call_wanted(c),
                             c->t->tree.outs };
 }
 
-// How much memory the numbers of all inputs, or of all results, take.
+// Returns how much memory the numbers of all inputs, or of all results, take.
 static uint64_t adx_span_of_side(const adx_tensor_call *c,
                                  const adx_call_side *side)
 {
@@ -15504,7 +15584,8 @@ static ad_real **adx_filled_arrays(adx_call_arrays *r,
     return to;
 }
 
-// The inputs: operands from x, if that is given, the others as they were saved.
+// Returns the inputs: operands from x, if that is given, the others as they
+// were saved.
 static ad_real **adx_input_arrays(adx_call_arrays *r, const ad_real x[])
 {
     const adx_call_side side = adx_inputs_of(r->c);
@@ -15652,7 +15733,7 @@ typedef struct adx_calling {
     ad_real *v;                 // of results
 } adx_calling;
 
-// Numbers of all arrays of a side, or of those that are given.
+// Counts the numbers of all arrays of a side, or of those that are given.
 static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
                                  uint32_t n, ad_rev *const given[])
 {
@@ -15663,7 +15744,7 @@ static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
     return sum;
 }
 
-// False: no memory.
+// Takes the memory of a call. False: there is none.
 static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
 {
     const adx_tensor_program *p = t->program;
@@ -15698,7 +15779,7 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-// Values of all inputs, and those that are operands.
+// Copies the values of all inputs, and takes those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {
@@ -15835,7 +15916,7 @@ static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
     return to->low != NULL && to->high != NULL;
 }
 
-// How many points it has.
+// Returns how many points it has.
 static double adx_box_size(const adx_box *b, uint32_t dims)
 {
     double n = 1;
@@ -15854,8 +15935,8 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
     return true;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
+// Counts the points, if conditions only say which map gives which variable;
+// else UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
     const adx_map_vars maps = adx_find_map_vars(s);
@@ -15899,8 +15980,8 @@ static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
     p->box.high[d] = one < other ? other : one;
 }
 
-// The indices of a piece give variables that no map gives, one each. Returns
-// how many they give; UINT32_MAX: an index is no such variable.
+// Returns the indices of a piece give variables that no map gives, one each.
+// Returns how many they give; UINT32_MAX: an index is no such variable.
 static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
                                 const bool given[], bool own[])
 {
@@ -15923,7 +16004,7 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     return owned;
 }
 
-// Variables that maps give, by rows in their order.
+// Adds the variables that maps give, by rows in their order.
 static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
                             const uint32_t row[], uint32_t n)
 {
@@ -15993,8 +16074,8 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     return true;
 }
 
-// A copy of the term's set in which the first variables of `level` have values,
-// the last one changing fastest. NULL: no memory.
+// Returns a copy of the term's set in which the first variables of `level` have
+// values, the last one changing fastest. NULL: no memory.
 static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
                              const uint32_t var[], uint32_t n, uint64_t number)
 {
@@ -16170,8 +16251,8 @@ static void adx_find_core(adx_finding *k)
     }
 }
 
-// The pieces of a value, if each of its numbers is best computed on its own.
-// NULL: it is not; or no memory, which a->status says.
+// Returns the pieces of a value, if each of its numbers is best computed on its
+// own. NULL: it is not; or no memory, which a->status says.
 static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                                       const adx_tensor_value *v)
 {
@@ -16320,7 +16401,7 @@ static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
         f->reads_there[value]++;
 }
 
-// A read from memory: of all numbers, or at more points than one.
+// Notes a read from memory: of all numbers, or at more points than one.
 static void adx_note_fixed(adx_fusion *f, uint32_t by, uint32_t value)
 {
     adx_note_read(f, by, value);
@@ -16408,7 +16489,7 @@ static bool adx_reads_all(const adx_fusion *f, const adx_set *s, adx_access at)
     return all != NULL && adx_contains(&one, &range);
 }
 
-// The fate of a value that a term of its first reader reads here.
+// Returns the fate of a value that a term of its first reader reads here.
 static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
                               adx_access at)
 {
@@ -16458,7 +16539,8 @@ static bool adx_is_view(const adx_fusion *f, uint32_t value)
            && !f->result[value];
 }
 
-// Values are looked at in their order: those that one reads before it.
+// Decides where a value is computed. Values are looked at in their order: those
+// that one reads before it.
 static void adx_decide_fate(adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
@@ -16506,7 +16588,7 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
  * Loops run in the order of values. A number that is hosted is there when the
  * loops of its host's last host have run, which may be after other readers.  */
 
-// The last loops that may compute a value.
+// Returns the last loops that may compute a value.
 static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
 {
     while (f->host[value] != 0)
@@ -16514,7 +16596,7 @@ static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
     return value;
 }
 
-// The first ones: its own, if it has some.
+// Returns the first ones: its own, if it has some.
 static uint32_t adx_earliest_of(const adx_fusion *f, uint32_t value)
 {
     while (f->fate[value] == ADX_FATE_INLINED)
@@ -16549,7 +16631,7 @@ static bool adx_is_read_early(const adx_fusion *f, const uint32_t place[],
     return false;
 }
 
-// Values that would be read too early are computed by their own loops.
+// Gives values that would be read too early loops of their own.
 static void adx_take_out_early_ones(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
@@ -16571,7 +16653,7 @@ static void adx_take_out_early_ones(adx_fusion *f)
     }
 }
 
-// How far apart in memory what is read and written lies along an index.
+// Returns how far apart in memory what is read and written lies along an index.
 static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -16701,8 +16783,8 @@ typedef struct adx_outer {
 
 /* --- outermost loops ----------------------------------------------------- */
 
-// The index that has the longest strides, as adx_order_indices has it first, if
-// no edge is cut off along it.
+// Returns the index that has the longest strides, as adx_order_indices has it
+// first, if no edge is cut off along it.
 static adx_outer adx_outer_of_points(const adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
@@ -16747,7 +16829,8 @@ static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
            >= ADX_BLOCK_READS * numbers;
 }
 
-// That of loops: all terms begin with the same plain range.
+// Returns the outermost loop of a step that is loops: all terms begin with the
+// same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -16781,7 +16864,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
     return to;
 }
 
-// The outermost loop of a step, if it can be that of a block.
+// Returns the outermost loop of a step, if it can be that of a block.
 static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
 {
     const adx_outer none = { false, 0, 0, 0 };
@@ -17062,7 +17145,7 @@ ADX_SELDOM_BEGIN
 
 /* --- how many points ----------------------------------------------------- */
 
-// Points of the loops of a value.
+// Counts the points of the loops of a value.
 static double adx_points_of_step(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -17074,7 +17157,8 @@ static double adx_points_of_step(const adx_fusion *f, uint32_t value)
     return n;
 }
 
-// Into how many parts so many points are cut, if one loop can have `most`.
+// Returns into how many parts so many points are cut, if one loop can have
+// `most`.
 static uint32_t adx_parts_of_points(double points, int64_t most)
 {
     double parts = points / ADX_PART_LEAST;
@@ -17086,8 +17170,8 @@ static uint32_t adx_parts_of_points(double points, int64_t most)
 
 /* --- ways ---------------------------------------------------------------- */
 
-// The index with the longest strides of those that have enough values; if none
-// has, the one with most.
+// Returns the index with the longest strides of those that have enough values;
+// if none has, the one with most.
 static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
 {
     const adx_box *all = &f->shape[value]->domain;
@@ -17125,7 +17209,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     return !reduced;
 }
 
-// As the value's cut is.
+// Cuts a step as its value is cut.
 static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
 {
     bool sums = adx_has_sums(v);
@@ -17141,7 +17225,7 @@ static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
               && (!v->once || adx_clears_all(v));
 }
 
-// A block whose steps all write numbers of the run.
+// Cuts a block whose steps all write numbers of the run.
 static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
 {
     const adx_outer o = adx_outer_of(f, leader);
@@ -17267,8 +17351,8 @@ typedef struct adx_emission {
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
-    unsigned bounds;            // of ADX_CALLS_... those that are called, by any
-                                // step
+    unsigned bounds;            // of ADX_CALLS_... those that are called, by
+                                // any step
     bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -17331,7 +17415,8 @@ static void adx_close_to(adx_emission *e, uint32_t open)
     }
 }
 
-// "n_": the size n, as an argument. No other name of the text ends like this.
+// Writes "n_": the size n, as an argument. No other name of the text ends like
+// this.
 static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
 {
     const adx_spot name = of->tree.size[of->open->size[open]];
@@ -17350,7 +17435,7 @@ static void adx_say_variable(adx_emission *e, uint32_t var)
     adx_say_size(&e->text, e->f->t, var);
 }
 
-// One term of a form, "+ 3*x1".
+// Writes one term of a form, "+ 3*x1".
 static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
 {
     if (k == 0)
@@ -17372,8 +17457,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables, open sizes and those of loops, and of numbers
-// that tables give.
+// Sets how wide forms are from here on: they are of so many variables, open
+// sizes and those of loops, and of numbers that tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -17416,7 +17501,7 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
 #define ADX_ROLLED_LEAST 9
 #define ADX_ROLLED_MOST  16
 
-// "for (long x1 = 0; x1 <= 15; x1++) {"
+// Opens "for (long x1 = 0; x1 <= 15; x1++) {".
 static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
                             int64_t high)
 {
@@ -17438,7 +17523,7 @@ typedef struct adx_spot_of {
     const int64_t *map;         // [vars][width]
 } adx_spot_of;
 
-// from[0] + sum from[1 + i]*form i, for n forms.
+// Computes from[0] + sum from[1 + i]*form i, for n forms.
 static void adx_compose(const adx_emission *e, const int64_t from[],
                         const int64_t form[], uint32_t n, int64_t to[])
 {
@@ -17450,7 +17535,7 @@ static void adx_compose(const adx_emission *e, const int64_t from[],
                                   form[(size_t)i * e->width + j]);
 }
 
-// The indices of what a term reads or writes there. NULL: no memory.
+// Returns the indices of what a term reads or writes there. NULL: no memory.
 static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
                                adx_access from)
 {
@@ -17467,7 +17552,8 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
-// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+// Writes " + 512*(lo - 1)": thin values have the memory of the part's first
+// run.
 static void adx_say_first_run(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -17477,7 +17563,7 @@ static void adx_say_first_run(adx_emission *e, uint32_t value)
                 (long long)v->low[d]);
 }
 
-// "b7[512*x0 + x1]"
+// Writes "b7[512*x0 + x1]".
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
 {
@@ -17561,8 +17647,8 @@ static void adx_say_operand(adx_emission *e, const adx_number_read *x)
         adx_say_place(e, x->value, x->index, false);
 }
 
-// What is in scope: the number of a value, or of a table, at indices. NULL: it
-// is not there.
+// Returns what is in scope: the number of a value, or of a table, at indices.
+// NULL: it is not there.
 static const adx_local_number *adx_find_local(const adx_emission *e,
                                               uint32_t value,
                                               const adx_int_table *table,
@@ -17592,8 +17678,8 @@ static void adx_keep_local(adx_emission *e, uint32_t value,
     e->local = to;
 }
 
-// The local number of a value that is computed here: it is written now, unless
-// it is there.
+// Returns the local number of a value that is computed here: it is written now,
+// unless it is there.
 static uint32_t adx_local_of(adx_emission *e, uint32_t value,
                              const int64_t *index)
 {
@@ -17606,7 +17692,7 @@ static uint32_t adx_local_of(adx_emission *e, uint32_t value,
     return number;
 }
 
-// The variable that a table gives for an argument.
+// Returns the variable that a table gives for an argument.
 static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
                                 int64_t *argument)
 {
@@ -17654,7 +17740,8 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
 }
 
-// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+// Writes a factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it
+// (tensor/run).
 static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
                            uint32_t i)
 {
@@ -17667,7 +17754,7 @@ static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
     adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
-// k*a*b; k may be 1.
+// Writes k*a*b; k may be 1.
 static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
                                uint32_t n, ad_real k)
 {
@@ -17699,7 +17786,7 @@ static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
         adx_say_index(&e->text, "v", to->number, "");
 }
 
-// to += k*a*b, in one rounding where the text is fused (tensor/run).
+// Writes to += k*a*b, in one rounding where the text is fused (tensor/run).
 static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                           const adx_numbers_read *o, uint32_t n, ad_real k)
 {
@@ -17803,8 +17890,8 @@ static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
     return sum;
 }
 
-// The derivative of a partial, as tensor/run makes it of the partial's terms. o
-// has the arguments and the result of the function.
+// Writes the derivative of a partial, as tensor/run makes it of the partial's
+// terms. o has the arguments and the result of the function.
 static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
                                adx_numbers_read *o)
 {
@@ -17835,7 +17922,7 @@ static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
     return tangent[s->cell.result];
 }
 
-// A function, its partial, or the derivative of that, as a number.
+// Writes a function, its partial, or the derivative of that, as a number.
 static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
                                      const adx_spot_of *at)
 {
@@ -17856,8 +17943,8 @@ static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
 
 /* --- number by number ---------------------------------------------------- */
 
-// "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
-// say so. False: nothing is to be asked.
+// Writes "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does
+// not say so. False: nothing is to be asked.
 static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
                            uint32_t dims, const adx_box *region)
 {
@@ -17890,7 +17977,8 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Which numbers that maps give a piece needs: for its factors, or for others.
+// Marks which numbers that maps give a piece needs: for its factors, or for
+// others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
@@ -17912,7 +18000,7 @@ static void adx_find_used_lookups(const adx_emission *e,
             used[i] |= p->lookup[l].argument[first + i] != 0;
 }
 
-// The variables of a piece of a value whose indices are forms.
+// Returns the variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
 {
@@ -17980,8 +18068,8 @@ static bool adx_is_one_product(const adx_emission *e, uint32_t value,
         && (region == NULL || adx_is_inside(region, &p->piece[0].box, v->dims));
 }
 
-// The number of a value at indices that are forms, in a region of them: NULL:
-// in its core. Returns which v it is.
+// Writes the number of a value at indices that are forms, in a region of them:
+// NULL: in its core. Returns which v it is.
 static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
                                const int64_t *index, const adx_box *region)
 {
@@ -18031,7 +18119,7 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
     return number;
 }
 
-// The indices, those with long strides first. NULL: no memory.
+// Returns the indices, those with long strides first. NULL: no memory.
 static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
 {
     uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
@@ -18060,8 +18148,8 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
-// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
-// with one number, whatever the sizes are, is no loop.
+// Opens "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An
+// index with one number, whatever the sizes are, is no loop.
 static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
                                uint32_t d, int64_t index[])
 {
@@ -18089,7 +18177,7 @@ static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
     e->open++;
 }
 
-// The loop over an index from low to high, or what a part has of it.
+// Writes the loop over an index from low to high, or what a part has of it.
 static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
                                int64_t high)
 {
@@ -18110,7 +18198,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         adx_say_counted(e, x, low, high);
 }
 
-// Loops over the indices in a region.
+// Writes loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
 {
@@ -18151,7 +18239,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     adx_close_to(e, open);
 }
 
-// The core, and what is around it.
+// Writes the core, and what is around it.
 static void adx_say_pointwise(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -18177,7 +18265,10 @@ static void adx_say_pointwise(adx_emission *e, uint32_t value)
 ADX_SELDOM_END
 
 /* === tensor/loops ===========================================================
- * C text of a term's loops, as tensor/nests has them.
+ * C text of a term's loops, as tensor/nests has them: a level is a loop, or an
+ * assignment where others give its variable, and conditions stand where their
+ * last variable has its value. So points keep the order in which tensor/run
+ * visits them.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs tensor/sharing tensor/parts tensor/storage
@@ -18209,7 +18300,7 @@ typedef struct adx_looping {
     const adx_term_cut *part;   // only points where its form is so; or NULL
 } adx_looping;
 
-// The least, or largest, that a form can be.
+// Returns the least, or largest, that a form can be.
 static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
                                  bool most)
 {
@@ -18222,7 +18313,7 @@ static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
     return sum;
 }
 
-// "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
+// Opens "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
 static void adx_say_within(adx_emission *e, const adx_nest_level *l,
                            bool below, bool above)
 {
@@ -18236,7 +18327,7 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
         ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
 }
 
-// "if (form >= low && form <= high) {"
+// Opens "if (form >= low && form <= high) {".
 static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
                           int64_t low, int64_t high)
 {
@@ -18249,7 +18340,7 @@ static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
     e->open++;
 }
 
-// " - (form))", the end of what begins with a bracket. NULL: nothing.
+// Writes " - (form))", the end of what begins with a bracket. NULL: nothing.
 static void adx_say_less(adx_emission *e, const adx_sparse_form *f)
 {
     if (f == NULL)
@@ -18278,8 +18369,8 @@ static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
          : bound->k == -1 && most <= (double)l->high;
 }
 
-// The number of bounds from below, or above, and whether the level's number is
-// among them.
+// Returns the number of bounds from below, or above, and whether the level's
+// number is among them.
 static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
                                bool upper, bool *number)
 {
@@ -18294,7 +18385,7 @@ static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
     return n + *number;
 }
 
-// "n_ - 1", the end of a range that one bound makes.
+// Writes "n_ - 1", the end of a range that one bound makes.
 static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -18317,7 +18408,7 @@ static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
         adx_say(&e->text, ", %lld)", (long long)(b->k < 0 ? -b->k : b->k));
 }
 
-// "f_least(9, n_ - 1)": the end of a range.
+// Writes "f_least(9, n_ - 1)": the end of a range.
 static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
                         bool upper)
 {
@@ -18355,7 +18446,7 @@ static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say(t, ";\n");
 }
 
-// A loop whose ends are single forms.
+// Writes a loop whose ends are single forms.
 static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18371,7 +18462,7 @@ static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
 
-// k*x + form of a bound, as one form.
+// Returns k*x + form of a bound, as one form.
 static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
                                        uint32_t var)
 {
@@ -18389,7 +18480,7 @@ static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
     return to;
 }
 
-// "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
+// Opens "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
 static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18419,7 +18510,8 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 
 /* --- parts (tensor/ranges) ----------------------------------------------- */
 
-// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+// Returns which of the variables of a part's form is that of a level;
+// UINT32_MAX: none.
 static uint32_t adx_variable_in_part(const adx_looping *k,
                                      const adx_nest_level *l)
 {
@@ -18429,8 +18521,8 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
-// The level whose column gives the variable of a part's form, if that rises
-// with the entries, which are level l and are cut in its place; or NULL.
+// Returns the level whose column gives the variable of a part's form, if that
+// rises with the entries, which are level l and are cut in its place; or NULL.
 static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                                 const adx_nest_level *l)
 {
@@ -18443,8 +18535,8 @@ static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                          : k->nest->level + c->level[0];
 }
 
-// The form of a part without variable i: as it is, less: or its negative; or,
-// at a level before the last, the largest that it can be.
+// Returns the form of a part without variable i: as it is, less: or its
+// negative; or, at a level before the last, the largest that it can be.
 static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
                                         bool less)
 {
@@ -18462,7 +18554,7 @@ static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
     return to;
 }
 
-// lo <= form and form < hi as bounds of a variable of the form.
+// Writes lo <= form and form < hi as bounds of a variable of the form.
 static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18517,8 +18609,8 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     }
 }
 
-// "if (form >= lo && form < hi) {", where no range has the last variable, or
-// the form has none. l NULL: before all loops.
+// Opens "if (form >= lo && form < hi) {", where no range has the last variable,
+// or the form has none. l NULL: before all loops.
 static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 {
     const adx_term_cut *c = k->part;
@@ -18537,7 +18629,7 @@ static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 
 /* --- levels -------------------------------------------------------------- */
 
-// "from0" and "to0": the bounds of a level.
+// Declares "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18592,7 +18684,7 @@ static void adx_say_range_loop(const adx_looping *k, const adx_nest_level *l)
                  x, x, x);
 }
 
-// k*x + form = 0
+// Writes the code of a level that an equation gives: k*x + form = 0.
 static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18618,7 +18710,7 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, low < (double)l->low, high > (double)l->high);
 }
 
-// A value of a map.
+// Writes a value of a map.
 static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18643,7 +18735,7 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
                    !plain || l->table->high > l->high);
 }
 
-// The arguments for which a map has a value.
+// Writes the arguments for which a map has a value.
 static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -18679,7 +18771,7 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, !inside, !inside);
 }
 
-// "if (...) {" for what is to be looked at once x has its value.
+// Opens "if (...) {" for what is to be looked at once x has its value.
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
 {
     uint32_t table = c->kind == ADX_ROW_VALUE
@@ -18785,7 +18877,8 @@ ADX_SELDOM_END
 
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
- * steps of a block together.
+ * steps of a block together. What is added to is cleared before, where its
+ * terms do not write each number once.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
@@ -18798,7 +18891,7 @@ ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
-// The indices of the number that the term of a loop writes.
+// Returns the indices of the number that the term of a loop writes.
 static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -18860,7 +18953,7 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-// "done[3*x0]": whether the number of a most at these indices is picked.
+// Writes "done[3*x0]": whether the number of a most at these indices is picked.
 static void adx_say_done(adx_emission *e, const adx_looping *k,
                          const int64_t *index)
 {
@@ -18891,7 +18984,7 @@ static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = 0;\n");
 }
 
-// The first point at which the number that is picked is the largest one.
+// Writes the first point at which the number that is picked is the largest one.
 static void adx_say_pick(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_term *term = k->term;
@@ -18950,7 +19043,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_operation_term(e, k);
 }
 
-// a*b at a point of a reduction, added to one of eight sums.
+// Writes a*b at a point of a reduction, added to one of eight sums.
 static void adx_say_eighth(adx_emission *e, const adx_looping *k,
                            const char *sum)
 {
@@ -18962,7 +19055,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 
-// A reduction in eight sums, as adx_add_products forms them.
+// Writes a reduction in eight sums, as adx_add_products forms them.
 static void adx_say_reduction(adx_emission *e, const adx_looping *k,
                               const adx_nest_level *l)
 {
@@ -19011,7 +19104,7 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
-// A loop over index d of a value.
+// Writes a loop over index d of a value.
 static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
@@ -19032,7 +19125,7 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 
 /* --- loops of a value ---------------------------------------------------- */
 
-// The loops from a level on.
+// Writes the loops from a level on.
 static void adx_say_levels(adx_emission *e, const adx_looping *k,
                            uint32_t first)
 {
@@ -19054,7 +19147,8 @@ static void adx_say_levels(adx_emission *e, const adx_looping *k,
     }
 }
 
-// Points of a part that are listed (tensor/parts), or else all of them.
+// Writes loops over the points of a part that are listed (tensor/parts), or
+// else over all of them.
 static void adx_say_listed(adx_emission *e, adx_looping *k)
 {
     const adx_part_list *l = k->part->list;
@@ -19126,8 +19220,8 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other, or one of them: `first` is the
-// number of the term's first one.
+// Writes the parts of one term, one after the other, or one of them: `first` is
+// the number of the term's first one.
 static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
                              unsigned long first)
 {
@@ -19163,7 +19257,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value, or what a most begins with.
+// Writes code that gives all numbers of a value 0, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -19193,8 +19287,8 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
-// Nothing is picked yet by the terms from `term` on that pick from one value;
-// a part says so of numbers of its own.
+// Writes code by which nothing is picked yet by the terms from `term` on that
+// pick from one value; a part says so of numbers of its own.
 static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -19249,15 +19343,15 @@ static void adx_say_value(adx_emission *e, uint32_t value)
 
 /* --- blocks (tensor/blocks) ---------------------------------------------- */
 
-// "if (n7) {": a step of a block is needed.
+// Opens "if (n7) {": a step of a block is needed.
 static void adx_say_flag(adx_emission *e, uint32_t value)
 {
     e->flag[value] = true;
     ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
 }
 
-// All steps of a block, in one loop. What is added to here and there is made 0
-// before.
+// Writes all steps of a block, in one loop. What is added to here and there is
+// made 0 before.
 static void adx_say_together(adx_emission *e, uint32_t leader)
 {
     const adx_tensor_program *p = e->f->t->program;
@@ -19392,7 +19486,7 @@ static void adx_fail_file(adx_tensor_file *k, ad_status status)
 
 /* --- steps --------------------------------------------------------------- */
 
-// The C type of a table's elements.
+// Returns the C type of a table's elements.
 static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
 {
     return kind == ADX_TABLE_WORDS ? "unsigned long long"
@@ -19443,7 +19537,7 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
         adx_add_parameter(s, ADX_PARAMETER_RANGE, 0);
 }
 
-// The record of the step that was written last. NULL: no memory.
+// Returns the record of the step that was written last. NULL: no memory.
 static adx_step_text *adx_new_step_text(adx_tensor_file *k, uint32_t value,
                                         const adx_emission *e)
 {
@@ -19507,7 +19601,7 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     }
 }
 
-// Tables are constants of the file, with its name in front.
+// Writes the tables of steps as constants of the file, with its name in front.
 static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
@@ -19517,7 +19611,7 @@ static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
                     (unsigned long)i, t->name, (unsigned long)i);
 }
 
-// The step with this very text. NULL: there is none.
+// Returns the step with this very text. NULL: there is none.
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -19528,7 +19622,7 @@ static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
     return s;
 }
 
-// A new function; its text is kept. NULL: no memory.
+// Returns a new function; its text is kept. NULL: no memory.
 static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
                                     const char *name, const adx_bytes *b)
 {
@@ -19547,8 +19641,8 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
     return s;
 }
 
-// The function of a value in a part, which may be one of another part. NULL: no
-// memory.
+// Returns the function of a value in a part, which may be one of another part.
+// NULL: no memory.
 static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
                                   uint32_t value)
 {
@@ -19640,7 +19734,7 @@ static void adx_begin_file(adx_tensor_file *k, ad_tensor *t,
     k->functions.memory = &t->memory;
 }
 
-// The status of all that was written.
+// Returns the status of all that was written.
 static ad_status adx_file_status(const adx_tensor_file *k)
 {
     return k->a.status != ADREV_OK ? k->a.status
@@ -19671,7 +19765,8 @@ static void adx_say_bound_functions(adx_text *t, unsigned calls)
                 "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
 }
 
-// Before loops that gcc must not unroll (tensor/emission).
+// Writes what must stand before loops that gcc must not unroll
+// (tensor/emission).
 static void adx_say_rolled(adx_text *t)
 {
     adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
@@ -19679,7 +19774,7 @@ static void adx_say_rolled(adx_text *t)
             "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
-// A table as a constant array, ten numbers in a line.
+// Writes a table as a constant array, ten numbers in a line.
 static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
                                uint32_t number)
 {
@@ -19728,7 +19823,7 @@ static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
             "has been written.");
 }
 
-// The largest and the least number of a size that is an argument.
+// Writes the largest and the least number of a size that is an argument.
 static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
 {
     const adx_open_sizes *o = k->t->open;
@@ -19743,7 +19838,7 @@ static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
     adx_say(t, o == NULL ? "" : "\n");
 }
 
-// A comment with the text, as it was understood, and its sizes.
+// Writes a comment with the text, as it was understood, and its sizes.
 static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
 {
     const adx_tree *tree = &k->t->tree;
@@ -19857,7 +19952,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                                                      i, false };
 }
 
-// False: no memory.
+// Takes the memory of a part's function. False: there is none.
 static bool adx_begin_part(adx_part_writing *w)
 {
     const ad_tensor *t = w->k->t;
@@ -19879,7 +19974,8 @@ static bool adx_begin_part(adx_part_writing *w)
     return true;
 }
 
-// "r0 | r2": when a value is needed. Of no result: never.
+// Writes "r0 | r2": when a value is needed. A value of no result is never
+// needed.
 static void adx_say_condition(adx_part_writing *w, uint32_t value)
 {
     const adx_tensor_program *p = w->k->t->program;
@@ -19896,7 +19992,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
     }
 }
 
-// The name of the array that a given value is an element of.
+// Returns the name of the array that a given value is an element of.
 static const char *adx_array_of_given(adx_value_kind kind)
 {
     return kind == ADX_VALUE_INPUT ? "x"
@@ -19924,7 +20020,7 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
-// "n_ - 1", the end of a range.
+// Writes "n_ - 1", the end of a range.
 static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
 {
     bool any = false;
@@ -19940,7 +20036,7 @@ static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
         adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
 }
 
-// " && n_ - 1 >= 0", where a range may be empty.
+// Writes " && n_ - 1 >= 0", where a range may be empty.
 static void adx_say_not_empty(const adx_part_writing *w,
                               const adx_tensor_value *v)
 {
@@ -20058,7 +20154,7 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p,
     }
 }
 
-// "f_step3(b7, b2, b3);"
+// Writes "f_step3(b7, b2, b3);".
 static void adx_say_call(adx_text *t, const adx_step_text *s,
                          adx_parameter_fn *say, void *user)
 {
@@ -20091,7 +20187,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
-// A loop over all numbers along an index, from 0 on.
+// Writes a loop over all numbers along an index, from 0 on.
 static void adx_say_unmade_loop(const adx_part_writing *w,
                                 const adx_tensor_value *v, uint32_t d)
 {
@@ -20113,7 +20209,7 @@ static void adx_say_unmade_loop(const adx_part_writing *w,
     adx_say(w->t, "; x%lu++)\n", x);
 }
 
-// Results that nothing adds to are 0.
+// Writes code that makes results 0 that nothing adds to.
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
@@ -20134,7 +20230,7 @@ static void adx_say_unmade(adx_part_writing *w)
     }
 }
 
-// The prototype of a part, with double or float.
+// Writes the prototype of a part, with double or float.
 static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
                               const char *name, const char *parameters)
 {
@@ -20151,7 +20247,7 @@ static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
             adx_put_text(t, c, 1);
 }
 
-// Asks whether the sizes are in their ranges.
+// Writes tests of whether the sizes are in their ranges.
 static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
@@ -20211,7 +20307,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     adx_drop(body.memory, body.v);
 }
 
-// The gradient of a text whose only result is a number.
+// Writes the gradient of a text whose only result is a number.
 static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 {
     adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
@@ -20239,7 +20335,8 @@ static bool adx_is_scalar_text(const ad_tensor *t)
     return t->tree.outs == 1;
 }
 
-// Which parts are to be written: a gradient needs the VJP that it calls.
+// Returns which parts are to be written: a gradient needs the VJP that it
+// calls.
 static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
 {
     if (asked == 0)
@@ -20263,7 +20360,7 @@ static ad_status adx_check_text_options(const ad_tensor *t,
     return ADREV_OK;
 }
 
-// The file of a text that is bound.
+// Writes the file of a text that is bound.
 static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
                                   ad_write_fn *write, void *user, size_t *bytes)
 {
@@ -20395,7 +20492,9 @@ ADX_SELDOM_END
 
 /* === tensor/compiled ========================================================
  * A bound text as machine code: each step of each part is a function of a
- * library, which tensor/queries calls in place of the step's loops.
+ * library, which tensor/queries calls in place of the step's loops. The library
+ * is made of the C text of tensor/file, and depends on the sizes that are
+ * bound.
  *
  *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
  *           tensor/arena tensor/binding tensor/fusion tensor/file
@@ -20441,7 +20540,7 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     }
 }
 
-// The functions that are called: steps, with their arrays in one.
+// Writes the functions that are called: steps, with their arrays in one.
 static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 {
     for (uint32_t i = 0; i < k->t->program->values; i++) {
@@ -20457,7 +20556,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
     }
 }
 
-// The function of a step in a loaded library. NULL: it has none.
+// Returns the function of a step in a loaded library. NULL: it has none.
 static adx_tensor_step_fn *adx_step_in(void *library, int part,
                                          uint32_t value)
 {

@@ -323,6 +323,7 @@ static ty *see_unseen(node *call, ty *f, ty **arg, int n)
 // It returns an int, as C90 has it; arguments of what types, nobody knows.
 static ty *see_undeclared(node *call, ty **arg, int n)
 {
+    put_off(OUTSIDE, call, other(), NULL, NULL);
     for (int i = 0; i < n; i++)
         put_off(UNSEEN, call, arg[i], "a function that is not declared",
                 "include the header that declares it, and give its source");

@@ -19,6 +19,10 @@
  *   globals      data at file scope, which other code may see
  *   expressions  writes expressions
  *   statements   writes statements and declarations
+ *   signatures   the heads of functions that are written
+ *   helpers      small functions that twins call
+ *   lines        lines of 80 columns
+ *   head         the head of the file that is written
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
  *   check        builds and runs twin and original
@@ -493,6 +497,14 @@ void write_gaps(buffer *b, node *n, bool apart,
                 void (*each)(buffer *, node *, bool));
 void write_typedef(buffer *b, node *d, bool first);
 void write_signature(buffer *b, function *f);
+bool stands_apart(const function *f);   // its head is written from its type
+void signature_apart(buffer *b, const function *f);
+void add_parts(buffer *b, text all);    // those that `all` calls
+void add_wrappers(buffer *b);           // operations whose addresses are taken
+void trim(buffer *b);                   // blanks and ends of lines at its end
+void put_lines(buffer *b, text t);
+void put_head(buffer *b);
+void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);
 int check_run(text twin);

@@ -52,6 +52,7 @@
  *   code/statements   a C statement for each node
  *   code/matrix       one loop for a product and its adjoint
  *   code/repeats      what repeats in a program
+ *   code/access       what the statements of loops read
  *   code/loops        loops for what repeats
  *   code/functions    a C function
  *   code/wanted       which functions, and their programs
@@ -88,6 +89,7 @@
 #include "code/statements.h"
 #include "code/matrix.h"
 #include "code/repeats.h"
+#include "code/access.h"
 #include "code/loops.h"
 #include "code/functions.h"
 #include "code/wanted.h"

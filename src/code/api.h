@@ -178,6 +178,8 @@ typedef struct ad_c_size {
     size_t work;            // numbers of `work`
     size_t constants;       // different numbers in the text
     size_t bytes;           // of the function's text
+    size_t loops;           // that were found; the text may have a loop in
+                            // several pieces
 } ad_c_size;
 
 // The exact size of what ad_fn_write_c would write. Fails where that would.
@@ -244,6 +246,7 @@ typedef struct ad_compile_options {
                             // $HOME/.cache/adrev
     size_t limit;           // the most bytes of C code that are compiled;
                             // 0: 2 MB
+    bool unrolled;          // no loops for what repeats, as in ad_c_options
     unsigned functions;     // ADREV_C_VALUE | ...: only these; here
                             // ADREV_C_JACOBIAN and ADREV_C_GRADIENT mean
                             // ADREV_C_LINEARIZE; 0: see below

@@ -496,6 +496,7 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
         .exported = true, .split = more & ADX_C_BLOCKS ? 20000 : 0,
+        .unrolled = o->unrolled,
         .functions = more | adx_to_compile(fn, o->functions)
     };
     ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,

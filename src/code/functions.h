@@ -327,7 +327,8 @@ static void adx_say_calls(adx_writing *k)
 static bool adx_has_check(const adx_writing *k)
 {
     return k->text->loaded && k->p->manys == 0 && k->parts == 1
-        && k->rolled == NULL && k->p->outputs > 0 && k->p->outputs <= ADX_CHECKED_MOST;
+        && k->rolled == NULL && k->p->outputs > 0
+        && k->p->outputs <= ADX_CHECKED_MOST;
 }
 
 // Writes the sum of some numbers, or of their squares, as a balanced tree, so

@@ -11,8 +11,9 @@
  * A piece that begins at i - p comes again at i if a few symbols from i on were
  * met p before, and if both pieces have the same hash. One table for each of a
  * few numbers of symbols knows where they were met last, and prefix sums give
- * the hash of any piece at once; so the search takes a time that is linear in
- * the sequence. What has been found is compared symbol by symbol.
+ * the hash of any piece at once (Karp and Rabin, Efficient randomized
+ * pattern-matching algorithms, 1987); so the search takes a time that is linear
+ * in the sequence. What has been found is compared symbol by symbol.
  *
  * Outputs are a sequence of their own: their symbol is the statement whose
  * instances they are.
@@ -21,7 +22,7 @@
  *           function/unique function/emit function/copy code/layout
  *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
  *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
- *           adx_class_of adx_varying adx_read_by adx_entry_at
+ *           adx_class_of adx_varying adx_read_by adx_may_repeat adx_entry_at
  *           adx_next_instance adx_roll
  * ========================================================================== */
 
@@ -74,7 +75,9 @@ typedef struct adx_rolled {
     uint32_t *index_of;         // [entries] which instance; or how many
                                 // statements in no loop come before
     uint32_t *part_of;          // [roots] C function
-    size_t loops;
+    size_t next;                // root, after what is written so far
+    size_t loops;               // found; a nested one in each iteration
+    size_t written;             // of these
     bool failed;                // no memory
 } adx_rolled;
 
@@ -95,8 +98,8 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
 }
 
 /* --- numbers that are the same ----------------------------------------------
- * The table of known numbers (function/unique) forgets some, which are then made
- * again here and there. Before loops are looked for, all that are the same
+ * The table of known numbers (function/unique) forgets some, which are then
+ * made again here and there. Before loops are looked for, all that are the same
  * become one.                                                                */
 
 static uint64_t adx_equal_hash(uint64_t a, uint64_t b)
@@ -115,8 +118,8 @@ static adx_key adx_equal_key(const adx_program *p, uint32_t x)
 
 // The number that x is the same as, if it is in the table; else x, which then
 // is in it.
-static uint32_t adx_first_equal(const adx_program *p, uint32_t table[], int bits,
-                           uint32_t x)
+static uint32_t adx_first_equal(const adx_program *p, uint32_t table[],
+                                int bits, uint32_t x)
 {
     const adx_key key = adx_equal_key(p, x);
     size_t mask = ((size_t)1 << bits) - 1;
@@ -145,13 +148,11 @@ static void adx_rename_reads(adx_node *s, const uint32_t as[])
 }
 
 // Makes one of all numbers that are the same. Returns the nodes and outputs as
-// they were; NULL: no memory, or there are array nodes, and nothing was done.
+// they were; NULL: no memory, and nothing was done.
 static adx_node *adx_join_equal(adx_program *q, bool used[])
 {
     const ad_allocator *a = q->memory;
     int bits = 8;
-    if (q->manys > 0 || q->nodes < 2 * ADX_ROLL_LEAST)
-        return NULL;
     while ((size_t)1 << bits < 2 * q->numbers)
         bits++;
     size_t outputs = (q->outputs * sizeof *q->output + sizeof *q->node - 1)
@@ -243,6 +244,75 @@ static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
     return (uint64_t)1 << 62 | leaf << 8 | (uint64_t)which << 1 | second;
 }
 
+/* --- whether anything repeats ----------------------------------------------
+ * A run that saves ADX_ROLL_LEAST statements is as long as that, or longer, and
+ * the same as what comes a period before. So ADX_ROLL_AGAIN pieces of
+ * ADX_ROLL_WINDOW symbols that end at multiples of ADX_ROLL_STEP come again,
+ * somewhere behind. Programs that have fewer are left alone after one walk.
+ * (So rsync finds blocks of a file at any place of another one: Tridgell,
+ * Efficient Algorithms for Sorting and Synchronization, 1999.)               */
+
+#define ADX_ROLL_WINDOW 64
+#define ADX_ROLL_STEP 16
+#define ADX_ROLL_AGAIN ((ADX_ROLL_LEAST - ADX_ROLL_WINDOW) / ADX_ROLL_STEP - 2)
+#define ADX_ROLL_MULTIPLIER 0xd1342543de82ef95u
+
+typedef struct adx_sampling {
+    uint32_t *met;              // [2^bits] hashes of pieces; 0: none
+    int bits;
+    uint64_t last[ADX_ROLL_WINDOW];
+    uint64_t hash;              // of these
+    uint64_t oldest;            // factor of the symbol that falls out
+    size_t n, again;
+} adx_sampling;
+
+static uint64_t adx_symbol_hash(uint64_t symbol)
+{
+    uint64_t mixed = (symbol + 1) * 0x9e3779b97f4a7c15u;
+    return mixed ^ mixed >> 29;
+}
+
+static void adx_sample(adx_sampling *s, uint64_t symbol)
+{
+    uint64_t *slot = &s->last[s->n++ % ADX_ROLL_WINDOW];
+    s->hash = s->hash * ADX_ROLL_MULTIPLIER + adx_symbol_hash(symbol)
+            - *slot * s->oldest;
+    *slot = adx_symbol_hash(symbol);
+    uint64_t key = s->hash * 0x9e3779b97f4a7c15u;
+    uint32_t *met = &s->met[key >> (64 - s->bits)];
+    s->again += *met == (uint32_t)key;
+    if (s->n % ADX_ROLL_STEP == 0)
+        *met = (uint32_t)key;
+}
+
+// Whether loops may pay. false with `failed`: no memory. (Array nodes read
+// ranges, whose places are decided elsewhere: with them there are no other
+// loops.)
+static bool adx_may_repeat(const adx_writing *k, bool *failed)
+{
+    const adx_program *p = k->p;
+    adx_sampling s = { .bits = 8, .oldest = 1 };
+    *failed = false;
+    if (p->manys > 0 || p->nodes < 2 * ADX_ROLL_LEAST
+        || p->nodes + p->outputs >= UINT32_MAX / 2)
+        return false;
+    while ((size_t)1 << s.bits < p->nodes / 2)
+        s.bits++;
+    for (int i = 0; i < ADX_ROLL_WINDOW; i++)
+        s.oldest *= ADX_ROLL_MULTIPLIER;
+    const size_t room = (size_t)1 << s.bits;
+    s.met = (uint32_t *)adx_take(p->memory, room, sizeof *s.met);
+    *failed = s.met == NULL;
+    if (*failed)
+        return false;
+    memset(s.met, 0, room * sizeof *s.met);
+    for (size_t i = 0; i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_sample(&s, adx_symbol_of(k, &p->node[i]));
+    adx_drop(p->memory, s.met);
+    return s.again >= ADX_ROLL_AGAIN;
+}
+
 /* --- runs ---------------------------------------------------------------- */
 
 // A sequence while runs are looked for.
@@ -287,10 +357,9 @@ static bool adx_begin_folding(adx_folding *f, const ad_allocator *a)
     f->text[0] = 0;
     for (size_t i = 0; i < f->n; i++) {
         const adx_item *item = &f->r->item[f->from[i]];
-        uint64_t mixed = (item->symbol + 1) * 0x9e3779b97f4a7c15u;
-        f->hash[i + 1] = f->hash[i] * 0xd1342543de82ef95u
-                       + (mixed ^ mixed >> 29);
-        f->power[i + 1] = f->power[i] * 0xd1342543de82ef95u;
+        f->hash[i + 1] = f->hash[i] * ADX_ROLL_MULTIPLIER
+                       + adx_symbol_hash(item->symbol);
+        f->power[i + 1] = f->power[i] * ADX_ROLL_MULTIPLIER;
         f->text[i + 1] = f->text[i] + item->text;
     }
     return true;
@@ -305,18 +374,27 @@ static void adx_end_folding(adx_folding *f, const ad_allocator *a)
         adx_drop(a, f->met[i]);
 }
 
-// How often the piece of p symbols before i comes, one after another.
+// How often the piece of p symbols before i comes, one after another, as far as
+// hashes say.
 static size_t adx_count_folds(const adx_folding *f, size_t i, size_t p)
 {
     size_t count = 1;
     uint64_t piece = adx_roll_hash(f, i - p, p);
-    for (size_t at = i; at + p <= f->n && adx_roll_hash(f, at, p) == piece; at += p)
+    for (size_t at = i; at + p <= f->n && adx_roll_hash(f, at, p) == piece;
+         at += p)
         count++;
-    for (size_t at = i; at < i + (count - 1) * p; at++)
-        if (f->r->item[f->from[at]].symbol
-            != f->r->item[f->from[at - p]].symbol)
-            return 1;
     return count;
+}
+
+// Whether that is so, symbol by symbol.
+static bool adx_are_pieces(const adx_folding *f, size_t i, size_t p,
+                           size_t count)
+{
+    const adx_item *item = f->r->item;
+    for (size_t at = i; at < i + (count - 1) * p; at++)
+        if (item[f->from[at]].symbol != item[f->from[at - p]].symbol)
+            return false;
+    return true;
 }
 
 // Whether a run begins that has its second piece at i: the one that saves most.
@@ -338,7 +416,8 @@ static bool adx_find_folds(adx_folding *f, size_t i)
         tried = p;
         size_t count = adx_count_folds(f, i, p);
         size_t saves = (count - 1) * (f->text[i] - f->text[i - p]);
-        if (count > 2 && saves >= ADX_ROLL_LEAST && saves > best) {
+        if (count > 2 && saves >= ADX_ROLL_LEAST && saves > best
+            && adx_are_pieces(f, i, p, count)) {
             best = saves;
             f->period = p;
             f->count = count;
@@ -495,6 +574,7 @@ static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
         leaf.step[leaf.depth] = s->entries / s->count;
         leaf.depth++;
         leaf.instances *= s->count;
+        r->written++;
         for (uint32_t i = 0; i < s->items && !r->failed; i++)
             adx_make_leaves(a, r, r->list[s->body + i], &leaf);
         return;
@@ -565,16 +645,12 @@ static uint32_t adx_new_statement(const ad_allocator *a, adx_rolled *r,
                                           .entries = 1, .text = 1 });
 }
 
-// The items of a program's nodes and outputs. NULL: loops would save too
-// little; then the program is written as it is. (Array nodes read ranges, whose
-// places are decided elsewhere: with them there are no other loops.)
+// The items of a program's nodes and outputs; without outputs if there are no
+// loops. NULL: no memory.
 static adx_rolled *adx_roll(const adx_writing *k)
 {
     const adx_program *p = k->p;
     const ad_allocator *a = p->memory;
-    if (p->manys > 0 || p->nodes < 2 * ADX_ROLL_LEAST
-        || p->nodes + p->outputs >= UINT32_MAX / 2)
-        return NULL;
     adx_rolled *r = adx_begin_rolled(k);
     if (r == NULL)
         return NULL;
@@ -594,7 +670,7 @@ static adx_rolled *adx_roll(const adx_writing *k)
             adx_new_statement(a, r, adx_output_symbol(k, r, i), i);
     if (!r->failed && r->loops > 0)
         adx_fold_entries(a, r, r->nodes);
-    if (!r->failed && r->loops > 0)
+    if (!r->failed)
         return r;
     adx_free_rolled(a, r);
     return NULL;

@@ -214,6 +214,7 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                         && adx_is_constant_number(p, i);
     size->work = k->places == 0 ? 1 : k->places;
     size->bytes = bytes;
+    size->loops = k->rolled != NULL ? k->rolled->written : 0;
 }
 
 // Whether there is a function that makes many steps in one call. It pays for
@@ -280,7 +281,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && !file->options->unrolled)
-        adx_begin_loops(&k, q);
+        ok = adx_begin_loops(&k, q);
     if (ok && t->header) {
         adx_declare_function(&k);
     } else if (ok) {

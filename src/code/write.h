@@ -174,7 +174,7 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes)
 {
     static const ad_c_options none;
-    ad_c_size found[ADREV_C_COUNT] = { { 0, 0, 0, 0 } };
+    ad_c_size found[ADREV_C_COUNT] = { { .bytes = 0 } };
     if (fn == NULL || size == NULL)
         return ADREV_ESHAPE;
     ad_status status = adx_write_c(fn, options == NULL ? &none : options,

@@ -89,9 +89,9 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *   returns      ADREV_OK; ADREV_ESYNTAX: the text has no such name, or it
  *                stands for something else: a size is no map, a formula without
  *                `out` has no layout; ADREV_ELIMIT: a number is too large;
- *                ADREV_ESHAPE: t, the name or an array is NULL, or a range needs
- *                a size that has not been given; ADREV_ENOMEM. On failure t
- *                stays as it was                                            */
+ *                ADREV_ESHAPE: t, the name or an array is NULL, or a range
+ *                needs a size that has not been given; ADREV_ENOMEM. On failure
+ *                t stays as it was                                           */
 
 // The size `name` is n, at most 2^31 - 1.
 ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
@@ -140,8 +140,8 @@ ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
-//                fit; ADREV_ELIMIT: an array, or the points at which a condition
-//                is true, are too many to count; ADREV_ENOMEM
+//                fit; ADREV_ELIMIT: an array, or the points at which a
+//                condition is true, are too many to count; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
 ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
@@ -166,8 +166,8 @@ ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
  *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
  *                untouched
- *   cost         the multiples of the program's own cost that "What it costs" of
- *                docs/tensor-language.md states                              */
+ *   cost         the multiples of the program's own cost that "What it costs"
+ *                of docs/tensor-language.md states                           */
 
 // y = f(x).
 ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
@@ -309,14 +309,14 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //
 // and 2 is returned for a size that is not in its range; then nothing has been
 // written. Arrays keep the strides of the largest sizes, which the file says:
-// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that begins
-// with a form in such sizes begins at the first number all the same. Nothing is
-// read or written beyond the numbers that there are at the sizes of a call, and
-// `work` is that of the largest ones. Sums may be in another order than those of
-// the library. The code is right for all sizes of the ranges, or refused: where
-// a read is outside for some sizes; where ranges of relations or maps depend on
-// arguments; where `exists`, or a condition of many parts, does; and where it
-// cannot be told for all sizes which numbers of an array are there.
+// entry (i, j) of A[m,n] is number i*100 + j, whatever n is. A range that
+// begins with a form in such sizes begins at the first number all the same.
+// Nothing is read or written beyond the numbers that there are at the sizes of
+// a call, and `work` is that of the largest ones. Sums may be in another order
+// than those of the library. The code is right for all sizes of the ranges, or
+// refused: where a read is outside for some sizes; where ranges of relations or
+// maps depend on arguments; where `exists`, or a condition of many parts, does;
+// where it cannot be told for all sizes which numbers of an array are there.
 //
 //   options      in    name, functions (those above; 0: value and vjp and, of
 //                      one number, gradient; a gradient comes with the

@@ -1,7 +1,9 @@
 #pragma once
 
 /* === tensor/arena ===========================================================
- * Memory of a text that is bound: pieces that live until all are freed.
+ * Memory of a text that is bound: pieces that live until all are freed. The
+ * first failure stays in the arena: functions that take memory may go on with
+ * NULL, and who called them looks at the status at the end.
  *
  *   needs   tape/memory
  *   offers  adx_arena adx_arena_fail ADX_GET adx_free_arena
@@ -31,7 +33,7 @@ static void adx_arena_fail(adx_arena *a, ad_status status)
 
 #define ADX_ARENA_BLOCK 16000   // bytes
 
-// n elements, all zeros. NULL: no memory, which a->status says, too.
+// Returns n elements, all zeros. NULL: no memory, which a->status says, too.
 static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
 {
     if (n > SIZE_MAX / 4 / size) {

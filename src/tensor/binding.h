@@ -101,9 +101,9 @@ struct ad_tensor {
     adx_open_sizes *open;       // NULL: none, as in all that is evaluated here
 };
 
-// Which spare memory a thread uses: the place of its stack says it, so that a
-// thread mostly finds what it gave back. The system would give and take back
-// the memory of large values at each evaluation.
+// Returns which spare memory a thread uses: the place of its stack says it, so
+// that a thread mostly finds what it gave back. The system would give and take
+// back the memory of large values at each evaluation.
 static size_t adx_spare_of_thread(void)
 {
     char here;
@@ -131,7 +131,8 @@ static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
     return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
 }
 
-// from <= index < to of a dimension; an empty one has to = from.
+// Returns the range from <= index < to of a dimension; an empty one has to =
+// from.
 static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
                           int64_t *to)
 {
@@ -273,7 +274,7 @@ static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
     return ADREV_OK;
 }
 
-// Room for the columns, all NULL.
+// Makes room for the columns, all NULL.
 static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
 {
     int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);
@@ -369,7 +370,7 @@ ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
     return ADREV_OK;
 }
 
-// How many strides an array has: all columns of a relation have one.
+// Returns how many strides an array has: all columns of a relation have one.
 static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
 {
     const adx_dim *d = &tree->dim[a->first];

@@ -32,8 +32,8 @@ typedef struct adx_outer {
 
 /* --- outermost loops ----------------------------------------------------- */
 
-// The index that has the longest strides, as adx_order_indices has it first, if
-// no edge is cut off along it.
+// Returns the index that has the longest strides, as adx_order_indices has it
+// first, if no edge is cut off along it.
 static adx_outer adx_outer_of_points(const adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
@@ -78,7 +78,8 @@ static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
            >= ADX_BLOCK_READS * numbers;
 }
 
-// That of loops: all terms begin with the same plain range.
+// Returns the outermost loop of a step that is loops: all terms begin with the
+// same plain range.
 static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -112,7 +113,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
     return to;
 }
 
-// The outermost loop of a step, if it can be that of a block.
+// Returns the outermost loop of a step, if it can be that of a block.
 static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
 {
     const adx_outer none = { false, 0, 0, 0 };

@@ -71,25 +71,25 @@ typedef struct adx_tensor_call {
     size_t n, m;                // operands, results
 } adx_tensor_call;
 
-// The saved values of all inputs, which stand behind the call.
+// Returns the saved values of all inputs, which stand behind the call.
 static const ad_real *adx_call_values_of(const adx_tensor_call *c)
 {
     return (const ad_real *)(c + 1);
 }
 
-// For each input whether it is an operand.
+// Returns for each input whether it is an operand.
 static const bool *adx_call_operands(const adx_tensor_call *c)
 {
     return (const bool *)(adx_call_values_of(c) + c->values);
 }
 
-// For each result whether it is one of the statement's.
+// Returns for each result whether it is one of the statement's.
 static const bool *adx_call_wanted(const adx_tensor_call *c)
 {
     return adx_call_operands(c) + c->t->tree.inputs;
 }
 
-// Values, and both kinds of flags, to be written.
+// Returns where the values, and then both kinds of flags, are to be written.
 static ad_real *adx_call_room(adx_tensor_call *c)
 {
     return (ad_real *)(c + 1);
@@ -116,21 +116,22 @@ typedef struct adx_call_side {
     uint32_t n;
 } adx_call_side;
 
-// The inputs of a call, of which the operands are chosen.
+// Returns the inputs of a call, of which the operands are chosen.
 static adx_call_side adx_inputs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->input, adx_call_operands(c),
                             c->t->tree.inputs };
 }
 
-// The results of a call, of which those that the caller wants are chosen.
+// Returns the results of a call, of which those that the caller wants are
+// chosen.
 static adx_call_side adx_outs_of(const adx_tensor_call *c)
 {
     return (adx_call_side){ c->t->program->out, adx_call_wanted(c),
                             c->t->tree.outs };
 }
 
-// How much memory the numbers of all inputs, or of all results, take.
+// Returns how much memory the numbers of all inputs, or of all results, take.
 static uint64_t adx_span_of_side(const adx_tensor_call *c,
                                  const adx_call_side *side)
 {
@@ -177,7 +178,8 @@ static ad_real **adx_filled_arrays(adx_call_arrays *r,
     return to;
 }
 
-// The inputs: operands from x, if that is given, the others as they were saved.
+// Returns the inputs: operands from x, if that is given, the others as they
+// were saved.
 static ad_real **adx_input_arrays(adx_call_arrays *r, const ad_real x[])
 {
     const adx_call_side side = adx_inputs_of(r->c);
@@ -325,7 +327,7 @@ typedef struct adx_calling {
     ad_real *v;                 // of results
 } adx_calling;
 
-// Numbers of all arrays of a side, or of those that are given.
+// Counts the numbers of all arrays of a side, or of those that are given.
 static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
                                  uint32_t n, ad_rev *const given[])
 {
@@ -336,7 +338,7 @@ static uint64_t adx_size_of_side(const ad_tensor *t, const uint32_t value[],
     return sum;
 }
 
-// False: no memory.
+// Takes the memory of a call. False: there is none.
 static bool adx_begin_call(adx_calling *k, ad_tensor *t, ad_rev *const y[])
 {
     const adx_tensor_program *p = t->program;
@@ -371,7 +373,7 @@ static void adx_end_call(const adx_calling *k, const ad_tensor *t)
     adx_drop(&t->memory, k->v);
 }
 
-// Values of all inputs, and those that are operands.
+// Copies the values of all inputs, and takes those that are operands.
 static ad_status adx_take_operands(const adx_calling *k,
                                    const ad_rev *const x[])
 {

@@ -44,7 +44,7 @@ static void adx_call_coded_sum(size_t i, void *user)
                    0, 0);
 }
 
-// Sums of the parts, and of these the sum: as adx_run_sums.
+// Computes sums of the parts, and of these the sum, as adx_run_sums does.
 static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 {
     const adx_tensor_value *v = s->value;

@@ -2,7 +2,9 @@
 
 /* === tensor/compiled ========================================================
  * A bound text as machine code: each step of each part is a function of a
- * library, which tensor/queries calls in place of the step's loops.
+ * library, which tensor/queries calls in place of the step's loops. The library
+ * is made of the C text of tensor/file, and depends on the sizes that are
+ * bound.
  *
  *   needs   tape/memory code/api code/text code/cache code/compile tensor/api
  *           tensor/arena tensor/binding tensor/fusion tensor/file
@@ -48,7 +50,7 @@ static void adx_say_entry_argument(adx_text *t, const adx_parameter *p,
     }
 }
 
-// The functions that are called: steps, with their arrays in one.
+// Writes the functions that are called: steps, with their arrays in one.
 static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 {
     for (uint32_t i = 0; i < k->t->program->values; i++) {
@@ -64,7 +66,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
     }
 }
 
-// The function of a step in a loaded library. NULL: it has none.
+// Returns the function of a step in a loaded library. NULL: it has none.
 static adx_tensor_step_fn *adx_step_in(void *library, int part,
                                          uint32_t value)
 {

@@ -48,8 +48,8 @@ static void adx_add_child(adx_parser *p, adx_children *c, uint32_t child)
     c->last = child;
 }
 
-// A node of the children; a single one, if it is not inverse, stands for
-// itself.
+// Returns a node of the children; a single one, if it is not inverse, stands
+// for itself.
 static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
                                 const adx_children *c)
 {
@@ -63,8 +63,8 @@ static uint32_t adx_of_children(adx_parser *p, adx_tree_kind kind,
 
 /* --- forms in parentheses or brackets ------------------------------------ */
 
-// Forms up to `close`, as many as `dims` has; each can give an index its range,
-// unless they are guarded. To the word behind `close`.
+// Reads forms up to `close`, as many as `dims` has, and goes to the word behind
+// it. Each form can give an index its range, unless they are guarded.
 static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
                            uint32_t rank, int close, bool guarded)
 {
@@ -93,7 +93,7 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
 
 /* --- indices that are bound ---------------------------------------------- */
 
-// The range behind the name of an index, if there is one.
+// Reads the range behind the name of an index, if there is one.
 static void adx_read_given_range(adx_parser *p, uint32_t index)
 {
     uint32_t from = 1;
@@ -113,7 +113,7 @@ static void adx_read_given_range(adx_parser *p, uint32_t index)
     x->given = to != 0;
 }
 
-// Indices, until no comma follows; they are in scope from here on.
+// Reads indices, until no comma follows; they are in scope from here on.
 static void adx_read_bound(adx_parser *p)
 {
     do
@@ -125,8 +125,7 @@ static void adx_read_bound(adx_parser *p)
 
 static uint32_t adx_read_condition(adx_parser *p);
 
-// (indices: condition) and what follows is that of a sum; here the condition
-// must be there. The '(' is at hand.
+// Reads an `exists` from its '(' on: as a sum, but the condition must be there.
 static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
 {
     unsigned keep = p->bounds;
@@ -168,7 +167,7 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     return i;
 }
 
-// one (sign) other, as a form and 0.
+// Makes "one (sign) other" a node: a form and a sign that compares it with 0.
 static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
                                     uint32_t one, uint32_t other)
 {
@@ -184,7 +183,7 @@ static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
     return i;
 }
 
-// a < b <= c ...: comparisons of neighbours.
+// Reads "a < b <= c ...": comparisons of neighbours.
 static void adx_read_chain(adx_parser *p, adx_children *both)
 {
     uint32_t one = adx_read_form(p, ADX_FORM_OF_INDICES);
@@ -220,7 +219,7 @@ static void adx_read_comparison(adx_parser *p, adx_children *both)
         adx_read_chain(p, both);
 }
 
-// A node of one of the kinds for conditions.
+// Reads a condition. Returns a node of one of the kinds for conditions.
 static uint32_t adx_read_condition(adx_parser *p)
 {
     adx_children any = { 0, 0 };

@@ -1,7 +1,9 @@
 #pragma once
 
 /* === tensor/decimal =========================================================
- * The value of a number in a text: the nearest one, whatever the locale.
+ * The value of a number in a text: the nearest double, ties to even, whatever
+ * the locale. The digits and the power of ten are a quotient of two long whole
+ * numbers, which are divided bit by bit.
  *
  *   needs   tensor/scan
  *   offers  adx_whole_value adx_number_value
@@ -34,7 +36,7 @@ typedef struct adx_natural {
     unsigned n;
 } adx_natural;
 
-// x = x*factor + plus.
+// Computes x = x*factor + plus.
 static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
 {
     uint64_t carry = plus;
@@ -58,7 +60,7 @@ static bool adx_is_below(const adx_natural *x, const adx_natural *y)
     return false;
 }
 
-// x -= y, which is not larger.
+// Computes x -= y, which is not larger.
 static void adx_take_away(adx_natural *x, const adx_natural *y)
 {
     uint64_t borrow = 0;
@@ -71,7 +73,7 @@ static void adx_take_away(adx_natural *x, const adx_natural *y)
         x->n--;
 }
 
-// x/y, rounded to the nearest double, ties to even. x and y are not 0.
+// Returns x/y, rounded to the nearest double, ties to even. x and y are not 0.
 static double adx_quotient(adx_natural *x, adx_natural *y)
 {
     int exponent = 0;
@@ -97,7 +99,7 @@ static double adx_quotient(adx_natural *x, adx_natural *y)
 
 #define ADX_FIGURES_MOST 64
 
-// m * 10^e for the digits of m.
+// Returns m * 10^e for the digits of m.
 static double adx_decimal(const char *digit, unsigned n, int64_t e)
 {
     adx_natural x = { { 0 }, 0 };

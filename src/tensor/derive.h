@@ -212,9 +212,9 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
-// The derivative of a partial by argument `by`, at the points of a set. 0: it
-// is 0 everywhere, or there is no memory. An argument without a partial is a
-// whole number, as that of powi, and a constant in other partials, too.
+// Returns the derivative of a partial by argument `by`, at the points of a set.
+// 0: it is 0 everywhere, or there is no memory. An argument without a partial
+// is a whole number, as that of powi, and a constant in other partials, too.
 static uint32_t adx_second_of(ad_tensor *t, uint32_t partial, uint32_t by,
                               const adx_set *s)
 {
@@ -397,7 +397,7 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
 
 /* --- of a program -------------------------------------------------------- */
 
-// The adjoint of a result begins with its weight.
+// Begins the adjoint of a result with its weight.
 static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
 {
     const adx_access w = { weight, 0 };
@@ -434,8 +434,8 @@ static void adx_need_all(const adx_tensor_program *p, bool needed[])
     }
 }
 
-// Tangents of what adjoints are made of: their own values, and those partials
-// that tangents have, too.
+// Makes the tangents of what adjoints are made of: of their own values, and of
+// those partials that tangents have, too.
 static void adx_derive_adjoints(ad_tensor *t, uint32_t tangents)
 {
     adx_tensor_program *p = t->program;

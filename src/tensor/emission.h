@@ -81,8 +81,8 @@ typedef struct adx_emission {
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
     uint32_t into_sums;         // the value whose parts add to `sums`, or 0
-    unsigned bounds;            // of ADX_CALLS_... those that are called, by any
-                                // step
+    unsigned bounds;            // of ADX_CALLS_... those that are called, by
+                                // any step
     bool rolled;                // a loop is not to be unrolled, in any step
     uint32_t width;             // of forms: 1 + variables
     uint32_t variables;         // those of the loops, then others
@@ -145,7 +145,8 @@ static void adx_close_to(adx_emission *e, uint32_t open)
     }
 }
 
-// "n_": the size n, as an argument. No other name of the text ends like this.
+// Writes "n_": the size n, as an argument. No other name of the text ends like
+// this.
 static void adx_say_size(adx_text *t, const ad_tensor *of, uint32_t open)
 {
     const adx_spot name = of->tree.size[of->open->size[open]];
@@ -164,7 +165,7 @@ static void adx_say_variable(adx_emission *e, uint32_t var)
     adx_say_size(&e->text, e->f->t, var);
 }
 
-// One term of a form, "+ 3*x1".
+// Writes one term of a form, "+ 3*x1".
 static bool adx_say_multiple(adx_emission *e, int64_t k, uint32_t var, bool any)
 {
     if (k == 0)
@@ -186,8 +187,8 @@ static void adx_say_rest(adx_emission *e, int64_t c, bool any)
                 (unsigned long long)(c < 0 ? 0 - (uint64_t)c : (uint64_t)c));
 }
 
-// Forms of so many variables, open sizes and those of loops, and of numbers
-// that tables give.
+// Sets how wide forms are from here on: they are of so many variables, open
+// sizes and those of loops, and of numbers that tables give.
 static void adx_begin_variables(adx_emission *e, uint32_t loops)
 {
     e->width = 1 + loops + ADX_VARIABLES_MORE;
@@ -230,7 +231,7 @@ static void adx_say_sparse(adx_emission *e, const adx_sparse_form *f)
 #define ADX_ROLLED_LEAST 9
 #define ADX_ROLLED_MOST  16
 
-// "for (long x1 = 0; x1 <= 15; x1++) {"
+// Opens "for (long x1 = 0; x1 <= 15; x1++) {".
 static void adx_say_counted(adx_emission *e, unsigned long x, int64_t low,
                             int64_t high)
 {
@@ -252,7 +253,7 @@ typedef struct adx_spot_of {
     const int64_t *map;         // [vars][width]
 } adx_spot_of;
 
-// from[0] + sum from[1 + i]*form i, for n forms.
+// Computes from[0] + sum from[1 + i]*form i, for n forms.
 static void adx_compose(const adx_emission *e, const int64_t from[],
                         const int64_t form[], uint32_t n, int64_t to[])
 {
@@ -264,7 +265,7 @@ static void adx_compose(const adx_emission *e, const int64_t from[],
                                   form[(size_t)i * e->width + j]);
 }
 
-// The indices of what a term reads or writes there. NULL: no memory.
+// Returns the indices of what a term reads or writes there. NULL: no memory.
 static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
                                adx_access from)
 {
@@ -281,7 +282,8 @@ static int64_t *adx_indices_at(adx_emission *e, const adx_spot_of *at,
     return index;
 }
 
-// Thin values have the memory of the part's first run: " + 512*(lo - 1)".
+// Writes " + 512*(lo - 1)": thin values have the memory of the part's first
+// run.
 static void adx_say_first_run(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -291,7 +293,7 @@ static void adx_say_first_run(adx_emission *e, uint32_t value)
                 (long long)v->low[d]);
 }
 
-// "b7[512*x0 + x1]"
+// Writes "b7[512*x0 + x1]".
 static void adx_say_place(adx_emission *e, uint32_t value, const int64_t *index,
                           bool write)
 {

@@ -73,8 +73,8 @@ static bool adx_level_names(const adx_nest_level *l, uint32_t var)
     return named;
 }
 
-// The levels that a list stands for: up to the last that may fail, without
-// those in front that have no part in it. levels 0: there are none.
+// Returns the levels that a list stands for: up to the last that may fail,
+// without those in front that have no part in it. levels 0: there are none.
 static adx_entry_list adx_listed_levels(const adx_set *s, const adx_nest *nest)
 {
     adx_entry_list l = { .nest = nest };
@@ -108,7 +108,7 @@ typedef struct adx_entry_pair {
     const adx_entry_list *a, *b;
 } adx_entry_pair;
 
-// The place of a variable among the listed levels.
+// Returns the place of a variable among the listed levels.
 static uint32_t adx_place_in_list(const adx_entry_list *l, uint32_t var)
 {
     uint32_t i = 0;
@@ -165,7 +165,7 @@ static bool adx_are_levels_alike(const adx_entry_pair *p, uint32_t i)
                 && adx_are_forms_alike(p, &a->argument, &b->argument)));
 }
 
-// The list of the same loops, if there is one.
+// Returns the list of the same loops, if there is one.
 static adx_entry_list *adx_find_entries(const ad_tensor *t,
                                         const adx_entry_list *of)
 {
@@ -240,8 +240,8 @@ static bool adx_count_values(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// How many values the loops try, level by level. x: [vars] memory; level: room
-// for those of the list.
+// Returns how many values the loops try, level by level. x: [vars] memory;
+// level: room for those of the list.
 static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
                                 adx_nest_level level[])
 {
@@ -269,7 +269,7 @@ static uint64_t adx_count_tries(const adx_entry_list *l, int64_t x[],
     return tries;
 }
 
-// Room for the columns. False: no memory.
+// Makes room for the columns. False: no memory.
 static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
                                    adx_entering *k)
 {
@@ -287,7 +287,7 @@ static bool adx_make_entry_columns(ad_tensor *t, adx_entry_list *l,
     return column != NULL;
 }
 
-// Least and largest values, and whether they never fall.
+// Finds the least and the largest value, and whether they never fall.
 static void adx_measure_column(adx_int_table *c)
 {
     c->low = c->high = c->value[0];
@@ -332,7 +332,8 @@ static bool adx_find_points(ad_tensor *t, adx_entry_list *l)
 
 /* --- loops over entries -------------------------------------------------- */
 
-// The last level at which a variable of a form is known, + 1; 0: it has none.
+// Returns the last level at which a variable of a form is known, + 1; 0: it has
+// none.
 static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
                                uint32_t row)
 {
@@ -343,8 +344,8 @@ static uint32_t adx_known_from(const adx_set *s, const adx_nest *nest,
     return last;
 }
 
-// The set with an entry in place of the conditions that the list has seen to.
-// NULL: no memory.
+// Returns the set with an entry in place of the conditions that the list has
+// seen to. NULL: no memory.
 static adx_set *adx_set_of_entries(const adx_set *of, const adx_entry_list *l,
                                    const adx_nest *nest)
 {
@@ -393,7 +394,7 @@ static bool adx_level_of_column(adx_arena *a, adx_nest_level *l, uint32_t e,
     return true;
 }
 
-// The loops in front, over the entries, and behind. NULL: no memory.
+// Returns the loops in front, over the entries, and behind. NULL: no memory.
 static adx_nest *adx_nest_of_entries(const adx_set *s, const adx_entry_list *l,
                                      const adx_nest *of)
 {

@@ -15,7 +15,7 @@ ADX_SELDOM_BEGIN
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The least and the largest index that terms write, as far as bounds say.
+// Finds the least and the largest index that terms write, as far as bounds say.
 static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
                          int64_t *high)
 {
@@ -95,7 +95,7 @@ static void adx_spell_quotient(const adx_explainer *e, const adx_sparse_form *f,
     adx_spell_whole(e, by);
 }
 
-// The x from which, or before which, k*x + form >= 0.
+// Writes the x from which, or before which, k*x + form >= 0.
 static void adx_spell_bound(const adx_explainer *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -117,7 +117,7 @@ static bool adx_is_moving(const adx_explainer *e, const adx_nest_level *l,
     return (b->k > 0) == lower && b->form.n > 0 && adx_is_bound_spelt(e, l, b);
 }
 
-// One end of a range without the bounds that move.
+// Returns one end of a range without the bounds that move.
 static int64_t adx_fixed_end(const adx_nest_level *l, bool lower)
 {
     int64_t end = lower ? l->low : l->high;
@@ -148,7 +148,8 @@ static bool adx_counts(const adx_explainer *e, const adx_nest_level *l,
     return true;
 }
 
-// One end of a range: a number, a bound, or the largest, or least, of several.
+// Writes one end of a range: a number, a bound, or the largest, or least, of
+// several.
 static void adx_spell_end(const adx_explainer *e, const adx_nest_level *l,
                           bool lower)
 {
@@ -194,7 +195,7 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
                 : c->kind == ADX_ROW_SIGN ? " >= 0" : "");
 }
 
-// With the variable of the level: k*x + form.
+// Writes k*x + form, with the variable of the level.
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
                           const adx_sparse_form *f)
 {
@@ -207,7 +208,7 @@ static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
     }
 }
 
-// "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
+// Writes "j = (i-1)/2 if whole"; with 1 or -1 it would have been replaced.
 static void adx_spell_solved(const adx_explainer *e, const adx_nest_level *l)
 {
     int64_t times = l->k > 0 ? -1 : 1;
@@ -270,7 +271,7 @@ static void adx_spell_loops(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, nest == term->loop->nest ? "\n" : ", listed\n");
 }
 
-// "as 3 products of matrices, [i,l] times [l,j]".
+// Writes "as 3 products of matrices, [i,l] times [l,j]".
 static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
 {
     const adx_matrices *m = term->loop->matrices;
@@ -291,7 +292,7 @@ static void adx_spell_matrices(adx_explainer *e, const adx_tensor_term *term)
     adx_spell(e, e->t->options.gemm == NULL ? "]\n" : "], by gemm\n");
 }
 
-// "in 16 parts, by i"; by the index that differs between them.
+// Writes "in 16 parts, by i": by the index that differs between them.
 static void adx_spell_cut(adx_explainer *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
@@ -412,7 +413,7 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
                      "bound\n");
 }
 
-// Where a list goes on: `next`, if something of the same kind came before.
+// Writes `next` where a list goes on: something of the same kind came before.
 static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
                               bool next)
 {
@@ -420,7 +421,7 @@ static void adx_spell_between(const adx_explainer *e, uint32_t *listed,
     ++*listed;
 }
 
-// "A by strides (1,4)", where ad_tensor_layout gave some.
+// Writes "A by strides (1,4)", where ad_tensor_layout gave some.
 static void adx_spell_strides(const adx_explainer *e, uint32_t *listed)
 {
     const adx_tree *tree = &e->t->tree;
@@ -492,7 +493,7 @@ static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 
 /* --- the interface ------------------------------------------------------- */
 
-// Whose derivative each value is, and numbers for parts without a name.
+// Finds whose derivative each value is, and numbers for parts without a name.
 static void adx_name_values(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
@@ -513,7 +514,7 @@ static void adx_name_values(adx_explainer *e)
     }
 }
 
-// False: no memory.
+// Counts what each step does. False: no memory.
 static bool adx_count_steps(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;

@@ -44,7 +44,7 @@ static uint32_t adx_read_number(adx_parser *p)
     return i;
 }
 
-// "(", what is in it, ")".
+// Reads an expression in brackets: "(", what is in it, ")".
 static uint32_t adx_read_inner(adx_parser *p)
 {
     if (!adx_descend(p))
@@ -56,7 +56,8 @@ static uint32_t adx_read_inner(adx_parser *p)
     return i;
 }
 
-// An array, read at forms or, if it is a number, as it is. The name is at hand.
+// Reads an array, read at forms or, if it is a number, as it is. The name is at
+// hand.
 static uint32_t adx_read_read(adx_parser *p, uint32_t array)
 {
     const adx_tensor_array a = p->tree->array[array];
@@ -83,7 +84,8 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     return i;
 }
 
-// The operation of this name, ADREV_OP_detach among them. ADREV_OP_COUNT: none.
+// Returns the operation of this name, ADREV_OP_detach among them.
+// ADREV_OP_COUNT: none.
 static uint32_t adx_operation_at(const adx_tree *tree, adx_spot name)
 {
     uint32_t op = 0;
@@ -102,7 +104,8 @@ static adx_tree_kind adx_kind_of_operation(uint32_t op)
          : op == ADREV_OP_neg ? ADX_TREE_NEG : ADX_TREE_CALL;
 }
 
-// The arguments of a function; '(' is at hand. Returns how many there are.
+// Reads the arguments of a function; '(' is at hand. Returns how many there
+// are.
 static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
 {
     uint32_t count = 0;
@@ -166,7 +169,7 @@ ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
                                        : "'%w' is not known here");
 }
 
-// A name in an expression.
+// Reads a name in an expression.
 static uint32_t adx_read_named(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -202,7 +205,7 @@ static uint32_t adx_read_atom(adx_parser *p)
 
 /* --- products and sums --------------------------------------------------- */
 
-// The whole exponent behind '^', which is at hand.
+// Reads the whole exponent behind '^', which is at hand.
 static int32_t adx_read_exponent(adx_parser *p)
 {
     int64_t value = 0;
@@ -236,7 +239,7 @@ static uint32_t adx_read_power(adx_parser *p)
     return i;
 }
 
-// [condition] product; '[' is at hand.
+// Reads "[condition] product"; '[' is at hand.
 static uint32_t adx_read_bracket(adx_parser *p)
 {
     const adx_spot spot = p->spot;
@@ -253,7 +256,7 @@ static uint32_t adx_read_bracket(adx_parser *p)
     return i;
 }
 
-// sum(indices: condition) product, and the like; the word is at hand.
+// Reads "sum(indices: condition) product", and the like; the word is at hand.
 static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
 {
     unsigned keep = p->bounds;
@@ -309,7 +312,7 @@ static uint32_t adx_read_unary(adx_parser *p)
     return minus ? adx_negate(p, sign, i) : i;
 }
 
-// Operands of two signs that bind alike, of which the second one inverts.
+// Reads operands of two signs that bind alike, of which the second one inverts.
 static uint32_t adx_read_operands(adx_parser *p, adx_tree_kind kind,
                                   uint32_t (*read)(adx_parser *), char sign,
                                   char inverse)

@@ -78,7 +78,7 @@ static void adx_fail_file(adx_tensor_file *k, ad_status status)
 
 /* --- steps --------------------------------------------------------------- */
 
-// The C type of a table's elements.
+// Returns the C type of a table's elements.
 static const char *adx_table_type(const adx_tensor_file *k, adx_table_kind kind)
 {
     return kind == ADX_TABLE_WORDS ? "unsigned long long"
@@ -129,7 +129,7 @@ static void adx_list_parameters(const adx_tensor_file *k, const adx_emission *e,
         adx_add_parameter(s, ADX_PARAMETER_RANGE, 0);
 }
 
-// The record of the step that was written last. NULL: no memory.
+// Returns the record of the step that was written last. NULL: no memory.
 static adx_step_text *adx_new_step_text(adx_tensor_file *k, uint32_t value,
                                         const adx_emission *e)
 {
@@ -193,7 +193,7 @@ static void adx_say_parameter(adx_text *t, const adx_parameter *p, void *user)
     }
 }
 
-// Tables are constants of the file, with its name in front.
+// Writes the tables of steps as constants of the file, with its name in front.
 static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; !k->loaded && i < k->tables.n; i++)
@@ -203,7 +203,7 @@ static void adx_say_step_tables(const adx_tensor_file *k, adx_text *t)
                     (unsigned long)i, t->name, (unsigned long)i);
 }
 
-// The step with this very text. NULL: there is none.
+// Returns the step with this very text. NULL: there is none.
 static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
                                     const adx_bytes *b)
 {
@@ -214,7 +214,7 @@ static adx_step_text *adx_find_text(const adx_tensor_file *k, uint32_t value,
     return s;
 }
 
-// A new function; its text is kept. NULL: no memory.
+// Returns a new function; its text is kept. NULL: no memory.
 static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
                                     const char *name, const adx_bytes *b)
 {
@@ -233,8 +233,8 @@ static adx_step_text *adx_keep_text(adx_tensor_file *k, adx_step_text *s,
     return s;
 }
 
-// The function of a value in a part, which may be one of another part. NULL: no
-// memory.
+// Returns the function of a value in a part, which may be one of another part.
+// NULL: no memory.
 static adx_step_text *adx_step_of(adx_tensor_file *k, adx_emission *e,
                                   uint32_t value)
 {
@@ -326,7 +326,7 @@ static void adx_begin_file(adx_tensor_file *k, ad_tensor *t,
     k->functions.memory = &t->memory;
 }
 
-// The status of all that was written.
+// Returns the status of all that was written.
 static ad_status adx_file_status(const adx_tensor_file *k)
 {
     return k->a.status != ADREV_OK ? k->a.status
@@ -357,7 +357,8 @@ static void adx_say_bound_functions(adx_text *t, unsigned calls)
                 "{\n    return a / b - (a %% b < 0);\n}\n\n", f);
 }
 
-// Before loops that gcc must not unroll (tensor/emission).
+// Writes what must stand before loops that gcc must not unroll
+// (tensor/emission).
 static void adx_say_rolled(adx_text *t)
 {
     adx_say(t, "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 8\n"
@@ -365,7 +366,7 @@ static void adx_say_rolled(adx_text *t)
             "#define %s_ROLLED\n#endif\n\n", t->name, t->name);
 }
 
-// A table as a constant array, ten numbers in a line.
+// Writes a table as a constant array, ten numbers in a line.
 static void adx_say_table_data(const adx_tensor_file *k, adx_text *t,
                                uint32_t number)
 {
@@ -414,7 +415,7 @@ static void adx_say_open_origin(const adx_tensor_file *k, adx_text *t)
             "has been written.");
 }
 
-// The largest and the least number of a size that is an argument.
+// Writes the largest and the least number of a size that is an argument.
 static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
 {
     const adx_open_sizes *o = k->t->open;
@@ -429,7 +430,7 @@ static void adx_say_size_limits(const adx_tensor_file *k, adx_text *t)
     adx_say(t, o == NULL ? "" : "\n");
 }
 
-// A comment with the text, as it was understood, and its sizes.
+// Writes a comment with the text, as it was understood, and its sizes.
 static void adx_say_origin(const adx_tensor_file *k, adx_text *t)
 {
     const adx_tree *tree = &k->t->tree;

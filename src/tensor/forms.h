@@ -38,7 +38,8 @@ static void adx_say_too_large(adx_parser *p, uint32_t at)
     adx_wrong_at(p, at, "a whole number here is beyond 2^63");
 }
 
-// Neither gives -2^63, so that a sign can always change.
+// Returns a + b. Like adx_whole_times it never gives -2^63, so that a sign can
+// always change.
 static int64_t adx_whole_plus(adx_parser *p, int64_t a, int64_t b, uint32_t at)
 {
     if (b > 0 ? a > INT64_MAX - b : a < -INT64_MAX - b) {
@@ -75,7 +76,7 @@ static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
     p->term[p->terms++] = term;
 }
 
-// f *= k.
+// Computes f *= k.
 static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
 {
     f->constant = adx_whole_times(p, f->constant, k, f->at);
@@ -83,7 +84,7 @@ static void adx_scale_form(adx_parser *p, adx_open_form *f, int64_t k)
         p->term[i].k = adx_whole_times(p, p->term[i].k, k, f->at);
 }
 
-// f += g, which lies above f and is gone then.
+// Computes f += g. g lies above f on the stack, and is gone then.
 static void adx_add_form(adx_parser *p, adx_open_form *f,
                          const adx_open_form *g)
 {
@@ -136,7 +137,7 @@ static uint32_t adx_enter_form(adx_parser *p, const adx_open_form *f)
     return form;
 }
 
-// f += k * a form of the tree.
+// Computes f += k * a form of the tree.
 static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
                               int64_t k)
 {
@@ -150,7 +151,7 @@ static void adx_add_tree_form(adx_parser *p, adx_open_form *f, uint32_t form,
     adx_add_form(p, f, &g);
 }
 
-// one - other - less, as a new form.
+// Returns one - other - less, as a new form.
 static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
                                int64_t less)
 {
@@ -165,7 +166,7 @@ static uint32_t adx_difference(adx_parser *p, uint32_t one, uint32_t other,
 static adx_open_form adx_read_open_form(adx_parser *p, adx_form_kind kind);
 static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind);
 
-// A map at a form; the name is at hand.
+// Reads a map at a form; the name is at hand.
 static void adx_read_map(adx_parser *p, uint32_t map)
 {
     adx_spot name = adx_take_word(p);
@@ -202,7 +203,7 @@ ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
                            "declaration, such as 'in a[%w]'");
 }
 
-// A name in a form.
+// Reads a name in a form.
 static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -336,7 +337,7 @@ static uint32_t adx_read_form(adx_parser *p, adx_form_kind kind)
 
 /* --- ranges -------------------------------------------------------------- */
 
-// A range, `size` or `from : to`, as the numbers of two forms.
+// Reads a range, `size` or `from : to`, as the numbers of two forms.
 static void adx_read_range(adx_parser *p, adx_form_kind kind, uint32_t *from,
                            uint32_t *to)
 {

@@ -2,7 +2,10 @@
 
 /* === tensor/formulas ========================================================
  * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression.
+ * hold parts of an expression. A formula is lowered from its root down: sums
+ * and brackets add terms to the value at hand, with the points of the brackets'
+ * conditions; a product is a term of its factors, of which those that are no
+ * reads are values of their own; a function is a value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -15,7 +18,7 @@ ADX_SELDOM_BEGIN
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times);
 
-// The parts of a set where a condition is true; node 0: all of it.
+// Returns the parts of a set where a condition is true; node 0: all of it.
 static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
                                           uint32_t node)
 {
@@ -35,7 +38,7 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// A product of expressions as a value; fixed: without a derivative. *all:
+// Makes a product of expressions a value; fixed: without a derivative. *all:
 // whether it is written at all points of its set; may be NULL.
 static adx_access adx_make_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes,
@@ -86,8 +89,8 @@ static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
 
 /* --- reads --------------------------------------------------------------- */
 
-// How far an index is from the lower, or upper, end of a range, as a row.
-// UINT32_MAX: no memory.
+// Returns how far an index is from the lower, or upper, end of a range, as a
+// row. UINT32_MAX: no memory.
 static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
                               uint32_t row, bool upper)
 {
@@ -103,8 +106,8 @@ static uint32_t adx_bound_row(adx_lowering *k, adx_set *s, const adx_dim *dim,
     return r;
 }
 
-// The indices of a read as rows, and their bounds: as conditions if the read is
-// guarded. False: it failed.
+// Makes the indices of a read rows, and their bounds conditions if the read is
+// guarded; else checks that they are inside. False: it failed.
 static bool adx_lower_indices(adx_lowering *k, adx_set *s,
                               const adx_tensor_node *n, uint32_t row[])
 {
@@ -138,7 +141,7 @@ static bool adx_lower_indices(adx_lowering *k, adx_set *s,
     return adx_is_lowering(k);
 }
 
-// The number of an array that is read, wherever it is.
+// Returns the number of an array that is read, wherever it is.
 static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
                                      const adx_tensor_node *n)
 {
@@ -196,8 +199,8 @@ static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
     return true;
 }
 
-// A read as a factor: the set becomes that of the points where it may be other
-// than 0.
+// Returns a read as a factor: the set becomes that of the points where it may
+// be other than 0.
 static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
                                   const adx_tensor_node *n, ad_real *times)
 {
@@ -215,7 +218,7 @@ static bool adx_is_open_size(const adx_lowering *k, const adx_tensor_node *n)
         && k->t->open->var[n->of] != 0;
 }
 
-// An open size as a number.
+// Returns an open size as a number.
 static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
 {
     const adx_tensor_program *p = k->t->program;
@@ -235,7 +238,8 @@ static adx_access adx_size_number(adx_lowering *k, const adx_tensor_node *n)
     return to;
 }
 
-// A number that is needed everywhere, 0 or not: an argument of a function.
+// Returns a number that is needed everywhere, 0 or not: an argument of a
+// function.
 static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
@@ -323,8 +327,8 @@ static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
     }
 }
 
-// Factors of a product: reads, or parts. *s becomes the set of the points where
-// none of them is 0 for want of being written.
+// Takes the factors of a product: reads, or parts. *s becomes the set of the
+// points where none of them is 0 for want of being written.
 static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  const uint32_t node[], uint32_t nodes,
                                  ad_real *times, adx_access factor[])
@@ -423,7 +427,7 @@ typedef struct adx_pairing {
     adx_access factor[ADX_PATH_MOST];
 } adx_pairing;
 
-// The set of these variables alone.
+// Returns the set of these variables alone.
 static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
 {
     adx_set *to = adx_copy_set(s);
@@ -441,7 +445,8 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Rows for the indices of a part that has these variables; the first of them.
+// Adds rows for the indices of a part that has these variables. Returns the
+// first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
     uint32_t first = s->rows;
@@ -456,7 +461,7 @@ static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset);
 
-// The terms of a subset into a value: a sum of one factor, or the product of
+// Adds the terms of a subset to a value: a sum of one factor, or the product of
 // two subsets.
 static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
                          adx_access one, adx_access other, ad_real times)
@@ -470,7 +475,7 @@ static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
         adx_add_factor(term, other);
 }
 
-// A value for the product of a subset of the factors, with its sums.
+// Returns a value for the product of a subset of the factors, with its sums.
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
 {
     const adx_access none = { 0, 0 };
@@ -505,8 +510,8 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     return to;
 }
 
-// A product in the order that takes the fewest multiplications. False: that is
-// the text's order.
+// Lowers a product in the order that takes the fewest multiplications. False:
+// that is the text's order.
 static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
                            const uint32_t node[], uint32_t nodes, ad_real times)
 {
@@ -563,8 +568,8 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         adx_add_factor(term, factor[i]);
 }
 
-// A quotient: a product divided by another. Where the numerator is 0 for want
-// of being written, there is no division.
+// Returns a quotient: a product divided by another. Where the numerator is 0
+// for want of being written, there is no division.
 static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
                                     const adx_product_list *p, ad_real *times)
 {
@@ -662,7 +667,7 @@ static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- sums ---------------------------------------------------------------- */
 
-// Terms of times * the expression at the points of s.
+// Adds terms: times * the expression at the points of s.
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times)
 {
@@ -741,8 +746,8 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// The product of two numbers at each point of a set, as a value: part of a
-// power.
+// Returns the product of two numbers at each point of a set, as a value: part
+// of a power.
 static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
                                  adx_access y)
 {
@@ -763,7 +768,7 @@ static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
     return adx_read_part(s, c, part, adx_dims_of(k, part.value));
 }
 
-// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+// Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
 static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {
@@ -812,7 +817,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     }
 }
 
-// An expression into a value of its own, at the points of s.
+// Lowers an expression into a value of its own, at the points of s.
 static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
                            uint32_t node)
 {
@@ -829,7 +834,7 @@ static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
         adx_lower_sum(k, to, s, node, 1);
 }
 
-// The values of all formulas.
+// Lowers the values of all formulas.
 static void adx_lower_formulas(adx_lowering *k)
 {
     const adx_tree *tree = &k->t->tree;

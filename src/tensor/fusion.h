@@ -116,7 +116,7 @@ static void adx_note_read(adx_fusion *f, uint32_t by, uint32_t value)
         f->reads_there[value]++;
 }
 
-// A read from memory: of all numbers, or at more points than one.
+// Notes a read from memory: of all numbers, or at more points than one.
 static void adx_note_fixed(adx_fusion *f, uint32_t by, uint32_t value)
 {
     adx_note_read(f, by, value);
@@ -204,7 +204,7 @@ static bool adx_reads_all(const adx_fusion *f, const adx_set *s, adx_access at)
     return all != NULL && adx_contains(&one, &range);
 }
 
-// The fate of a value that a term of its first reader reads here.
+// Returns the fate of a value that a term of its first reader reads here.
 static adx_fate adx_fate_here(const adx_fusion *f, const adx_set *s,
                               adx_access at)
 {
@@ -254,7 +254,8 @@ static bool adx_is_view(const adx_fusion *f, uint32_t value)
            && !f->result[value];
 }
 
-// Values are looked at in their order: those that one reads before it.
+// Decides where a value is computed. Values are looked at in their order: those
+// that one reads before it.
 static void adx_decide_fate(adx_fusion *f, uint32_t value)
 {
     const adx_pointwise *p = f->shape[value];
@@ -302,7 +303,7 @@ static bool adx_is_stored(const adx_fusion *f, uint32_t value)
  * Loops run in the order of values. A number that is hosted is there when the
  * loops of its host's last host have run, which may be after other readers.  */
 
-// The last loops that may compute a value.
+// Returns the last loops that may compute a value.
 static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
 {
     while (f->host[value] != 0)
@@ -310,7 +311,7 @@ static uint32_t adx_latest_of(const adx_fusion *f, uint32_t value)
     return value;
 }
 
-// The first ones: its own, if it has some.
+// Returns the first ones: its own, if it has some.
 static uint32_t adx_earliest_of(const adx_fusion *f, uint32_t value)
 {
     while (f->fate[value] == ADX_FATE_INLINED)
@@ -345,7 +346,7 @@ static bool adx_is_read_early(const adx_fusion *f, const uint32_t place[],
     return false;
 }
 
-// Values that would be read too early are computed by their own loops.
+// Gives values that would be read too early loops of their own.
 static void adx_take_out_early_ones(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
@@ -367,7 +368,7 @@ static void adx_take_out_early_ones(adx_fusion *f)
     }
 }
 
-// How far apart in memory what is read and written lies along an index.
+// Returns how far apart in memory what is read and written lies along an index.
 static double adx_stride_along(const adx_fusion *f, uint32_t value, uint32_t d)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);

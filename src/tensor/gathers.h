@@ -55,8 +55,8 @@ ADX_SELDOM_BEGIN
 
 /* --- what a strip asks ---------------------------------------------------- */
 
-// The level of a strip behind which there are only maps that always give a
-// value, and perhaps a range. UINT32_MAX: there is none.
+// Returns the level of a strip behind which there are only maps that always
+// give a value, and perhaps a range. UINT32_MAX: there is none.
 static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
 {
     uint32_t l = nest->levels;
@@ -71,7 +71,8 @@ static uint32_t adx_level_of_strip(const adx_set *s, const adx_nest *nest)
         && nest->level[l - 1].kind == ADX_LEVEL_RANGE ? l - 1 : UINT32_MAX;
 }
 
-// Number of the lookup that gives a variable; UINT32_MAX: none does.
+// Returns the number of the lookup that gives a variable; UINT32_MAX: none
+// does.
 static uint32_t adx_lookup_of(const adx_gathers *g, uint32_t var)
 {
     for (uint32_t i = 0; i < g->lookups; i++)
@@ -140,8 +141,8 @@ static bool adx_add_lookup(adx_arena *a, const adx_nest *nest, uint32_t var,
     return true;
 }
 
-// The strip that ends a nest of a set: places of what is written, and of n
-// factors. NULL: there is none, or no memory.
+// Returns the strip that ends a nest of a set: places of what is written, and
+// of n factors. NULL: there is none, or no memory.
 static const adx_gathers *adx_make_gathers(
     const adx_set *s, const adx_nest *nest, const adx_sparse_form *out,
     const adx_sparse_form *const factor[], uint32_t n)
@@ -185,14 +186,14 @@ static bool adx_has_even_places(const adx_gathering *s,
     return f->n == 0 && (s->list == NULL || f->step == 0);
 }
 
-// The place of a form's number at the first point of the strip.
+// Returns the place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)
          + (s->list == NULL ? f->step * s->first : 0);
 }
 
-// at[i] += k*given[i]; a k that is known takes no product.
+// Computes at[i] += k*given[i]; a k of 1 takes no product.
 ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
                               int64_t *at)
 {
@@ -200,7 +201,7 @@ ADX_INLINE void adx_add_given(int64_t n, int64_t k, const int32_t *given,
         at[i] += k * given[i];
 }
 
-// What a form is at all points.
+// Finds what a form is at all points.
 static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
                               int64_t at[])
 {
@@ -240,8 +241,8 @@ static void adx_ask_maps(adx_gathering *s)
     }
 }
 
-// The numbers at the places of a form, and how far apart they are: where they
-// lie, if that is the same from each to the next; or else in `room`.
+// Returns the numbers at the places of a form, and how far apart they are:
+// where they lie, if that is the same from each to the next; or else in `room`.
 static const ad_real *adx_gather_numbers(const adx_gathering *s,
                                      const adx_gather_form *f,
                                      const ad_real *from, ad_real room[],

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === tensor/loops ===========================================================
- * C text of a term's loops, as tensor/nests has them.
+ * C text of a term's loops, as tensor/nests has them: a level is a loop, or an
+ * assignment where others give its variable, and conditions stand where their
+ * last variable has its value. So points keep the order in which tensor/run
+ * visits them.
  *
  *   needs   code/text tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/programs tensor/sharing tensor/parts tensor/storage
@@ -33,7 +36,7 @@ typedef struct adx_looping {
     const adx_term_cut *part;   // only points where its form is so; or NULL
 } adx_looping;
 
-// The least, or largest, that a form can be.
+// Returns the least, or largest, that a form can be.
 static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
                                  bool most)
 {
@@ -46,7 +49,7 @@ static double adx_sparse_extreme(const adx_nest *n, const adx_sparse_form *f,
     return sum;
 }
 
-// "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
+// Opens "if (x3 >= 0 && x3 <= 7) {" for a value that may be outside.
 static void adx_say_within(adx_emission *e, const adx_nest_level *l,
                            bool below, bool above)
 {
@@ -60,7 +63,7 @@ static void adx_say_within(adx_emission *e, const adx_nest_level *l,
         ADX_SAY_OPEN(e, "if (x%lu <= %lld)", x, (long long)l->high);
 }
 
-// "if (form >= low && form <= high) {"
+// Opens "if (form >= low && form <= high) {".
 static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
                           int64_t low, int64_t high)
 {
@@ -73,7 +76,7 @@ static void adx_say_asked(adx_emission *e, const adx_sparse_form *f,
     e->open++;
 }
 
-// " - (form))", the end of what begins with a bracket. NULL: nothing.
+// Writes " - (form))", the end of what begins with a bracket. NULL: nothing.
 static void adx_say_less(adx_emission *e, const adx_sparse_form *f)
 {
     if (f == NULL)
@@ -102,8 +105,8 @@ static bool adx_is_decisive(const adx_looping *k, const adx_nest_level *l,
          : bound->k == -1 && most <= (double)l->high;
 }
 
-// The number of bounds from below, or above, and whether the level's number is
-// among them.
+// Returns the number of bounds from below, or above, and whether the level's
+// number is among them.
 static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
                                bool upper, bool *number)
 {
@@ -118,7 +121,7 @@ static uint32_t adx_count_ends(const adx_looping *k, const adx_nest_level *l,
     return n + *number;
 }
 
-// "n_ - 1", the end of a range that one bound makes.
+// Writes "n_ - 1", the end of a range that one bound makes.
 static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
 {
     adx_sparse_form f = b->form;
@@ -141,7 +144,7 @@ static void adx_say_one_end(adx_emission *e, const adx_set_check *b)
         adx_say(&e->text, ", %lld)", (long long)(b->k < 0 ? -b->k : b->k));
 }
 
-// "f_least(9, n_ - 1)": the end of a range.
+// Writes "f_least(9, n_ - 1)": the end of a range.
 static void adx_say_end(const adx_looping *k, const adx_nest_level *l,
                         bool upper)
 {
@@ -179,7 +182,7 @@ static void adx_say_open_bounds(const adx_looping *k, const adx_nest_level *l)
     adx_say(t, ";\n");
 }
 
-// A loop whose ends are single forms.
+// Writes a loop whose ends are single forms.
 static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -195,7 +198,7 @@ static void adx_say_open_range(const adx_looping *k, const adx_nest_level *l)
 
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c);
 
-// k*x + form of a bound, as one form.
+// Returns k*x + form of a bound, as one form.
 static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
                                        uint32_t var)
 {
@@ -213,7 +216,7 @@ static adx_sparse_form adx_whole_bound(adx_emission *e, const adx_set_check *b,
     return to;
 }
 
-// "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
+// Opens "if (n_ - m_ >= 0) {": what must be true of a size and those before it.
 static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -243,7 +246,8 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
 
 /* --- parts (tensor/ranges) ----------------------------------------------- */
 
-// Which of the variables of a part's form is that of a level; UINT32_MAX: none.
+// Returns which of the variables of a part's form is that of a level;
+// UINT32_MAX: none.
 static uint32_t adx_variable_in_part(const adx_looping *k,
                                      const adx_nest_level *l)
 {
@@ -253,8 +257,8 @@ static uint32_t adx_variable_in_part(const adx_looping *k,
     return UINT32_MAX;
 }
 
-// The level whose column gives the variable of a part's form, if that rises
-// with the entries, which are level l and are cut in its place; or NULL.
+// Returns the level whose column gives the variable of a part's form, if that
+// rises with the entries, which are level l and are cut in its place; or NULL.
 static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                                 const adx_nest_level *l)
 {
@@ -267,8 +271,8 @@ static const adx_nest_level *adx_column_of_part(const adx_looping *k,
                                          : k->nest->level + c->level[0];
 }
 
-// The form of a part without variable i: as it is, less: or its negative; or,
-// at a level before the last, the largest that it can be.
+// Returns the form of a part without variable i: as it is, less: or its
+// negative; or, at a level before the last, the largest that it can be.
 static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
                                         bool less)
 {
@@ -286,7 +290,7 @@ static adx_sparse_form adx_rest_of_part(const adx_looping *k, uint32_t i,
     return to;
 }
 
-// lo <= form and form < hi as bounds of a variable of the form.
+// Writes lo <= form and form < hi as bounds of a variable of the form.
 static void adx_say_part_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -341,8 +345,8 @@ static void adx_say_part_entries(const adx_looping *k, const adx_nest_level *l)
     }
 }
 
-// "if (form >= lo && form < hi) {", where no range has the last variable, or
-// the form has none. l NULL: before all loops.
+// Opens "if (form >= lo && form < hi) {", where no range has the last variable,
+// or the form has none. l NULL: before all loops.
 static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 {
     const adx_term_cut *c = k->part;
@@ -361,7 +365,7 @@ static void adx_say_part_check(const adx_looping *k, const adx_nest_level *l)
 
 /* --- levels -------------------------------------------------------------- */
 
-// "from0" and "to0": the bounds of a level.
+// Declares "from0" and "to0": the bounds of a level.
 static void adx_say_bounds(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -416,7 +420,7 @@ static void adx_say_range_loop(const adx_looping *k, const adx_nest_level *l)
                  x, x, x);
 }
 
-// k*x + form = 0
+// Writes the code of a level that an equation gives: k*x + form = 0.
 static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -442,7 +446,7 @@ static void adx_say_solved(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, low < (double)l->low, high > (double)l->high);
 }
 
-// A value of a map.
+// Writes a value of a map.
 static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -467,7 +471,7 @@ static void adx_say_looked_up(const adx_looping *k, const adx_nest_level *l)
                    !plain || l->table->high > l->high);
 }
 
-// The arguments for which a map has a value.
+// Writes the arguments for which a map has a value.
 static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
 {
     adx_emission *e = k->e;
@@ -503,7 +507,7 @@ static void adx_say_arguments(const adx_looping *k, const adx_nest_level *l)
     adx_say_within(e, l, !inside, !inside);
 }
 
-// "if (...) {" for what is to be looked at once x has its value.
+// Opens "if (...) {" for what is to be looked at once x has its value.
 static void adx_say_level_check(adx_emission *e, const adx_set_check *c)
 {
     uint32_t table = c->kind == ADX_ROW_VALUE

@@ -54,8 +54,8 @@ static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
 
 /* --- reads that are outside ---------------------------------------------- */
 
-// What the rows of a set are at a point of it. NULL: it has none, or no memory;
-// or, of open sizes, it would take *long to find one.
+// Returns what the rows of a set are at a point of it. NULL: it has none, or no
+// memory; or, of open sizes, it would take *long to find one.
 static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 {
     adx_witness w = { ADX_GET(c->arena, c->vars, int64_t), false };
@@ -78,7 +78,7 @@ static int64_t *adx_find_point(const adx_set *c, bool *takes_long)
 
 #define ADX_CORNERS_MOST 4      // open sizes
 
-// A point for sizes that are all at an end of their ranges.
+// Returns a point for sizes that are all at an end of their ranges.
 static int64_t *adx_find_at_corners(const adx_set *s)
 {
     uint32_t open = s->open < ADX_CORNERS_MOST ? s->open : ADX_CORNERS_MOST;
@@ -96,8 +96,9 @@ static int64_t *adx_find_at_corners(const adx_set *s)
     return value;
 }
 
-// A point of a set at which a row is below, or above, a bound. NULL: there is
-// none, or no memory; or it would take too long to find out for all sizes.
+// Returns a point of a set at which a row is below, or above, a bound. NULL:
+// there is none, or no memory; or it would take too long to find out for all
+// sizes.
 static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
                                  bool above)
 {
@@ -130,7 +131,7 @@ static void adx_say_signed(adx_saying *s, int64_t v)
     adx_say_whole(s, (uint32_t)(v < 0 ? -v : v));
 }
 
-// "i=0, j=1"
+// Adds "i=0, j=1" to a message.
 static void adx_say_indices(const adx_lowering *k, adx_saying *s,
                             const int64_t value[])
 {
@@ -153,7 +154,7 @@ static void adx_say_indices(const adx_lowering *k, adx_saying *s,
         }
 }
 
-// "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
+// Says "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there".
 static void adx_say_outside(adx_lowering *k, const adx_tensor_node *n,
                             const uint32_t rows[], const int64_t value[])
 {
@@ -199,7 +200,7 @@ static void adx_check_inside(adx_lowering *k, const adx_set *s,
 
 static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form);
 
-// The value of a map at the form of a row, as a variable.
+// Returns the value of a map at the form of a row, as a variable.
 static uint32_t adx_look_up(adx_set *s, adx_int_table *table, uint32_t argument)
 {
     for (uint32_t r = 0; r < s->rows; r++)      // is it there already?
@@ -222,7 +223,7 @@ static uint32_t adx_look_up(adx_set *s, adx_int_table *table, uint32_t argument)
     return to;
 }
 
-// A map of a form: the form must be in its range.
+// Returns a map of a form: the form must be in its range.
 static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
                               const adx_multiple *m, size_t at)
 {
@@ -247,7 +248,7 @@ static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
     return adx_look_up(s, table, argument);
 }
 
-// A form of the text as a row. UINT32_MAX: it failed.
+// Makes a form of the text a row of the set. UINT32_MAX: it failed.
 static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
 {
     const adx_affine *f = &k->t->tree.form[form];
@@ -288,7 +289,8 @@ static void adx_ends_of_index(adx_lowering *k, const adx_tensor_index *x,
         end[1][0]--;
 }
 
-// Indices become variables, and rows one behind the other; the first of them.
+// Makes indices variables of the set, and rows, one behind the other. Returns
+// the first row.
 static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
                                  uint32_t count)
 {
@@ -320,7 +322,7 @@ static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
     return rows;
 }
 
-// Indices are out of scope: no row stands for them any more.
+// Takes indices out of scope: no row stands for them any more.
 static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)

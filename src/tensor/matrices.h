@@ -113,8 +113,8 @@ enum { ADX_UNPACKED_MOST = 32768 };
 
 /* --- packing -------------------------------------------------------------- */
 
-// `width` numbers for each of k, the next one `along` further; beyond `count`
-// zeros.
+// Packs `width` numbers for each of k, the next one `along` further; beyond
+// `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real *restrict to)
@@ -127,7 +127,7 @@ ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
             to[i] = i < count ? from[i * step] : 0;
 }
 
-// All strips of a panel, each for `width` rows or columns.
+// Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
                                const ad_real *from, int64_t step,
                                int64_t along, ad_real scale, ad_real *to)
@@ -225,7 +225,7 @@ static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                                                   a[i * row] * b[j]);
 }
 
-// The same with fused multiplication and addition.
+// Adds to a tile where there are no vectors, by fused multiplications.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
                           int64_t next, ad_real *restrict c, int64_t step)
@@ -255,8 +255,8 @@ static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
         adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
 }
 
-// A tile at the edge of C, or one whose numbers do not lie side by side, by way
-// of a tile that is full. What it has too much is not looked at.
+// Adds to a tile at the edge of C, or one whose numbers do not lie side by
+// side, by way of a tile that is full. What it has too much is not looked at.
 static void adx_run_edge(const adx_matrix_product *p, int64_t m, int64_t n,
                          int64_t k, adx_matrix_strip a, adx_matrix_strip b,
                          ad_real *c)
@@ -285,7 +285,7 @@ typedef struct adx_matrix_side {
     ad_real *packed;
 } adx_matrix_side;
 
-// The strip of A or B from i on: packed, or in place where it is not.
+// Returns the strip of A or B from i on: packed, or in place where it is not.
 static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
@@ -307,7 +307,7 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
         s->packed + i * k);
 }
 
-// m x n numbers of C, and k of the sum.
+// Computes m x n numbers of C from two panels: k products for each.
 static void adx_run_panels(const adx_matrix_product *p,
                            const adx_matrix_side *a, const adx_matrix_side *b,
                            int64_t k, ad_real *c)
@@ -330,13 +330,13 @@ static void adx_run_panels(const adx_matrix_product *p,
 
 static int64_t adx_lesser_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// n, rounded up to whole tiles.
+// Returns n, rounded up to whole tiles.
 static int64_t adx_whole_tiles(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
 }
 
-// Numbers of a panel of A, and of one of B.
+// Says how many numbers a panel of A has, and one of B.
 static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
 {
     int64_t k = adx_lesser_of(p->k, ADX_PANEL_K);
@@ -344,8 +344,8 @@ static void adx_panel_sizes(const adx_matrix_product *p, int64_t size[2])
     size[1] = k * adx_whole_tiles(adx_lesser_of(p->n, ADX_PANEL_N), ADX_TILE_N);
 }
 
-// C is written row by row: where its columns lie side by side, the transposed
-// product is computed.
+// Turns a product so that C is written row by row: where its columns lie side
+// by side, the transposed product is computed.
 static void adx_turn_product(adx_matrix_product *p)
 {
     const adx_matrix_product of = *p;
@@ -364,7 +364,7 @@ static void adx_turn_product(adx_matrix_product *p)
     p->right = !of.right;
 }
 
-// panel: room for both.
+// Computes a product; panel: room for a panel of A and one of B.
 static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
 {
     int64_t size[2];
@@ -438,14 +438,14 @@ static bool adx_make_matrix_forms(ad_tensor *t, uint32_t value,
     return true;
 }
 
-// How many values a variable has in its bounds.
+// Returns how many values a variable has in its bounds.
 static int64_t adx_var_extent(const adx_set *s, uint32_t v)
 {
     return s->high[v] - s->low[v] + 1;
 }
 
-// The variable of the largest extent that is written and is in factor `in`
-// only. UINT32_MAX: there is none.
+// Returns the variable of the largest extent that is written and is in factor
+// `in` only. UINT32_MAX: there is none.
 static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
 {
     uint32_t best = UINT32_MAX;
@@ -458,7 +458,8 @@ static uint32_t adx_matrix_index(const adx_matrix_forms *f, int in)
     return best;
 }
 
-// The innermost variable of a nest that is not written. UINT32_MAX: none.
+// Returns the innermost variable of a nest that is not written. UINT32_MAX:
+// none.
 static uint32_t adx_innermost_summed(const adx_matrix_forms *f,
                                      const adx_nest *nest)
 {
@@ -544,8 +545,8 @@ static bool adx_is_side_by_side(const adx_matrix_forms *f, uint32_t v)
     return adx_is_unit(f->form[0][1 + v]);
 }
 
-// A term that is a product of matrices, and a nest that adds in the same order.
-// NULL: it is none, or no memory.
+// Returns a term that is a product of matrices, and a nest that adds in the
+// same order. NULL: it is none, or no memory.
 static adx_matrices *adx_find_matrices(ad_tensor *t, uint32_t value,
                                        const adx_tensor_term *term,
                                        const int64_t stride[],
@@ -593,7 +594,7 @@ typedef struct adx_matrix_walk {
     ad_real *room;
 } adx_matrix_walk;
 
-// The part in which lo <= f(x) < hi for a form of one variable.
+// Returns the part in which lo <= f(x) < hi for a form of one variable.
 static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
                                           const adx_sparse_form *f, int64_t lo,
                                           int64_t hi)
@@ -621,7 +622,8 @@ static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
     return p;
 }
 
-// The product itself, of a part, where these are the first numbers of all.
+// Returns the product itself, of a part, where these are the first numbers of
+// all.
 static adx_matrix_product adx_product_at(const adx_matrix_walk *w, ad_real *c,
                                          const ad_real *a, const ad_real *b)
 {
@@ -684,7 +686,7 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
                        p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
 }
 
-// Numbers of memory that a product takes.
+// Returns how many numbers of memory a product takes.
 static int64_t adx_matrix_room(const ad_tensor *t, adx_matrix_product p)
 {
     int64_t size[2];

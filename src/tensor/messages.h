@@ -56,7 +56,7 @@ static bool adx_begins_character(char c)
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-// Bytes of the character at `at`, which is before `end`.
+// Returns how many bytes the character at `at` has, which is before `end`.
 static size_t adx_character(const char *text, size_t at, size_t end)
 {
     size_t n = 1;
@@ -76,7 +76,7 @@ static bool adx_is_shown(const char *c, size_t n)
          : n == 4 && lead >= 0xf0 && lead < 0xf5;
 }
 
-// The character, in one column; a tab is a blank.
+// Adds a character, in one column; a tab is a blank.
 static void adx_say_character(adx_saying *s, const char *c, size_t n)
 {
     if (*c == '\t')
@@ -87,7 +87,8 @@ static void adx_say_character(adx_saying *s, const char *c, size_t n)
         adx_say_bytes(s, c, n);
 }
 
-// The line and the column of a place in the text, and where its line begins.
+// Finds the line and the column of a place in the text, and where its line
+// begins.
 static size_t adx_locate(const adx_tree *tree, size_t at, int *line,
                          int *column)
 {
@@ -132,8 +133,8 @@ static size_t adx_cut_before(const char *text, size_t begin, size_t at,
     return from;
 }
 
-// The line from `begin` to `end`, and a caret under `at`. Leading blanks are
-// left out, and so is what there is no room for.
+// Adds the line from `begin` to `end`, and a caret under `at`. Leading blanks
+// are left out, and so is what there is no room for.
 static void adx_say_line(adx_saying *s, const char *text, size_t begin,
                          size_t at, size_t end)
 {
@@ -178,7 +179,7 @@ static void adx_say_line(adx_saying *s, const char *text, size_t begin,
 
 /* --- the whole message --------------------------------------------------- */
 
-// A piece of the text within a message, shortened.
+// Adds a piece of the text to a message, shortened.
 static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
 {
     const size_t most = 28;
@@ -192,7 +193,8 @@ static void adx_say_spot(adx_saying *s, const adx_tree *tree, adx_spot spot)
         adx_say_string(s, ADX_CUT);
 }
 
-// %w: a piece of the text, adx_spot; %s: a string; %u: uint32_t.
+// Adds a message to a text. %w: a piece of the text, adx_spot; %s: a string;
+// %u: uint32_t.
 static void adx_say_message(adx_saying *s, const adx_tree *tree,
                             const char *format, va_list *args)
 {
@@ -226,7 +228,7 @@ static void adx_explain_at(ad_tensor_error *error, const adx_tree *tree,
     adx_say_line(&s, tree->text, begin, at, end);
 }
 
-// An error without a place.
+// Explains an error without a place.
 static void adx_explain_text(ad_tensor_error *error, const char *text)
 {
     adx_saying s = { error->text, 0, sizeof error->text };

@@ -28,7 +28,7 @@ static uint32_t adx_hash_of(const char *name, size_t length)
     return hash;
 }
 
-// The slot of a name: it holds its number, or 0.
+// Returns the slot of a name: it holds its number, or 0.
 static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
                              const char *name, size_t length)
 {
@@ -53,13 +53,13 @@ static const adx_declared *adx_find_declared(const adx_tree *tree,
     return found == 0 ? NULL : &tree->declared[found];
 }
 
-// What the name at this spot was declared as. NULL: it is not declared.
+// Returns what the name at this spot was declared as. NULL: it is not declared.
 static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
 {
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Slots for one name more; at most half of them are taken.
+// Makes room for one name more; at most half of the slots are taken.
 static bool adx_widen_slots(adx_tree *tree)
 {
     size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;
@@ -80,7 +80,7 @@ static bool adx_widen_slots(adx_tree *tree)
     return true;
 }
 
-// What a message calls the thing that a name stands for.
+// Returns what a message calls the thing that a name stands for.
 static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
 {
     return d->kind == ADX_NAMES_SIZE ? "a size" : d->kind == ADX_NAMES_RELATION
@@ -88,7 +88,7 @@ static const char *adx_kind_text(const adx_tree *tree, const adx_declared *d)
          : tree->array[d->of].formula == 0 ? "an input" : "a result";
 }
 
-// The line of the text in which a place is, from 1 on.
+// Returns the line of the text in which a place is, from 1 on.
 static uint32_t adx_line_of(const adx_tree *tree, uint32_t at)
 {
     int line;
@@ -124,7 +124,7 @@ static bool adx_is_free(adx_parser *p, adx_spot name)
     return p->status == ADREV_OK;
 }
 
-// The name at hand, which may be declared or bound; where it was.
+// Returns the name at hand, which may be declared or bound; where it was.
 static adx_spot adx_new_name(adx_parser *p, const char *what)
 {
     const adx_spot none = { 0, 0 };
@@ -156,7 +156,7 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     *adx_name_slot(tree, d->hash, text, name.length) = i;
 }
 
-// The size at hand, declared by being there for the first time.
+// Returns the size at hand, declared by being there for the first time.
 static uint32_t adx_size_at_hand(adx_parser *p)
 {
     const adx_declared *d = adx_declared_at(p->tree, p->spot);
@@ -175,7 +175,8 @@ static char adx_lower_case(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-// How many letters a must gain, lose, change or swap to be b; 9: more than two.
+// Returns how many letters a must gain, lose, change or swap to be b; 9: more
+// than two.
 static unsigned adx_distance(const char *a, size_t m, const char *b, size_t n)
 {
     unsigned row[3][ADX_NAME_MOST + 1];     // the last three, in turn
@@ -278,7 +279,7 @@ ADX_COLD static void adx_unknown_name(adx_parser *p, bool function,
 
 /* --- indices ------------------------------------------------------------- */
 
-// The index of this name that is in scope; 0: none.
+// Returns the index of this name that is in scope; 0: none.
 static uint32_t adx_bound_at(const adx_parser *p, adx_spot name)
 {
     const adx_tree *tree = p->tree;

@@ -27,7 +27,7 @@ typedef struct adx_sparse_form {
     int64_t *k;
 } adx_sparse_form;
 
-// The value of a form at x.
+// Returns the value of a form at x.
 static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
 {
     int64_t sum = f->c;
@@ -133,7 +133,7 @@ static bool adx_is_last(const adx_ordering *k, const int64_t form[], uint32_t v)
 
 static bool adx_is_unit(int64_t k) { return k == 1 || k == -1; }
 
-// How v would get its value now, by which row, and for how many values.
+// Returns how v would get its value now, by which row, and for how many values.
 static adx_level_kind adx_ways_to(const adx_ordering *k, uint32_t v,
                                   uint32_t *row, double *count)
 {
@@ -201,9 +201,10 @@ static bool adx_will_be_given(const adx_set *s, uint32_t v)
     return false;
 }
 
-// Given variables come first, those with the fewest values before others. Of
-// ranges, those with long strides are the outer ones, so that numbers that are
-// next to one another are used together.
+// Whether a variable gets its value before another. Given variables come first,
+// those with the fewest values before others. Of ranges, those with long
+// strides are the outer ones, so that numbers that are next to one another are
+// used together.
 static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
                            const adx_next_level *other)
 {
@@ -215,7 +216,7 @@ static bool adx_is_earlier(const adx_ordering *k, const adx_next_level *one,
     return one->count < other->count;
 }
 
-// The next variable; UINT32_MAX: there is none.
+// Returns the next variable; UINT32_MAX: there is none.
 static adx_next_level adx_next_var(const adx_ordering *k, uint32_t inner)
 {
     adx_next_level best = { UINT32_MAX, ADX_LEVEL_RANGE, UINT32_MAX, 0, 0 };
@@ -248,8 +249,8 @@ static bool adx_has_later(const adx_ordering *k, const int64_t form[],
     return false;
 }
 
-// Rows that follow from those of `s`, in which the later variables are gone:
-// only to narrow ranges.
+// Adds rows that follow from those of `s` when the later variables are
+// forgotten: they only narrow ranges.
 static void adx_narrow_ranges(adx_ordering *k)
 {
     adx_set *s = k->s;
@@ -283,7 +284,8 @@ static void adx_narrow_ranges(adx_ordering *k)
     }
 }
 
-// The level at which all variables of a row are known. UINT32_MAX: it has none.
+// Returns the level at which all variables of a row are known. UINT32_MAX: it
+// has none.
 static uint32_t adx_level_of_row(const adx_ordering *k, uint32_t r)
 {
     const adx_set *s = k->s;
@@ -339,7 +341,7 @@ static bool adx_place_rows(adx_ordering *k)
 
 /* --- bounds where sizes are open: no more than are needed ----------------- */
 
-// The most that one form can be above another.
+// Returns the most that one form can be above another.
 static int64_t adx_most_above(const adx_set *s, const adx_sparse_form *one,
                               const adx_sparse_form *other)
 {
@@ -370,7 +372,7 @@ static bool adx_bound_follows(const adx_set *s, const adx_nest_level *l,
     return false;
 }
 
-// A bound that is a number becomes that of the level.
+// Makes a bound that is a number that of the level. False: it is no number.
 static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
 {
     if (b->form.n > 0 || !adx_is_unit(b->k))
@@ -382,8 +384,8 @@ static bool adx_take_plain_bound(adx_nest_level *l, const adx_set_check *b)
     return true;
 }
 
-// Bounds that are numbers become the range's own, and bounds that follow from
-// others go.
+// Makes bounds that are numbers the range's own, and drops those that follow
+// from others.
 static void adx_tidy_bounds(const adx_set *s, adx_nest *nest)
 {
     for (uint32_t i = 0; i < nest->levels; i++) {
@@ -429,10 +431,10 @@ static bool adx_begin_level(adx_ordering *k, adx_nest_level *l,
     return ok && adx_make_sparse_form(s, argument, v, &l->argument);
 }
 
-// Loops over a set, which is simplified. inner: the variable that should be the
-// innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in the
-// order of their variables. stride [vars]: how far apart in memory what is read
-// and written lies along each variable; may be NULL. NULL: no memory.
+// Makes loops over a set, which is simplified. inner: the variable that should
+// be the innermost one; UINT32_MAX: none; ADX_IN_ORDER: points are visited in
+// the order of their variables. stride [vars]: how far apart in memory what is
+// read and written lies along each variable; may be NULL. NULL: no memory.
 static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner,
                                const int64_t stride[])
 {
@@ -504,7 +506,8 @@ static bool adx_passes(const adx_set_check *c, const int64_t x[])
 
 static bool adx_walk_from(const adx_nest_walk *w, uint32_t level);
 
-// x[var] has its value.
+// Goes on to the next level once x[var] has its value. False: the visitor has
+// stopped the walk.
 static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
 {
     const adx_nest_level *l = &w->nest->level[level];
@@ -514,8 +517,8 @@ static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
     return adx_walk_from(w, level + 1);
 }
 
-// The bits that must be 1 along a level, one for each value of its variable;
-// *first: the number of that at value 0. NULL: there are none.
+// Returns the bits that must be 1 along a level, one for each value of its
+// variable; *first: the number of that at value 0. NULL: there are none.
 static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
                                         const int64_t x[], int64_t *first)
 {
@@ -529,7 +532,7 @@ static const adx_bitmap *adx_bits_along(const adx_nest_level *l,
     return along ? c->bits : NULL;
 }
 
-// How many bits from this one on are 0, as far as one word says.
+// Returns how many bits from this one on are 0, as far as one word says.
 static int64_t adx_zeros_from(const adx_bitmap *b, int64_t at)
 {
     if (at < 0 || (uint64_t)at >= b->n)
@@ -630,7 +633,8 @@ static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
     return adx_walk_one(w, level);
 }
 
-// x: [vars] memory. False: visit ended it.
+// Visits all points of a nest, in strips of the innermost loop. x: [vars]
+// memory. False: the visitor has stopped the walk.
 static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
                           adx_point_fn *visit, void *user)
 {

@@ -16,13 +16,13 @@
 
 ADX_SELDOM_BEGIN
 
-// How many sizes are open.
+// Returns how many sizes are open.
 static uint32_t adx_open_of(const ad_tensor *t)
 {
     return t->open == NULL ? 0 : t->open->n;
 }
 
-// Something cannot be decided for all sizes: why, in words.
+// Says that, and why, something cannot be decided for all sizes.
 static void adx_say_undecided(ad_tensor *t, const char *why)
 {
     if (t->arena.status == ADREV_OK)
@@ -76,7 +76,7 @@ static int64_t adx_open_extreme(ad_tensor *t, const int64_t form[], bool most)
     return sum;
 }
 
-// to += k * a form in sizes.
+// Computes to += k * a form in sizes.
 static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
                          const int64_t form[], uint32_t open)
 {
@@ -84,7 +84,7 @@ static void adx_add_open(adx_arena *a, int64_t to[], int64_t k,
         to[i] = adx_whole_add(a, to[i], k, form[i]);
 }
 
-// The set of one point, for all sizes. NULL: no memory.
+// Returns the set of one point, for all sizes. NULL: no memory.
 static adx_set *adx_begin_set(ad_tensor *t)
 {
     adx_set *s = adx_new_set(&t->arena);
@@ -112,7 +112,7 @@ static void adx_make_ranges(ad_tensor *t, uint32_t dims, adx_ranges *to)
     to->last = n == 0 ? NULL : ADX_GET(&t->arena, n, int64_t);
 }
 
-// Conditions of a set for one of its variables; where a bound is a number, it
+// Bounds a variable of a set by forms in sizes. Where a bound is a number, it
 // is that of the variable already.
 static void adx_bound_var(adx_set *s, uint32_t var, const int64_t from[],
                           const int64_t last[])
@@ -159,7 +159,7 @@ static void adx_range_of_var(ad_tensor *t, const adx_ranges *to, uint32_t d,
     }
 }
 
-// The set of all indices in ranges; rows from 0 on are the indices.
+// Returns the set of all indices in ranges; rows from 0 on are the indices.
 static adx_set *adx_set_of_ranges(ad_tensor *t, const adx_ranges *in,
                                   uint32_t dims)
 {
@@ -212,8 +212,8 @@ static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
     return false;
 }
 
-// The points of a set where a form is at least 0; less: where it is negative.
-// NULL: no memory.
+// Returns the points of a set where a form is at least 0; less: where it is
+// negative. NULL: no memory.
 static adx_set *adx_set_with(const adx_set *s, const int64_t form[], bool less)
 {
     adx_set *c = adx_copy_set(s);

@@ -94,14 +94,14 @@ typedef struct adx_value_cut {
 
 static uint64_t adx_least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// a*b, but 2^60 at most.
+// Returns a*b, but 2^60 at most.
 static uint64_t adx_times_at_most(uint64_t a, uint64_t b)
 {
     return a != 0 && b > ((uint64_t)1 << 60) / a ? (uint64_t)1 << 60 : a * b;
 }
 
-// Points of the levels `from` and later, for each of those before. More where
-// the bounds of one level depend on others.
+// Returns how many points the levels `from` and later have, for each of those
+// before. It is more than that where the bounds of one level depend on others.
 static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
 {
     uint64_t n = 1;
@@ -117,8 +117,8 @@ static uint64_t adx_points_from(const adx_nest *nest, uint32_t from)
     return nest->empty ? 0 : n;
 }
 
-// The level whose range is cut where the variable of a level is: another one if
-// a column gives the variable, and rises with its entries.
+// Returns the level whose range is cut where the variable of a level is:
+// another one if a column gives the variable, and rises with its entries.
 static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
 {
     const adx_nest_level *l = &nest->level[level];
@@ -130,8 +130,9 @@ static uint32_t adx_level_in_order(const adx_nest *nest, uint32_t level)
     return e;
 }
 
-// As many parts as a nest allows that is cut at a level: the levels before are
-// run through by each part, and where the level has no range, so is the level.
+// Returns as many parts as a nest allows that is cut at a level: the levels
+// before are run through by each part, and where the level has no range, so is
+// the level.
 static uint64_t adx_parts_at_level(const adx_nest *nest, uint32_t level)
 {
     if (level == 0 && nest->level[0].kind == ADX_LEVEL_RANGE)
@@ -171,7 +172,7 @@ static bool adx_make_term_cut(const adx_set *s, const int64_t form[],
     return ok;
 }
 
-// The level at which most of a form is decided.
+// Returns the level at which most of a form is decided.
 static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 {
     uint32_t best = 0;
@@ -190,8 +191,8 @@ static uint32_t adx_level_of_cut(const adx_nest *nest, const adx_term_cut *c)
 
 /* --- parts of results ---------------------------------------------------- */
 
-// Picks are of different numbers in different parts: the index is one of those
-// of the number that is picked from, too.
+// Whether picks are of different numbers in different parts: the index is one
+// of those of the number that is picked from, too.
 static bool adx_picks_along(const ad_tensor *t, const adx_tensor_term *term,
                             uint32_t dim)
 {
@@ -233,7 +234,7 @@ static bool adx_can_list(const ad_tensor *t, const adx_tensor_value *v,
     return ok && adx_points_from(&first, 0) <= 4 * numbers;
 }
 
-// How many parts a term allows along a dimension. 0: it cannot be cut.
+// Returns how many parts a term allows along a dimension. 0: it cannot be cut.
 static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                   const adx_tensor_term *term, uint32_t dim,
                                   const adx_nest *nest, const adx_term_cut *c,
@@ -249,7 +250,8 @@ static uint64_t adx_parts_of_term(const ad_tensor *t, const adx_tensor_value *v,
                                                   : c->last);
 }
 
-// How many parts a value allows along a dimension. 0: no memory; 1: none.
+// Returns how many parts a value allows along a dimension. 0: no memory; 1:
+// none.
 static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 bool lists, adx_value_cut *to)
@@ -275,7 +277,8 @@ static uint32_t adx_cut_results(ad_tensor *t, const adx_tensor_value *v,
 
 /* --- parts of points ----------------------------------------------------- */
 
-// The one variable of a form that is not known; UINT32_MAX: none, or several.
+// Returns the one variable of a form that is not known; UINT32_MAX: none, or
+// several.
 static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
                                  const bool known[])
 {
@@ -289,7 +292,7 @@ static uint32_t adx_only_unknown(const adx_set *s, const int64_t form[],
     return some;
 }
 
-// The variable that a row gives, if it is known what is written.
+// Returns the variable that a row gives, if it is known what is written.
 static uint32_t adx_given_by_row(const adx_set *s, uint32_t r, bool written,
                                  const bool known[])
 {
@@ -325,8 +328,8 @@ static bool adx_has_own_numbers(const adx_tensor_value *v,
     return true;
 }
 
-// The first level whose range is long, or the one with the longest range.
-// UINT32_MAX: none has a range.
+// Returns the first level whose range is long, or the one with the longest
+// range. UINT32_MAX: none has a range.
 static uint32_t adx_long_level(const adx_nest *nest)
 {
     uint32_t best = UINT32_MAX;
@@ -389,7 +392,7 @@ static int64_t adx_part_from(int64_t from, int64_t to, uint32_t i, uint32_t n)
     return from + (int64_t)(span / n * i + span % n * i / n);
 }
 
-// The part that a value of f belongs to.
+// Returns the part that a value of f belongs to.
 static uint32_t adx_part_with(const adx_part_list *l, int64_t f)
 {
     uint64_t span = (uint64_t)(l->to - l->from);
@@ -485,7 +488,8 @@ static bool adx_fill_list(ad_tensor *t, adx_part_list *l)
     return true;
 }
 
-// Terms of a value and of its tangent have one list. False: no memory.
+// Lists the points of a term by parts. Terms of a value and of its tangent have
+// one list. False: no memory.
 static bool adx_list_parts(ad_tensor *t, const adx_set *s, const adx_nest *nest,
                            const adx_value_cut *cut, adx_term_cut *c)
 {
@@ -546,7 +550,8 @@ static bool adx_try_cut_of_points(ad_tensor *t, const adx_tensor_value *v,
     return c.parts > 0;
 }
 
-// False: no memory.
+// Cuts the points of a value of few numbers into parts with sums of their own,
+// if that makes more parts than the best cut so far. False: no memory.
 static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
                                 const adx_nest *const nest[], uint64_t points,
                                 adx_value_cut *best)
@@ -572,7 +577,8 @@ static bool adx_try_cut_of_sums(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// The dimension of which the results are best cut. False: no memory.
+// Cuts the results along the dimension that makes the most parts, if these are
+// more than those of the best cut so far. False: no memory.
 static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
                                    const adx_nest *const nest[],
                                    uint64_t points, bool lists,
@@ -589,7 +595,8 @@ static bool adx_try_cut_of_results(ad_tensor *t, const adx_tensor_value *v,
     return true;
 }
 
-// Lists change no bits. What else is chosen must not depend on them.
+// Finds the best cut of a value. Lists change no bits, so what else is chosen
+// must not depend on them: they are tried last. False: no memory.
 static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
                              const adx_nest *const nest[], uint64_t points,
                              adx_value_cut *best)
@@ -603,7 +610,8 @@ static bool adx_try_all_cuts(ad_tensor *t, const adx_tensor_value *v,
         || adx_try_cut_of_results(t, v, nest, points, true, best);
 }
 
-// nest [terms]. False: no memory. *cut is NULL where nothing is to be gained.
+// Cuts a value into parts. nest [terms]. *cut is NULL where nothing is to be
+// gained. False: no memory.
 static bool adx_cut_value(ad_tensor *t, const adx_tensor_value *v,
                           const adx_nest *const nest[], adx_value_cut **cut)
 {
@@ -683,7 +691,7 @@ static void adx_narrow_entries(const adx_int_table *column, int64_t low,
     }
 }
 
-// Bounds of the last level for what its variable is now.
+// Finds the bounds of the last level for what its variable is now.
 static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
                            adx_nest_level *l, adx_set_check *bound)
 {
@@ -700,7 +708,7 @@ static void adx_bound_part(const adx_term_cut *c, int64_t lo, int64_t hi,
     }
 }
 
-// The loops over the points where lo <= f(x) < hi.
+// Returns the loops over the points where lo <= f(x) < hi.
 static adx_nest adx_nest_of_part(const adx_nest *nest, const adx_term_cut *c,
                                  int64_t lo, int64_t hi,
                                  const adx_part_memory *m)

@@ -33,7 +33,7 @@ typedef struct adx_product_path {
     adx_path_step *step;        // of each subset
 } adx_product_path;
 
-// Points of a box of variables.
+// Returns how many points a box of variables has.
 static double adx_path_points(const adx_product_path *p, uint64_t vars)
 {
     double n = 1;
@@ -42,7 +42,7 @@ static double adx_path_points(const adx_product_path *p, uint64_t vars)
     return n;
 }
 
-// The variables that a subset of the factors has, as bits.
+// Returns the variables that a subset of the factors has, as bits.
 static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
 {
     uint64_t vars = 0;
@@ -51,13 +51,14 @@ static uint64_t adx_path_vars(const adx_product_path *p, uint32_t subset)
     return vars;
 }
 
-// The subset of all factors.
+// Returns the subset of all factors.
 static uint32_t adx_path_whole(const adx_product_path *p)
 {
     return ((uint32_t)1 << p->factors) - 1;
 }
 
-// The variables that a product of these factors still has: others are summed.
+// Returns the variables that a product of these factors still has: others are
+// summed.
 static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
 {
     uint32_t rest = adx_path_whole(p) & ~subset;
@@ -65,8 +66,8 @@ static uint64_t adx_path_after(const adx_product_path *p, uint32_t subset)
          & (p->written | adx_path_vars(p, rest));
 }
 
-// The variables of the points at which two products are multiplied; in the end
-// also those that no factor has.
+// Returns the variables of the points at which two products are multiplied; in
+// the end also those that no factor has.
 static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
                             uint32_t other)
 {
@@ -112,7 +113,8 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
     p->step[subset] = best;
 }
 
-// As the text has it: one factor after the other, then all sums at once.
+// Returns the cost as the text has it: one factor after the other, then all
+// sums at once.
 static double adx_written_cost(const adx_product_path *p)
 {
     double all = 2 * adx_path_points(p, p->live)

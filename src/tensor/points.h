@@ -47,8 +47,8 @@ static void adx_say_operand(adx_emission *e, const adx_number_read *x)
         adx_say_place(e, x->value, x->index, false);
 }
 
-// What is in scope: the number of a value, or of a table, at indices. NULL: it
-// is not there.
+// Returns what is in scope: the number of a value, or of a table, at indices.
+// NULL: it is not there.
 static const adx_local_number *adx_find_local(const adx_emission *e,
                                               uint32_t value,
                                               const adx_int_table *table,
@@ -78,8 +78,8 @@ static void adx_keep_local(adx_emission *e, uint32_t value,
     e->local = to;
 }
 
-// The local number of a value that is computed here: it is written now, unless
-// it is there.
+// Returns the local number of a value that is computed here: it is written now,
+// unless it is there.
 static uint32_t adx_local_of(adx_emission *e, uint32_t value,
                              const int64_t *index)
 {
@@ -92,7 +92,7 @@ static uint32_t adx_local_of(adx_emission *e, uint32_t value,
     return number;
 }
 
-// The variable that a table gives for an argument.
+// Returns the variable that a table gives for an argument.
 static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
                                 int64_t *argument)
 {
@@ -140,7 +140,8 @@ static void adx_take_numbers(adx_emission *e, uint32_t by,
         to->x[i] = adx_operand_at(e, by, at, term->factor[i]);
 }
 
-// A factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it (tensor/run).
+// Writes a factor: "a", or "(b == 0 ? 0 : a)", as adx_beside has it
+// (tensor/run).
 static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
                            uint32_t i)
 {
@@ -153,7 +154,7 @@ static void adx_say_factor(adx_emission *e, const adx_numbers_read *o,
     adx_say(&e->text, o->absorbs ? ")" : "");
 }
 
-// k*a*b; k may be 1.
+// Writes k*a*b; k may be 1.
 static void adx_say_product_of(adx_emission *e, const adx_numbers_read *o,
                                uint32_t n, ad_real k)
 {
@@ -185,7 +186,7 @@ static void adx_say_sum_text(adx_emission *e, const adx_sum_text *to)
         adx_say_index(&e->text, "v", to->number, "");
 }
 
-// to += k*a*b, in one rounding where the text is fused (tensor/run).
+// Writes to += k*a*b, in one rounding where the text is fused (tensor/run).
 static void adx_say_added(adx_emission *e, const adx_sum_text *to,
                           const adx_numbers_read *o, uint32_t n, ad_real k)
 {
@@ -289,8 +290,8 @@ static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
     return sum;
 }
 
-// The derivative of a partial, as tensor/run makes it of the partial's terms. o
-// has the arguments and the result of the function.
+// Writes the derivative of a partial, as tensor/run makes it of the partial's
+// terms. o has the arguments and the result of the function.
 static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
                                adx_numbers_read *o)
 {
@@ -321,7 +322,7 @@ static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
     return tangent[s->cell.result];
 }
 
-// A function, its partial, or the derivative of that, as a number.
+// Writes a function, its partial, or the derivative of that, as a number.
 static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
                                      const adx_spot_of *at)
 {
@@ -342,8 +343,8 @@ static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
 
 /* --- number by number ---------------------------------------------------- */
 
-// "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does not
-// say so. False: nothing is to be asked.
+// Writes "if (x0 >= 1 && x1 <= 3)": where a piece adds, as far as a region does
+// not say so. False: nothing is to be asked.
 static bool adx_say_inside(adx_emission *e, const adx_term_piece *p,
                            uint32_t dims, const adx_box *region)
 {
@@ -376,7 +377,8 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Which numbers that maps give a piece needs: for its factors, or for others.
+// Marks which numbers that maps give a piece needs: for its factors, or for
+// others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
                                   bool used[])
@@ -398,7 +400,7 @@ static void adx_find_used_lookups(const adx_emission *e,
             used[i] |= p->lookup[l].argument[first + i] != 0;
 }
 
-// The variables of a piece of a value whose indices are forms.
+// Returns the variables of a piece of a value whose indices are forms.
 static adx_spot_of adx_piece_at(adx_emission *e, const adx_term_piece *p,
                                 uint32_t dims, const int64_t *index)
 {
@@ -466,8 +468,8 @@ static bool adx_is_one_product(const adx_emission *e, uint32_t value,
         && (region == NULL || adx_is_inside(region, &p->piece[0].box, v->dims));
 }
 
-// The number of a value at indices that are forms, in a region of them: NULL:
-// in its core. Returns which v it is.
+// Writes the number of a value at indices that are forms, in a region of them:
+// NULL: in its core. Returns which v it is.
 static uint32_t adx_say_sum_at(adx_emission *e, uint32_t value,
                                const int64_t *index, const adx_box *region)
 {
@@ -517,7 +519,7 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
     return number;
 }
 
-// The indices, those with long strides first. NULL: no memory.
+// Returns the indices, those with long strides first. NULL: no memory.
 static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
 {
     uint32_t dims = adx_tensor_value_at(e->f->t, value)->dims;
@@ -546,8 +548,8 @@ static void adx_say_run_index(adx_emission *e, uint32_t var)
     ADX_SAY_LINE(e, "(void)x%lu;", (unsigned long)var);
 }
 
-// "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An index
-// with one number, whatever the sizes are, is no loop.
+// Opens "for (long x1 = 0; x1 <= n_ - 1; x1++) {", along index d of a value. An
+// index with one number, whatever the sizes are, is no loop.
 static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
                                uint32_t d, int64_t index[])
 {
@@ -575,7 +577,7 @@ static void adx_say_open_index(adx_emission *e, const adx_tensor_value *v,
     e->open++;
 }
 
-// The loop over an index from low to high, or what a part has of it.
+// Writes the loop over an index from low to high, or what a part has of it.
 static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
                                int64_t high)
 {
@@ -596,7 +598,7 @@ static void adx_say_index_from(adx_emission *e, uint32_t d, int64_t low,
         adx_say_counted(e, x, low, high);
 }
 
-// Loops over the indices in a region.
+// Writes loops over the indices in a region.
 static void adx_say_region(adx_emission *e, uint32_t value,
                            const adx_box *region, const uint32_t order[])
 {
@@ -637,7 +639,7 @@ static void adx_say_region(adx_emission *e, uint32_t value,
     adx_close_to(e, open);
 }
 
-// The core, and what is around it.
+// Writes the core, and what is around it.
 static void adx_say_pointwise(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);

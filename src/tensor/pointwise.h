@@ -64,7 +64,7 @@ static bool adx_make_box(adx_arena *a, uint32_t dims, adx_box *to)
     return to->low != NULL && to->high != NULL;
 }
 
-// How many points it has.
+// Returns how many points it has.
 static double adx_box_size(const adx_box *b, uint32_t dims)
 {
     double n = 1;
@@ -83,8 +83,8 @@ static bool adx_is_inside(const adx_box *b, const adx_box *other, uint32_t dims)
     return true;
 }
 
-// Points, if conditions only say which map gives which variable; else
-// UINT64_MAX.
+// Counts the points, if conditions only say which map gives which variable;
+// else UINT64_MAX.
 static uint64_t adx_free_points(const adx_set *s)
 {
     const adx_map_vars maps = adx_find_map_vars(s);
@@ -128,8 +128,8 @@ static void adx_own_index(const adx_finding *k, adx_term_piece *p, uint32_t d,
     p->box.high[d] = one < other ? other : one;
 }
 
-// The indices of a piece give variables that no map gives, one each. Returns
-// how many they give; UINT32_MAX: an index is no such variable.
+// Returns the indices of a piece give variables that no map gives, one each.
+// Returns how many they give; UINT32_MAX: an index is no such variable.
 static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
                                 const bool given[], bool own[])
 {
@@ -152,7 +152,7 @@ static uint32_t adx_own_indices(const adx_finding *k, adx_term_piece *p,
     return owned;
 }
 
-// Variables that maps give, by rows in their order.
+// Adds the variables that maps give, by rows in their order.
 static bool adx_add_lookups(adx_finding *k, adx_term_piece *p,
                             const uint32_t row[], uint32_t n)
 {
@@ -222,8 +222,8 @@ static bool adx_add_one_piece(adx_finding *k, const adx_tensor_term *term,
     return true;
 }
 
-// A copy of the term's set in which the first variables of `level` have values,
-// the last one changing fastest. NULL: no memory.
+// Returns a copy of the term's set in which the first variables of `level` have
+// values, the last one changing fastest. NULL: no memory.
 static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
                              const uint32_t var[], uint32_t n, uint64_t number)
 {
@@ -399,8 +399,8 @@ static void adx_find_core(adx_finding *k)
     }
 }
 
-// The pieces of a value, if each of its numbers is best computed on its own.
-// NULL: it is not; or no memory, which a->status says.
+// Returns the pieces of a value, if each of its numbers is best computed on its
+// own. NULL: it is not; or no memory, which a->status says.
 static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                                       const adx_tensor_value *v)
 {

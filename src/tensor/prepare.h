@@ -24,8 +24,8 @@ static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
     return adx_make_sparse_form(s, form, UINT32_MAX, &to->place);
 }
 
-// How well a variable serves as the innermost one: numbers that are next to one
-// another, or the same. *far: how far apart they are, together.
+// Returns how well a variable serves as the innermost one: numbers that are
+// next to one another, or the same. *far: how far apart they are, together.
 static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
                            uint32_t value, uint32_t var, int64_t form[],
                            int64_t *far)
@@ -55,7 +55,8 @@ static bool adx_is_argument(const adx_set *s, uint32_t v)
     return false;
 }
 
-// The variable that should be the innermost one, and the strides along all.
+// Returns the variable that should be the innermost one, and the strides along
+// all.
 static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
                                  uint32_t value, int64_t stride[])
 {
@@ -75,7 +76,7 @@ static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
     return best;
 }
 
-// The loops of a term. NULL: no memory.
+// Returns the loops of a term. NULL: no memory.
 static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
                                adx_tensor_term *term)
 {
@@ -146,7 +147,7 @@ static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
     result[0] = false;          // results that nothing adds to
 }
 
-// How a value is cut into parts, and what memory that takes.
+// Decides how a value is cut into parts, and what memory that takes.
 static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
 {
     adx_tensor_program *p = t->program;
@@ -170,8 +171,8 @@ static void adx_prepare_cut(ad_tensor *t, adx_tensor_value *v)
         p->all_sums = v->span * v->cut->parts;
 }
 
-// Values and terms as tensor/explain tells of them: before loops are over lists
-// and numbers on entries. False: no memory.
+// Copies values and terms for tensor/explain: as they are before loops are over
+// lists and numbers on entries. False: no memory.
 static bool adx_keep_spelt(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;

@@ -102,7 +102,7 @@ static void adx_put_range(const adx_tree_printer *k, uint32_t from,
     adx_put_form(k, to);
 }
 
-// Indices that are bound together: they stand one after another.
+// Writes indices that are bound together: they stand one after another.
 static void adx_put_bound(const adx_tree_printer *k, uint32_t first,
                           uint32_t count)
 {
@@ -167,7 +167,7 @@ static void adx_put_condition(const adx_tree_printer *k, uint32_t node)
 enum { ADX_BINDS_SUM, ADX_BINDS_PRODUCT, ADX_BINDS_UNARY, ADX_BINDS_POWER,
        ADX_BINDS_ATOM };
 
-// How tightly an expression binds, for brackets around it.
+// Returns how tightly an expression binds, for brackets around it.
 static int adx_binds(const adx_tensor_node *n)
 {
     switch (n->kind) {
@@ -206,7 +206,7 @@ static void adx_put_within(const adx_tree_printer *k, uint32_t node, bool bare)
     adx_put_string_of(k, bare ? "" : ")");
 }
 
-// Operands, which must bind as tightly as this.
+// Writes operands, which must bind as tightly as this.
 static void adx_put_operands(const adx_tree_printer *k, uint32_t child,
                              int binds, const char *sign, const char *inverse)
 {

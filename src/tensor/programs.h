@@ -32,6 +32,7 @@ typedef struct adx_access {
     uint32_t row;
 } adx_access;
 
+// A term: at each point of the set, k times the factors is added to one number.
 typedef struct adx_tensor_term {
     adx_set *set;
     uint32_t out;               // rows: the indices of what is written
@@ -138,7 +139,7 @@ struct adx_tensor_program {
 
 /* --- values -------------------------------------------------------------- */
 
-// Room for one value more. Returns its number; 0: no memory.
+// Adds a value. Returns its number; 0: no memory.
 static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
 {
     adx_tensor_program *p = t->program;
@@ -162,7 +163,7 @@ static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
     return a->status == ADREV_OK ? p->values++ : 0;
 }
 
-// Numbers one behind the other, the last index fastest. False: too many.
+// Lays numbers one behind the other, the last index fastest. False: too many.
 static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
                         const ptrdiff_t stride[])
 {
@@ -198,7 +199,7 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
     return true;
 }
 
-// The value can be computed from here on.
+// Says that a value can be computed from here on.
 static void adx_finish_value(ad_tensor *t, uint32_t value)
 {
     adx_tensor_program *p = t->program;
@@ -250,7 +251,7 @@ static void adx_add_factor(adx_tensor_term *term, adx_access from)
 
 /* --- where numbers are --------------------------------------------------- */
 
-// to += k * the least index d.
+// Computes to += k * the least index d.
 static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
                           const adx_tensor_value *v, uint32_t d, uint32_t open)
 {
@@ -317,8 +318,8 @@ static bool adx_mark_form(const adx_set *s, const int64_t form[],
 
 /* --- which numbers are written ------------------------------------------- */
 
-// The set of a term without the variables that are summed. NULL: it is not
-// exactly that, or each index is not one variable.
+// Returns the set of a term without the variables that are summed. NULL: it is
+// not exactly that, or each index is not one variable.
 static adx_set *adx_written_set(const adx_tensor_value *v,
                                 const adx_tensor_term *term)
 {
@@ -390,7 +391,7 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Which numbers are written. NULL: no memory.
+// Marks which numbers are written. NULL: no memory.
 static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
@@ -434,8 +435,8 @@ static bool adx_is_of_indices(const adx_indexed *at, uint32_t row)
     return true;
 }
 
-// The set of a term without what is true of all indices of its value, so that
-// no open size is left. NULL: one is left.
+// Returns the set of a term without what is true of all indices of its value,
+// so that no open size is left. NULL: one is left.
 static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
                                       const adx_tensor_term *term)
 {
@@ -466,8 +467,8 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Which numbers are written where sizes are open: of those that there are at
-// given sizes, always the same. NULL: that is not so.
+// Marks which numbers are written where sizes are open: of those that there are
+// at given sizes, always the same. NULL: that is not so.
 static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
@@ -511,7 +512,7 @@ typedef struct adx_joining {
     uint32_t *var;
 } adx_joining;
 
-// A row of the other set. UINT32_MAX: no memory.
+// Returns a row of the other set. UINT32_MAX: no memory.
 static uint32_t adx_join_row(const adx_joining *j, adx_row_kind kind,
                              uint32_t row)
 {
@@ -594,8 +595,9 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
     return true;
 }
 
-// The term that writes all numbers of a value that any of its terms writes, and
-// its set without the variables that are summed. NULL: there is none such.
+// Returns the term that writes all numbers of a value that any of its terms
+// writes, and its set without the variables that are summed. NULL: there is
+// none such.
 static const adx_tensor_term *adx_widest_term(const adx_tensor_value *v,
                                               const adx_set **set)
 {

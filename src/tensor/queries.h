@@ -1,7 +1,10 @@
 #pragma once
 
 /* === tensor/queries =========================================================
- * Binding, evaluations and counts: the interface.
+ * Binding, evaluations and counts: the interface. Binding checks what was
+ * given, makes the program with its derivatives, and prepares its loops and
+ * storage. An evaluation then needs only memory for those values that its
+ * results need.
  *
  *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
  *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
@@ -49,7 +52,7 @@ static void adx_check_open_data(ad_tensor *t, ad_tensor_error *error)
                               "arguments");
 }
 
-// The sizes, maps and relations that are missing, or whose values are outside.
+// Checks that sizes, maps and relations are given, and their values inside.
 static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
 {
     const adx_tree *tree = &t->tree;
@@ -69,7 +72,7 @@ static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
         adx_check_open_data(t, error);
 }
 
-// Rows of a relation that were given when it had others.
+// Checks that a relation has the rows that it had when it was given.
 static void adx_check_rows(ad_tensor *t, ad_tensor_error *error, uint32_t i)
 {
     const adx_tensor_relation *r = &t->tree.relation[i];
@@ -235,7 +238,7 @@ static void adx_open_dim(ad_tensor *t, const adx_dim *dim, adx_tensor_value *v,
     v->extent[d] = v->extent[d] < 0 ? 0 : v->extent[d];
 }
 
-// Values for the arrays of the text.
+// Makes values for the arrays of the text.
 static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
 {
     const adx_tree *tree = &t->tree;
@@ -431,7 +434,8 @@ static void adx_need_results(adx_evaluating *e, const uint32_t value[],
         }
 }
 
-// The caller's array of an input, a tangent or a weight. NULL: it is not given.
+// Returns the caller's array of an input, a tangent or a weight. NULL: it is
+// not given.
 static const ad_real *adx_given_array(const adx_tensor_value *v,
                                       const adx_tensor_arrays *a)
 {
@@ -458,7 +462,7 @@ static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
     return true;
 }
 
-// Results that nothing adds to are 0.
+// Makes results 0 that nothing adds to.
 static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
                              const uint32_t like[], uint32_t n,
                              ad_real *const to[])
@@ -469,7 +473,8 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_all(adx_tensor_value_at(e->t, like[i]), to[i]);
 }
 
-// Numbers of memory for what is needed and is no array of the caller's.
+// Returns how much memory the needed values take that have no array of the
+// caller's.
 static uint64_t adx_numbers_needed(const adx_tensor_program *p,
                                    const bool needed[], ad_real *const base[])
 {
@@ -495,8 +500,8 @@ static void adx_place_values(adx_evaluating *e)
     }
 }
 
-// The code by which a part is evaluated; NULL: by loops. Code reads all arrays
-// that it needs, so they must be there.
+// Returns the code by which a part is evaluated; NULL: by loops. Code reads all
+// arrays that it needs, so they must be there.
 static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
                                            const adx_tensor_arrays *a)
 {
@@ -578,7 +583,7 @@ static size_t adx_place_lists(adx_evaluating *e, char *at)
     return n;
 }
 
-// False: no memory.
+// Takes the memory of an evaluation. False: there is none.
 static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
 {
     const adx_tensor_program *p = e->t->program;
@@ -715,7 +720,7 @@ static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// How many points a term has: known, or counted by its loops.
+// Returns how many points a term has: known, or counted by its loops.
 static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
 {
     uint64_t n = 0;
@@ -808,7 +813,7 @@ static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
     adx_need_all(p, needed);
 }
 
-// Numbers of inputs and results.
+// Counts the numbers of inputs and results.
 static size_t adx_numbers_around(const ad_tensor *t)
 {
     const adx_tensor_program *p = t->program;

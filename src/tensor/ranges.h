@@ -19,7 +19,7 @@ ADX_SELDOM_BEGIN
 
 /* --- how many points ----------------------------------------------------- */
 
-// Points of the loops of a value.
+// Counts the points of the loops of a value.
 static double adx_points_of_step(const adx_fusion *f, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(f->t, value);
@@ -31,7 +31,8 @@ static double adx_points_of_step(const adx_fusion *f, uint32_t value)
     return n;
 }
 
-// Into how many parts so many points are cut, if one loop can have `most`.
+// Returns into how many parts so many points are cut, if one loop can have
+// `most`.
 static uint32_t adx_parts_of_points(double points, int64_t most)
 {
     double parts = points / ADX_PART_LEAST;
@@ -43,8 +44,8 @@ static uint32_t adx_parts_of_points(double points, int64_t most)
 
 /* --- ways ---------------------------------------------------------------- */
 
-// The index with the longest strides of those that have enough values; if none
-// has, the one with most.
+// Returns the index with the longest strides of those that have enough values;
+// if none has, the one with most.
 static void adx_cut_index(const adx_fusion *f, uint32_t value, adx_step_cut *to)
 {
     const adx_box *all = &f->shape[value]->domain;
@@ -82,7 +83,7 @@ static bool adx_can_cut_term(const adx_tensor_value *v, uint32_t j)
     return !reduced;
 }
 
-// As the value's cut is.
+// Cuts a step as its value is cut.
 static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
 {
     bool sums = adx_has_sums(v);
@@ -98,7 +99,7 @@ static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
               && (!v->once || adx_clears_all(v));
 }
 
-// A block whose steps all write numbers of the run.
+// Cuts a block whose steps all write numbers of the run.
 static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
 {
     const adx_outer o = adx_outer_of(f, leader);

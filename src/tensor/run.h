@@ -4,7 +4,8 @@
  * Evaluates programs: the values that are needed, one after the other, by loops
  * over the sets of their terms. The innermost loop is a kernel over numbers
  * that are evenly spaced. Sums are made in an order that depends on the sizes
- * alone.
+ * alone: a part adds in the order of its loops, and sums of parts are added in
+ * that of the parts.
  *
  *   needs   tape/workspace core/derived core/cells tensor/api tensor/nests
  *           tensor/binding tensor/programs tensor/sharing tensor/parts
@@ -106,21 +107,21 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
  * Distances of 0 and 1 are constants of the loops, so that they become vectors.
  * (A product of matrices, n = 256, gcc -O3: 2.4 instead of 8.7 ms.)          */
 
-// a*b + sum, in one rounding or in two.
+// Returns a*b + sum, in one rounding or in two.
 ADX_INLINE ad_real adx_sum_with(bool fused, ad_real a, ad_real b, ad_real sum)
 {
     return fused ? adm_fma(a, b, sum) : adx_tensor_more(sum, a * b);
 }
 
-// A factor where the other one is `by`: a product of the chain rule is 0 where
-// one of them is. Both choose between numbers that are there, so that loops
-// become vectors.
+// Returns a factor where the other one is `by`: a product of the chain rule is
+// 0 where one of them is. Both choose between numbers that are there, so that
+// loops become vectors.
 ADX_INLINE ad_real adx_beside(bool absorbs, ad_real factor, ad_real by)
 {
     return absorbs && by == 0 ? 0 : factor;
 }
 
-// k*a*b, and the sum.
+// Returns k*a*b + sum.
 ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                                     ad_real a, ad_real b, ad_real sum)
 {
@@ -128,7 +129,8 @@ ADX_INLINE ad_real adx_product_with(bool fused, bool absorbs, ad_real k,
                         adx_beside(absorbs, b, a), sum);
 }
 
-// Sums in eight parts, as those of adrev's array statements.
+// Returns a sum of products that is made in eight parts, as those of adrev's
+// array statements are.
 ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
                                        const ad_real *restrict a, int64_t as,
                                        const ad_real *restrict b, int64_t bs)
@@ -146,8 +148,7 @@ ADX_INLINE ad_real adx_add_products_by(bool fused, bool absorbs, int64_t n,
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Sum of n products, in several sums side by side. Steps of 0 and 1 have loops
-// of their own.
+// Returns a sum of n products. Steps of 0 and 1 have loops of their own.
 ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
                                     int64_t as, const ad_real *b, int64_t bs)
 {
@@ -158,7 +159,7 @@ ADX_INLINE ad_real adx_add_products(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, false, n, a, as, b, bs);
 }
 
-// The same where a factor that is 0 absorbs the other.
+// Returns the same where a factor that is 0 absorbs the other.
 ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
                                   int64_t as, const ad_real *b, int64_t bs)
 {
@@ -178,7 +179,7 @@ typedef struct adx_tensor_strip {
     int64_t bs;
 } adx_tensor_strip;
 
-// A strip that adds to one number.
+// Does a strip that adds to one number.
 static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 {
     ad_real sum =
@@ -193,7 +194,7 @@ static void adx_run_dot(const adx_tensor_strip *s, bool fused)
 typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
     adx_strip_way;
 
-// to = k*a*b, or += that.
+// Does to = k*a*b along a strip, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                              bool absorbs, int64_t step, int64_t as, int64_t bs)
 {
@@ -212,7 +213,8 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
                                             a[i * as], b[i * bs], to[i * step]);
 }
 
-// Those of the chain rule are of two arrays most often, or of one and a number.
+// Does a strip of the chain rule, which mostly has two arrays, or an array and
+// a number.
 ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->as == 1 && s->n > 1;
@@ -224,8 +226,8 @@ ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, true, s->step, s->as, s->bs);
 }
 
-// A strip, by the loop for its steps. Steps of 0 and 1 are constants there, so
-// that compilers make vectors.
+// Does a strip, by the loop for its steps. Steps of 0 and 1 are constants
+// there, so that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
     bool next = s->step == 1 && s->n > 1;
@@ -245,7 +247,7 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, s->step, s->as, s->bs);
 }
 
-// A strip that stores, adds, or adds fused.
+// Does a strip that stores, adds, or adds fused.
 static void adx_run_strip(const adx_tensor_strip *s, bool store, bool fused)
 {
     if (store)
@@ -269,7 +271,7 @@ static const adx_reads adx_no_reads = {
     { adx_one, adx_one, adx_one }, { 0, 0, 0 }
 };
 
-// Where a term reads at the point x, and how far on along the strip.
+// Returns where a term reads at the point x, and how far on along the strip.
 ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
                               bool loop)
 {
@@ -296,9 +298,9 @@ ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
         adx_run_strip(&s, e->value->once, e->t->options.fused);
 }
 
-// The derivative of a partial by argument `by`: a dual number's way through the
-// text of the partial, which depends on the argument, and on the result, which
-// depends on it as well.
+// Returns the derivative of a partial by argument `by`: a dual number's way
+// through the text of the partial, which depends on the argument, and on the
+// result, which depends on it as well.
 static ad_real adx_operation_second(const adx_tensor_value *of,
                                     const ad_real x[3], ad_real v)
 {
@@ -356,7 +358,8 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// The largest number, or the least; NaN where there is one.
+// Does a strip of a maximum or minimum: the largest number, or the least; NaN
+// where there is one.
 static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
                          int64_t n)
 {
@@ -444,7 +447,7 @@ static void adx_scatter_operations(const adx_evaluating *e, const adx_reads *r,
         e->out[at[i]] = value[i];
 }
 
-// Points that stand alone.
+// Does points along maps that stand alone.
 static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_gather_form *out = &s->g->out;
@@ -466,7 +469,7 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
         adx_scatter_operations(e, &r, at, s->n);
 }
 
-// A range at each point.
+// Does the range at each point along maps.
 static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
 {
     const adx_loop *l = e->loop;
@@ -630,7 +633,7 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     return true;
 }
 
-// False: the loops of the nest do it.
+// Runs a term as products of matrices. False: the loops of its nest do it.
 static bool adx_run_as_matrices(const adx_evaluating *e,
                                 const adx_tensor_term *term)
 {
@@ -646,8 +649,8 @@ static bool adx_run_as_matrices(const adx_evaluating *e,
                             e->base[term->factor[1].value]);
 }
 
-// Memory of picks: a flag for each number. A part forgets those of its own, of
-// all terms from `term` on that pick from the same value.
+// Marks the numbers of an extreme as not picked yet. A part forgets those of
+// its own, of all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {
     const adx_tensor_value *v = e->value;
@@ -687,7 +690,7 @@ static void adx_run_terms(adx_evaluating *e)
 
 /* --- parts ---------------------------------------------------------------- */
 
-// The evaluation of a part: i is that of its memory.
+// Returns the evaluation of a part: i is that of its memory.
 static adx_evaluating adx_part_of_value(const adx_evaluating *e, uint32_t i,
                                         int64_t lo, int64_t hi)
 {
@@ -764,7 +767,7 @@ static void adx_sum_part_at(size_t i, void *user)
                  e->sums + i * (size_t)e->value->span);
 }
 
-// Sums of the parts, and of these the sum.
+// Computes sums of the parts, and of these the sum.
 static void adx_run_sums(adx_evaluating *e)
 {
     const adx_tensor_value *v = e->value;

@@ -1,9 +1,9 @@
 #pragma once
 
 /* === tensor/scan ============================================================
- * The words of a text one after another, and the first thing that is wrong
- * with it. After that, or where the text ends, all words are the end: so no
- * loop over words goes on.
+ * The words of a text, one after another from left to right, and the first
+ * thing that is wrong with it. After that, or where the text ends, all words
+ * are the end: so no loop over words goes on.
  *
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
@@ -56,7 +56,7 @@ static void adx_stop_parsing(adx_parser *p, ad_status status)
     p->kind = ADX_WORD_END;
 }
 
-// The text is wrong at `at`: the first time, that is the error.
+// Says that the text is wrong at `at`: the first time, that is the error.
 ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at,
                                   const char *format, ...)
 {
@@ -103,7 +103,7 @@ static bool adx_is_blank(char c)
         || c == '\f';
 }
 
-// Blanks and comments. Returns where the next word begins.
+// Passes over blanks and comments. Returns where the next word begins.
 static uint32_t adx_skip_blanks(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -131,7 +131,7 @@ static uint32_t adx_skip_figures(const char *text, uint32_t at)
     return at;
 }
 
-// A number: 12, 1.5, .5, 1., 2e-3. Returns its end.
+// Takes a number: 12, 1.5, .5, 1., 2e-3. Returns its end.
 static uint32_t adx_take_number(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -155,7 +155,7 @@ static uint32_t adx_take_number(adx_parser *p, uint32_t at)
     return at;
 }
 
-// A name: letters, digits and underscores. Returns its end.
+// Takes a name: letters, digits and underscores. Returns its end.
 static uint32_t adx_take_name(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -169,7 +169,7 @@ static uint32_t adx_take_name(adx_parser *p, uint32_t at)
     return at;
 }
 
-// A character that begins no word.
+// Says that a character begins no word.
 static void adx_unknown(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -186,7 +186,7 @@ static void adx_unknown(adx_parser *p, uint32_t at)
         adx_wrong_at(p, at, "a byte %u is no character", (uint32_t)byte);
 }
 
-// A sign of one or two characters. Returns its end.
+// Takes a sign of one or two characters. Returns its end.
 static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
 {
     static const struct { char text[3]; int kind; } two[] = {
@@ -212,7 +212,7 @@ static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
     return at + 1;
 }
 
-// To the word that begins at or behind `at`.
+// Goes to the word that begins at or behind `at`.
 static void adx_take_from(adx_parser *p, uint32_t at)
 {
     const char *text = p->tree->text;
@@ -228,7 +228,7 @@ static void adx_take_from(adx_parser *p, uint32_t at)
     p->spot.length = at - p->spot.at;
 }
 
-// To the next word. Returns where the last one was.
+// Goes to the next word. Returns where the last one was.
 static adx_spot adx_take_word(adx_parser *p)
 {
     adx_spot last = p->spot;
@@ -238,7 +238,7 @@ static adx_spot adx_take_word(adx_parser *p)
     return last;
 }
 
-// Whether the word at hand is this one; then to the next.
+// Whether the word at hand is this one; if so, goes to the next.
 static bool adx_accept(adx_parser *p, int kind)
 {
     if (p->kind != kind || kind == ADX_WORD_END)
@@ -247,14 +247,14 @@ static bool adx_accept(adx_parser *p, int kind)
     return true;
 }
 
-// The next word must be this one: it is taken, or the text is wrong.
+// Takes the next word, which must be this one.
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
     if (!adx_accept(p, kind))
         adx_say_missing(p, what);
 }
 
-// The character of the text behind the word at hand, and behind blanks.
+// Returns the character of the text behind the word at hand, and behind blanks.
 static char adx_following(adx_parser *p)
 {
     return p->tree->text[adx_skip_blanks(p, p->spot.at + p->spot.length)];
@@ -281,7 +281,7 @@ static bool adx_is_comparison(int kind)
 
 /* --- brackets ------------------------------------------------------------ */
 
-// One bracket more is open. False: too many are.
+// Opens one bracket more. False: too many are open.
 static bool adx_descend(adx_parser *p)
 {
     if (p->depth < ADX_NESTING) {

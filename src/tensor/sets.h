@@ -8,6 +8,11 @@
  * written at a point. So a variable that an equation gives can be replaced
  * everywhere at once.
  *
+ * A variable is replaced only by an equation in which its coefficient is 1 or
+ * -1, so that the points stay whole, each in place of one. A variable that is
+ * forgotten leaves what its bounds say of the others (Fourier and Motzkin);
+ * where that can have points which the set has not, who asked is told.
+ *
  * Sizes are numbers here: sets are made when a text is bound. But a size can be
  * open (code of ad_tensor_write_c has it as an argument): then it is one of the
  * first variables of every set, from its least to its largest number. Such a
@@ -38,9 +43,9 @@ typedef struct adx_int_table {
     size_t n;
     int64_t low, high;          // bounds of the values
     bool ascending;             // it is known that they never fall
-    uint32_t *start;            // [high - low + 2]: which arguments have a value:
-    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
-                                // NULL: not made yet
+    uint32_t *start;            // [high - low + 2]: the arguments with value v
+    uint32_t *argument;         // are [n] argument[start[v - low]...],
+                                // less `from`; NULL: not made yet
 } adx_int_table;
 
 typedef struct adx_bitmap {
@@ -66,7 +71,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
 // More than this is not marked bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
-// NULL: no memory, or too many.
+// Makes a bitmap without bits set. NULL: no memory, or too many bits.
 static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
 {
     if (n > ADX_BITS_MOST) {
@@ -81,7 +86,8 @@ static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
     return b->word == NULL ? NULL : b;
 }
 
-// Which arguments have a value, in their order. False: no memory.
+// Lists for each value the arguments that have it, in their order. False: no
+// memory.
 static bool adx_invert_table(adx_arena *a, adx_int_table *t)
 {
     if (t->start != NULL)
@@ -137,13 +143,14 @@ typedef struct adx_set {
     bool empty;
 } adx_set;
 
-// The form of a row: [0] its constant, [1 + v] the coefficient of variable v.
+// Returns the form of a row: [0] its constant, [1 + v] the coefficient of
+// variable v.
 static int64_t *adx_form_of(const adx_set *s, uint32_t row)
 {
     return s->k + (size_t)row * s->width;
 }
 
-// Room for so many rows and variables. False: no memory.
+// Makes room for so many rows and variables. False: no memory.
 static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
 {
     adx_set to = *s;
@@ -173,7 +180,7 @@ static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
     return true;
 }
 
-// The set of one point without coordinates. NULL: no memory.
+// Returns the set of one point without coordinates. NULL: no memory.
 static adx_set *adx_new_set(adx_arena *a)
 {
     adx_set *s = ADX_GET(a, 1, adx_set);
@@ -193,7 +200,7 @@ static adx_set *adx_copy_set(const adx_set *s)
     return adx_widen_set(to, s->rows + 4, s->vars + 4) ? to : NULL;
 }
 
-// A variable from low to high; its number. UINT32_MAX: no memory.
+// Adds a variable from low to high. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
 {
     if (1 + s->vars == s->width && !adx_widen_set(s, s->room, 2 * s->width))
@@ -204,7 +211,7 @@ static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
     return s->vars++;
 }
 
-// A row, all zeros; its number. UINT32_MAX: no memory.
+// Adds a row, all zeros. Returns its number; UINT32_MAX: no memory.
 static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 {
     if (s->rows == s->room && !adx_widen_set(s, 2 * s->room, s->width))
@@ -219,7 +226,7 @@ static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
 
 #define ADX_WHOLE_MOST ((int64_t)1 << 60)
 
-// to + a*b, within what a text can need.
+// Returns to + a*b, within what a text can need.
 static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 {
     if (a == 0 || b == 0)
@@ -238,7 +245,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
     return to;
 }
 
-// to += c * from
+// Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
                         const int64_t from[])
 {
@@ -257,14 +264,14 @@ static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
     return sum;
 }
 
-// a/b, rounded down.
+// Returns a/b, rounded down.
 static int64_t adx_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-// a/b, rounded up.
+// Returns a/b, rounded up.
 static int64_t adx_ceil_div(int64_t a, int64_t b)
 {
     return -adx_floor_div(-a, b);
@@ -282,8 +289,8 @@ static int64_t adx_gcd(int64_t a, int64_t b)
     return a;
 }
 
-// Greatest common divisor of the coefficients; how many there are, and one of
-// them.
+// Returns the greatest common divisor of the coefficients; says how many there
+// are, and the variable of one of them.
 static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
                               uint32_t *count, uint32_t *some)
 {
@@ -298,7 +305,8 @@ static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
     return d;
 }
 
-// The variables of a form that are no open sizes: how many, and one of them.
+// Returns the variables of a form that are no open sizes: how many, and one of
+// them.
 static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
                             uint32_t *some)
 {
@@ -313,7 +321,7 @@ static uint32_t adx_vars_of(const adx_set *s, const int64_t form[],
 
 /* --- simpler sets -------------------------------------------------------- */
 
-// x[v] has this value only. That of an open size is still to be asked for.
+// Leaves x[v] this value only. That of an open size is still to be asked for.
 static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
 {
     if (value < s->low[v] || value > s->high[v])
@@ -329,7 +337,7 @@ static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
         s->gone[v] = true;
 }
 
-// The bounds of a variable as rows.
+// Makes the bounds of a variable rows.
 static void adx_bounds_as_rows(adx_set *s, uint32_t v)
 {
     for (int upper = 0; upper < 2; upper++) {
@@ -358,9 +366,9 @@ static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
     s->gone[v] = true;
 }
 
-// A row that must be 0: says nothing, fixes a variable, or replaces one: the
-// latest with coefficient 1 or -1 that is no open size. Whether something
-// changed.
+// Simplifies by a row that must be 0: it says nothing, fixes a variable, or
+// replaces one: the latest with coefficient 1 or -1 that is no open size.
+// Returns whether something changed.
 static bool adx_use_zero(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -405,8 +413,8 @@ static bool adx_is_said_before(adx_set *s, uint32_t r)
     return false;
 }
 
-// A row that must not be negative: always is so, never is, or bounds a
-// variable. Whether something changed.
+// Simplifies by a row that must not be negative: it always is so, never is, or
+// bounds a variable. Returns whether something changed.
 static bool adx_use_sign(adx_set *s, uint32_t r)
 {
     int64_t *form = adx_form_of(s, r);
@@ -436,7 +444,8 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
     return true;
 }
 
-// A value of a map that is always the same argument's.
+// Simplifies by a row that must be a map's value at an argument: once that is a
+// constant, it is an equation. Returns whether something changed.
 static bool adx_use_value(adx_set *s, uint32_t r)
 {
     const adx_int_table *t = s->row[r].table;
@@ -456,8 +465,9 @@ static bool adx_use_value(adx_set *s, uint32_t r)
     return true;
 }
 
-// A row that asks for a bit: decided where its form is a constant, and gone
-// where another row asks the same. Returns whether anything changed.
+// Simplifies by a row that asks for a bit: it is decided where its form is a
+// constant, and gone where another row asks the same. Returns whether something
+// changed.
 static bool adx_use_bit(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
@@ -490,7 +500,8 @@ static bool adx_use_row(adx_set *s, uint32_t r)
     return false;
 }
 
-// Replaces what equations give, tightens bounds, and forgets what always holds.
+// Replaces what equations give, tightens bounds, and forgets what always holds,
+// until no row changes anything any more.
 static void adx_simplify_set(adx_set *s)
 {
     bool changed = true;
@@ -506,8 +517,8 @@ static void adx_simplify_set(adx_set *s)
     }
 }
 
-// Points for given sizes, if only bounds of variables are left; else
-// UINT64_MAX.
+// Returns how many points a set has for given sizes, if only bounds of
+// variables are left; else UINT64_MAX.
 static uint64_t adx_box_points(const adx_set *s)
 {
     uint64_t n = 1;
@@ -608,7 +619,8 @@ static adx_map_vars adx_find_map_vars(const adx_set *s)
  * Projects a set onto some of its variables, which stay. Where the projection
  * cannot be exact, it is left to bits (tensor/nests).                        */
 
-// In how many rows of conditions a variable is; of them, those with signs.
+// Counts the rows of conditions that a variable is in; of them, those with
+// signs.
 static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
 {
     uint32_t n = 0;
@@ -657,8 +669,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
 
 #define ADX_ROWS_MOST 200
 
-// Fourier and Motzkin: each bound from below with each from above, of the first
-// `rows`, while there are fewer than `most`.
+// Combines each bound from below with each from above (Fourier and Motzkin), of
+// the first `rows`, while there are fewer than `most`.
 static void adx_combine_all(adx_set *s, uint32_t v, uint32_t rows,
                             uint32_t most)
 {
@@ -681,7 +693,7 @@ static void adx_drop_bounded(adx_set *s, uint32_t v)
     s->gone[v] = true;
 }
 
-// The row that makes v the value of a map, where any value will do; or
+// Returns the row that makes v the value of a map, where any value will do; or
 // UINT32_MAX.
 static uint32_t adx_any_value(const adx_set *s, uint32_t v)
 {
@@ -700,7 +712,7 @@ static uint32_t adx_any_value(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// Forgets a variable. False: not without loss.
+// Forgets a variable. False: that would lose something.
 static bool adx_drop_var(adx_set *s, uint32_t v)
 {
     uint32_t signs;

@@ -14,7 +14,7 @@
 
 ADX_SELDOM_BEGIN
 
-// A value with the indices of another.
+// Returns a value with the indices of another.
 static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
 {
     uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
@@ -43,7 +43,7 @@ static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
     return &t->program->value[value];
 }
 
-// The set of all indices of a value; rows are its indices.
+// Returns the set of all indices of a value; rows are its indices.
 static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_set *s = adx_begin_set(t);
@@ -105,7 +105,8 @@ static void adx_put_key_real(adx_key_writer *w, ad_real k)
     adx_put_key(w, bits);
 }
 
-// A form: its variables get names in the order in which they are met.
+// Adds a form to a key: its variables get names in the order in which they are
+// met.
 static void adx_put_key_form(adx_key_writer *w, uint32_t row)
 {
     const int64_t *form = adx_form_of(w->set, row);
@@ -153,7 +154,7 @@ static void adx_put_key_set(adx_key_writer *w)
     }
 }
 
-// A term without its constant. Two factors of a product have an order.
+// Adds a term without its constant. Two factors of a product have an order.
 static void adx_put_key_term(adx_key_writer *w, const ad_tensor *t,
                              const adx_tensor_value *v,
                              const adx_tensor_term *term)
@@ -219,7 +220,7 @@ static bool adx_same_key(const adx_value_key *a, const adx_value_key *b)
         && memcmp(a->number, b->number, a->n * sizeof *a->number) == 0;
 }
 
-// A term's part of a key; its constant too, if `whole`.
+// Adds a term's part of a key; its constant too, if `whole`.
 static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
                            const adx_tensor_value *v,
                            const adx_tensor_term *term, bool whole)
@@ -290,7 +291,7 @@ static bool adx_writes_once(const adx_tensor_value *v,
     return own == maps.free;
 }
 
-// All numbers of another value with the same indices, times k, as a term.
+// Adds a term that copies another value with the same indices, times k.
 static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 {
     const adx_access all = { from, 0 };
@@ -299,8 +300,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
         adx_add_factor(adx_new_tensor_term(t, to, s, 0, k), all);
 }
 
-// Term i stands for all that are equal to it; k: the sum of their constants. A
-// sum over points is multiplied when it is complete.
+// Makes term i stand for all that are equal to it; k: the sum of their
+// constants. A sum over points is multiplied when it is complete.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];
@@ -329,7 +330,7 @@ static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
         v->term[i] = v->term[--v->terms];
 }
 
-// The first term that is equal to term i, by a table of `room` keys.
+// Returns the first term that is equal to term i, by a table of `room` keys.
 static uint32_t adx_equal_term(const adx_value_key key[], uint32_t slot[],
                                uint32_t room, uint32_t i)
 {
@@ -385,7 +386,7 @@ struct adx_shared_values {
     uint32_t n, room;
 };
 
-// The place of a key, or a free one.
+// Returns the place of a key, or a free one.
 static uint32_t adx_shared_place(const adx_shared_values *s,
                                  const adx_value_key *key)
 {
@@ -395,7 +396,8 @@ static uint32_t adx_shared_place(const adx_shared_values *s,
     return at;
 }
 
-// A table of twice the size, with what the old one has. NULL: no memory.
+// Returns a table of twice the size, with what the old one has. NULL: no
+// memory.
 static adx_shared_values *adx_widen_shared(adx_arena *a,
                                            const adx_shared_values *of)
 {
@@ -417,8 +419,8 @@ static adx_shared_values *adx_widen_shared(adx_arena *a,
     return s;
 }
 
-// The value with the key of this one, which is noted if there is none yet.
-// 0: no memory.
+// Returns the value with the key of this one, which is noted if there is none
+// yet. 0: no memory.
 static uint32_t adx_shared_value(ad_tensor *t, uint32_t value)
 {
     adx_value_key key;
@@ -467,7 +469,7 @@ static uint32_t adx_complete_value(ad_tensor *t, uint32_t value)
     return value;
 }
 
-// A value of one number, which is a constant. 0: no memory.
+// Returns a value of one number, which is a constant. 0: no memory.
 static uint32_t adx_constant_value(ad_tensor *t, ad_real k)
 {
     adx_set *s = adx_begin_set(t);

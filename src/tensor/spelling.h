@@ -28,8 +28,8 @@ typedef struct adx_explainer {
     const adx_set *set;         // whose variables are spelt
 } adx_explainer;
 
-// The value as it was before its numbers got other places: texts speak of the
-// indices of the formula.
+// Returns the value as it was before its numbers got other places: texts speak
+// of the indices of the formula.
 static const adx_tensor_value *adx_value_spelt(const adx_explainer *e,
                                                uint32_t value)
 {
@@ -47,7 +47,7 @@ static void adx_spell_whole(const adx_explainer *e, int64_t v)
     adx_put_natural(&e->to, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-// "3 points"; word: in the singular
+// Writes "3 points"; word: in the singular.
 static void adx_spell_count(const adx_explainer *e, uint64_t n,
                             const char *word)
 {
@@ -59,7 +59,7 @@ static void adx_spell_count(const adx_explainer *e, uint64_t n,
 
 /* --- names --------------------------------------------------------------- */
 
-// Where the text names the input, or the result, of this order.
+// Returns where the text names the input, or the result, of this order.
 static adx_spot adx_spot_of_array(const adx_explainer *e, uint32_t order,
                                   bool out)
 {
@@ -110,8 +110,8 @@ static void adx_spell_table(const adx_explainer *e, const adx_int_table *table)
             }
 }
 
-// The row that makes a variable without a name the value of a map, of variables
-// before it; or UINT32_MAX.
+// Returns the row that makes a variable without a name the value of a map, of
+// variables before it; or UINT32_MAX.
 static uint32_t adx_row_spelling(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows && s->called[v] == 0; r++) {
@@ -136,8 +136,8 @@ static bool adx_is_spelt(const adx_set *s, uint32_t v)
     return !s->gone[v] && adx_row_spelling(s, v) == UINT32_MAX;
 }
 
-// Where the text names the index that a variable stands for; an empty spot if
-// it has none.
+// Returns where the text names the index that a variable stands for; an empty
+// spot if it has none.
 static adx_spot adx_spot_of_var(const adx_explainer *e, uint32_t v)
 {
     return e->t->tree.index[e->set->called[v]].name;    // index 0: no text
@@ -155,7 +155,8 @@ static bool adx_same_name(const adx_explainer *e, uint32_t u, uint32_t v)
 
 static void adx_spell_form(const adx_explainer *e, int64_t form[]);
 
-// i, or i.2 if there is another i; without a name #e, an entry of a relation.
+// Writes a variable: i, or i.2 if there is another i; without a name #e, an
+// entry of a relation.
 static void adx_spell_var(const adx_explainer *e, uint32_t v)
 {
     const adx_set *s = e->set;
@@ -182,8 +183,8 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 
 /* --- forms and conditions ------------------------------------------------ */
 
-// times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what is
-// positive in it.
+// Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
+// is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
                            int64_t times, bool positive)
 {
@@ -208,7 +209,7 @@ static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
     }
 }
 
-// A form of all variables.
+// Returns a form of all variables.
 static adx_sparse_form adx_all_of_form(const adx_explainer *e, int64_t form[])
 {
     const adx_sparse_form all = { form[0], e->set->vars, NULL, form + 1 };
@@ -222,8 +223,9 @@ static void adx_spell_form(const adx_explainer *e, int64_t form[])
     adx_spell_terms(e, &all, 1, false);
 }
 
-// A form that is 0, or not negative: what is positive on the one side, what is
-// negative on the other. If there are variables on the right only: turned.
+// Writes a form that is 0, or not negative: what is positive on the one side,
+// what is negative on the other. If there are variables on the right only:
+// turned.
 static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
                                 bool zero)
 {
@@ -236,7 +238,7 @@ static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
     adx_spell_terms(e, &all, left ? -1 : 1, true);
 }
 
-// The relation of a column, and which column it is; 0: it is a map.
+// Returns the relation of a column, and which column it is; 0: it is a map.
 static uint32_t adx_relation_of(const adx_explainer *e,
                                 const adx_int_table *table, uint32_t *column)
 {
@@ -249,7 +251,7 @@ static uint32_t adx_relation_of(const adx_explainer *e,
     return 0;
 }
 
-// The row that says what is in another column of the same entry.
+// Returns the row that says what is in another column of the same entry.
 static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
                                   uint32_t column, uint32_t row)
 {
@@ -265,7 +267,8 @@ static uint32_t adx_row_of_column(const adx_explainer *e, uint32_t relation,
     return UINT32_MAX;
 }
 
-// "R[e] == (i,j)", of all columns at once: spelt with the first of them.
+// Writes "R[e] == (i,j)", all columns at once, with the row of the first of
+// them.
 static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
 {
     const adx_set *s = e->set;
@@ -291,7 +294,8 @@ static void adx_spell_value_row(const adx_explainer *e, uint32_t row)
     adx_spell(e, n > 1 ? ")" : "");
 }
 
-// "A written at 9*i+j", where the bits are those of a value; else "bit 9*i+j".
+// Writes "A written at 9*i+j", where the bits are those of a value; else "bit
+// 9*i+j".
 static void adx_spell_bit(const adx_explainer *e, const adx_bitmap *bits)
 {
     const adx_tensor_program *p = e->t->program;
@@ -323,7 +327,8 @@ static bool adx_is_condition(const adx_explainer *e, uint32_t row)
     return true;
 }
 
-// " of exists(k<n: R(i,k))": the words of the text, with the names there.
+// Writes " of exists(k<n: R(i,k))": the words of the text, with the names
+// there.
 static void adx_spell_words(const adx_explainer *e, uint32_t node)
 {
     adx_tree_kind kind = e->t->tree.node[node].kind;
@@ -399,7 +404,7 @@ static bool adx_is_of_others(const adx_explainer *e, uint32_t row)
     return false;
 }
 
-// "i<9" or "i in 1:8".
+// Writes "i<9" or "i in 1:8".
 static void adx_spell_range(const adx_explainer *e, uint32_t v)
 {
     adx_spell_var(e, v);
@@ -411,8 +416,9 @@ static void adx_spell_range(const adx_explainer *e, uint32_t v)
     adx_spell_whole(e, e->set->high[v] + 1);
 }
 
-// "i<9, j<9: i >= j", of the variables that are own, or of the others: begin
-// comes before, and nothing if there are none. Whether there are some.
+// Writes "i<9, j<9: i >= j", of the variables that are own, or of the others,
+// with `begin` in front, or nothing if there are none. Returns whether there
+// are some.
 static bool adx_spell_set(const adx_explainer *e, bool own, const char *begin)
 {
     const adx_set *s = e->set;
@@ -448,7 +454,7 @@ static void adx_spell_access(const adx_explainer *e, adx_access a)
     adx_spell(e, v->dims > 0 ? "]" : "");
 }
 
-// The product that a point adds, or the function that it is.
+// Writes the product that a point adds, or the function that it is.
 static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                              const adx_tensor_term *term)
 {
@@ -525,7 +531,8 @@ static void adx_hash_spelt(const char *text, size_t n, void *user)
         *hash = (*hash ^ (unsigned char)text[i]) * 0x100000001b3u;
 }
 
-// A hash of what a term has on the left side; behind: of what is behind `for`.
+// Returns a hash of what a term has on the left side; behind: of what is behind
+// `for`.
 static uint64_t adx_hash_of_term(const adx_explainer *e, uint32_t value,
                                  const adx_tensor_term *term, bool behind)
 {

@@ -38,7 +38,7 @@ static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
 static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
                       bool negated, adx_set_pieces *to);
 
-// The set with sign*form + c as a condition.
+// Returns the set with sign*form + c as a condition.
 static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
                              adx_row_kind kind, int64_t sign, int64_t c)
 {
@@ -114,8 +114,8 @@ static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
-// The entry of a relation with these columns, rows row[arity], as a row;
-// UINT32_MAX: no memory.
+// Returns the entry of a relation with these columns, rows row[arity], as a
+// row; UINT32_MAX: no memory.
 static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
                              const uint32_t row[])
 {
@@ -156,7 +156,7 @@ static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
     return entry;
 }
 
-// Rows for the forms of a read or a membership. False: it failed.
+// Makes rows of the forms of a read or a membership. False: it failed.
 static bool adx_lower_list(adx_lowering *k, adx_set *s,
                            const adx_tensor_node *n, uint32_t row[])
 {
@@ -189,7 +189,7 @@ static void adx_grid_form(adx_lowering *k, adx_grid *g, uint32_t form)
     }
 }
 
-// The indices that are bound around a condition and that it mentions.
+// Finds the indices that are bound around a condition and that it mentions.
 static void adx_find_grid(adx_lowering *k, adx_grid *g, uint32_t node)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
@@ -322,8 +322,8 @@ static bool adx_is_true_at(adx_lowering *k, uint32_t node, int64_t value[])
             : n->kind == ADX_TREE_NOT_ZERO ? v != 0 : v >= 0);
 }
 
-// Ranges of the indices of a grid. Returns how many points it has; UINT64_MAX:
-// too many.
+// Finds the ranges of the indices of a grid. Returns how many points it has;
+// UINT64_MAX: too many.
 static uint64_t adx_measure_grid(const adx_lowering *k, adx_grid *g)
 {
     uint64_t size = 1;
@@ -416,8 +416,8 @@ typedef struct adx_to_join {
     const struct adx_to_join *next;
 } adx_to_join;
 
-// The set without variables that say nothing of the indices of a grid, as far
-// as that is exact. NULL: no memory.
+// Returns the set without variables that say nothing of the indices of a grid,
+// as far as that is exact. NULL: no memory.
 static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
                                       const adx_set *of)
 {
@@ -524,7 +524,7 @@ static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
     }
 }
 
-// The bits of a grid at which a condition is true. NULL: no memory.
+// Returns the bits of a grid at which a condition is true. NULL: no memory.
 static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
                                        uint32_t node)
 {
@@ -539,7 +539,7 @@ static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
     return adx_is_lowering(k) ? bits : NULL;
 }
 
-// A condition by bits.
+// Splits a set by a condition that is written down as bits.
 static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                            bool negated, adx_set_pieces *to)
 {
@@ -613,7 +613,8 @@ static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
     }
 }
 
-// The part of a set where a condition is true, by bits. NULL: no memory.
+// Returns the part of a set where a condition is true, by bits. NULL: no
+// memory.
 static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
                                          uint32_t node)
 {
@@ -623,7 +624,8 @@ static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
     return to;
 }
 
-// The disjoint parts of a set where a condition is true. NULL: no memory.
+// Returns the disjoint parts of a set where a condition is true. NULL: no
+// memory.
 static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
                                  uint32_t node)
 {

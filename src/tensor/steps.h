@@ -2,7 +2,8 @@
 
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
- * steps of a block together.
+ * steps of a block together. What is added to is cleared before, where its
+ * terms do not write each number once.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
@@ -15,7 +16,7 @@ ADX_SELDOM_BEGIN
 
 /* --- what is done at a point --------------------------------------------- */
 
-// The indices of the number that the term of a loop writes.
+// Returns the indices of the number that the term of a loop writes.
 static const int64_t *adx_written_at(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
@@ -77,7 +78,7 @@ static void adx_say_most_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = v%lu;\n", number);
 }
 
-// "done[3*x0]": whether the number of a most at these indices is picked.
+// Writes "done[3*x0]": whether the number of a most at these indices is picked.
 static void adx_say_done(adx_emission *e, const adx_looping *k,
                          const int64_t *index)
 {
@@ -108,7 +109,7 @@ static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, " = 0;\n");
 }
 
-// The first point at which the number that is picked is the largest one.
+// Writes the first point at which the number that is picked is the largest one.
 static void adx_say_pick(adx_emission *e, const adx_looping *k)
 {
     const adx_tensor_term *term = k->term;
@@ -167,7 +168,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
         adx_say_operation_term(e, k);
 }
 
-// a*b at a point of a reduction, added to one of eight sums.
+// Writes a*b at a point of a reduction, added to one of eight sums.
 static void adx_say_eighth(adx_emission *e, const adx_looping *k,
                            const char *sum)
 {
@@ -179,7 +180,7 @@ static void adx_say_eighth(adx_emission *e, const adx_looping *k,
     adx_say_added(e, &to, &o, k->term->factors, 1);
 }
 
-// A reduction in eight sums, as adx_add_products forms them.
+// Writes a reduction in eight sums, as adx_add_products forms them.
 static void adx_say_reduction(adx_emission *e, const adx_looping *k,
                               const adx_nest_level *l)
 {
@@ -228,7 +229,7 @@ static void adx_say_reduction(adx_emission *e, const adx_looping *k,
     adx_close_to(e, open);
 }
 
-// A loop over index d of a value.
+// Writes a loop over index d of a value.
 static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
                                int64_t index[])
 {
@@ -249,7 +250,7 @@ static void adx_say_index_loop(adx_emission *e, uint32_t value, uint32_t d,
 
 /* --- loops of a value ---------------------------------------------------- */
 
-// The loops from a level on.
+// Writes the loops from a level on.
 static void adx_say_levels(adx_emission *e, const adx_looping *k,
                            uint32_t first)
 {
@@ -271,7 +272,8 @@ static void adx_say_levels(adx_emission *e, const adx_looping *k,
     }
 }
 
-// Points of a part that are listed (tensor/parts), or else all of them.
+// Writes loops over the points of a part that are listed (tensor/parts), or
+// else over all of them.
 static void adx_say_listed(adx_emission *e, adx_looping *k)
 {
     const adx_part_list *l = k->part->list;
@@ -343,8 +345,8 @@ static void adx_say_added_sums(adx_emission *e, uint32_t value)
     adx_close_to(e, open);
 }
 
-// The parts of one term, one after the other, or one of them: `first` is the
-// number of the term's first one.
+// Writes the parts of one term, one after the other, or one of them: `first` is
+// the number of the term's first one.
 static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
                              unsigned long first)
 {
@@ -380,7 +382,7 @@ static void adx_say_parts_of(adx_emission *e, uint32_t value, uint32_t term,
 
 /* --- a value by loops ---------------------------------------------------- */
 
-// 0 for all numbers of a value, or what a most begins with.
+// Writes code that gives all numbers of a value 0, or what a most begins with.
 static void adx_say_all_zeros(adx_emission *e, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -410,8 +412,8 @@ static void adx_say_zeros_of(adx_emission *e, uint32_t value)
             adx_say_loops(e, value, &v->term[j], ADX_DOING_ZEROS, NULL);
 }
 
-// Nothing is picked yet by the terms from `term` on that pick from one value;
-// a part says so of numbers of its own.
+// Writes code by which nothing is picked yet by the terms from `term` on that
+// pick from one value; a part says so of numbers of its own.
 static void adx_say_no_picks(adx_emission *e, uint32_t value, uint32_t term)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
@@ -466,15 +468,15 @@ static void adx_say_value(adx_emission *e, uint32_t value)
 
 /* --- blocks (tensor/blocks) ---------------------------------------------- */
 
-// "if (n7) {": a step of a block is needed.
+// Opens "if (n7) {": a step of a block is needed.
 static void adx_say_flag(adx_emission *e, uint32_t value)
 {
     e->flag[value] = true;
     ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
 }
 
-// All steps of a block, in one loop. What is added to here and there is made 0
-// before.
+// Writes all steps of a block, in one loop. What is added to here and there is
+// made 0 before.
 static void adx_say_together(adx_emission *e, uint32_t leader)
 {
     const adx_tensor_program *p = e->f->t->program;

@@ -51,8 +51,8 @@ typedef struct adx_place_column {
 
 /* --- which number an entry is of ----------------------------------------- */
 
-// The row by which a map of one other variable gives variable v. UINT32_MAX:
-// none.
+// Returns the row by which a map of one other variable gives variable v.
+// UINT32_MAX: none.
 static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -73,8 +73,8 @@ static uint32_t adx_row_that_gives(const adx_set *s, uint32_t v)
     return UINT32_MAX;
 }
 
-// The variable that says which number is accessed. UINT32_MAX: there is not
-// one alone.
+// Returns the variable that says which number is accessed. UINT32_MAX: there is
+// not one alone.
 static uint32_t adx_entry_of_number(const adx_set *s, uint32_t row,
                                     uint32_t dims)
 {
@@ -202,7 +202,8 @@ static bool adx_note_access(adx_storing *k, adx_tensor_term *term,
     return adx_list_places(&k->a, adx_tensor_value_at(k->t, k->value), x);
 }
 
-// The accesses that write come first. False: not all have an entry.
+// Finds all accesses to a value, those that write first. False: not all have an
+// entry.
 static bool adx_find_accesses(adx_storing *k)
 {
     const adx_tensor_program *p = k->t->program;
@@ -224,7 +225,7 @@ static bool adx_find_accesses(adx_storing *k)
 
 /* --- places among those that are written ---------------------------------- */
 
-// How many bits of a word are set.
+// Returns how many bits of a word are set.
 static uint32_t adx_bits_in(uint64_t word)
 {
     uint32_t n = 0;
@@ -296,7 +297,7 @@ static bool adx_number_places(const adx_storing *k, adx_number_access *x)
 
 /* --- other indices -------------------------------------------------------- */
 
-// The column of the places of an access. NULL: no memory.
+// Returns the column of the places of an access. NULL: no memory.
 static adx_int_table *adx_column_of_places(adx_storing *k,
                                            const adx_number_access *x,
                                            uint64_t size)
@@ -353,7 +354,8 @@ static bool adx_add_level(adx_tensor_term *term, uint32_t entry,
     return true;
 }
 
-// A variable that is the column's value for the entry. UINT32_MAX: no memory.
+// Returns a variable that is the column's value for the entry. UINT32_MAX: no
+// memory.
 static uint32_t adx_column_variable(const adx_number_access *x,
                                     adx_int_table *column)
 {

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === tensor/syntax ==========================================================
- * From a text to its tree: declarations and formulas.
+ * From a text to its tree: declarations and formulas. Each rule of the grammar
+ * is a function (recursive descent), here and in tensor/expressions,
+ * tensor/conditions and tensor/forms. A name stands for what the text before it
+ * says, so one pass is enough.
  *
  *     text    = { item ";" }
  *     item    = "in" name [ "[" range, .. "]" ], ..
@@ -19,7 +22,7 @@ ADX_SELDOM_BEGIN
 
 /* --- formulas ------------------------------------------------------------ */
 
-// One more dimension of the array, relation or map that is being declared.
+// Adds a dimension to the array, relation or map that is being declared.
 static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
                         uint32_t relation, uint32_t column)
 {
@@ -30,7 +33,8 @@ static void adx_add_dim(adx_parser *p, uint32_t from, uint32_t to,
     p->tree->dim[i] = dim;
 }
 
-// The array that a formula makes: its dimensions are the ranges of its indices.
+// Returns the array that a formula makes: its dimensions are the ranges of its
+// indices.
 static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
                                 uint32_t rank, bool out)
 {
@@ -53,7 +57,8 @@ static uint32_t adx_make_result(adx_parser *p, adx_spot name, uint32_t first,
     return array;
 }
 
-// The name on the left side of a formula. Inputs and others cannot stand there.
+// Reads the name on the left side of a formula. Inputs and others cannot stand
+// there.
 static adx_spot adx_read_left_name(adx_parser *p)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME
@@ -100,7 +105,7 @@ static void adx_read_formula(adx_parser *p, bool out)
 
 /* --- declarations -------------------------------------------------------- */
 
-// The relation at hand, as the first range of an array.
+// Reads the relation at hand, as the first range of an array.
 static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
 {
     const adx_tensor_relation r = p->tree->relation[relation];
@@ -114,8 +119,8 @@ static void adx_read_columns(adx_parser *p, uint32_t relation, bool allowed)
     adx_take_word(p);
 }
 
-// "[", ranges, "]"; nothing at all if that is allowed. Returns how many
-// dimensions they are, from *first on.
+// Reads "[", ranges, "]", or nothing at all if that is allowed. Returns how
+// many dimensions they are, from *first on.
 static uint32_t adx_read_dims(adx_parser *p, uint32_t *first, bool array)
 {
     adx_tree *tree = p->tree;

@@ -267,7 +267,7 @@ static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
 
 /* --- arrays that grow ---------------------------------------------------- */
 
-// One more element, all zeros. Returns its number; 0: no memory.
+// Adds an element, all zeros. Returns its number; 0: no memory.
 static uint32_t adx_one_more(const adx_tree *tree, void **array, size_t *room,
                              size_t *count, size_t size)
 {

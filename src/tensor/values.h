@@ -3,7 +3,8 @@
 /* === tensor/values ========================================================
  * Values that hold parts of expressions: which variables a part mentions, the
  * set in which it is computed, how it is read, and whether it is written at all
- * points of that set.
+ * points of that set. A part has only those indices that it mentions, so it is
+ * computed once for all points that differ in others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
@@ -57,8 +58,8 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Variables whose values follow from those of others by a map: memory need not
-// have room for all of their values.
+// Marks variables whose values follow from those of others by a map: memory
+// need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
     for (uint32_t r = 0; r < s->rows; r++) {
@@ -77,8 +78,8 @@ static void adx_find_determined(const adx_set *s, bool determined[])
     }
 }
 
-// A value with a number for each point of a set, which is simplified. Rows for
-// its indices are added to the set.
+// Makes a value with a number for each point of a set, which is simplified.
+// Rows for its indices are added to the set.
 static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
 {
     adx_arena *a = &k->t->arena;
@@ -108,8 +109,8 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     return to;
 }
 
-// The set in which a part is computed: without variables that it does not
-// mention, if that is exact. Both have the same variables.
+// Returns the set in which a part is computed: without variables that it does
+// not mention, if that is exact. Both have the same variables.
 static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
                                 const uint32_t node[], uint32_t nodes)
 {
@@ -123,7 +124,7 @@ static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
     return adx_project(c, keep) && c->vars == s->vars ? c : adx_copy_set(s);
 }
 
-// The number of a part at the points of s: rows of the same variables.
+// Returns the number of a part at the points of s: rows of the same variables.
 static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
                                 uint32_t dims)
 {
@@ -138,7 +139,7 @@ static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
     return to;
 }
 
-// How many indices a value has.
+// Returns how many indices a value has.
 static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
 {
     return k->t->program->value[value].dims;
@@ -169,7 +170,7 @@ static bool adx_is_same_condition(const adx_set *one, uint32_t r,
             || adx_is_same_form(one, a->at, two, b->at));
 }
 
-// The first row from r on that is a condition.
+// Returns the first row from r on that is a condition.
 static uint32_t adx_next_condition(const adx_set *s, uint32_t r)
 {
     while (r < s->rows && s->row[r].kind <= ADX_ROW_FORM)

@@ -68,7 +68,7 @@ static void adx_list_results(adx_part_writing *w, const uint32_t value[],
                                                      i, false };
 }
 
-// False: no memory.
+// Takes the memory of a part's function. False: there is none.
 static bool adx_begin_part(adx_part_writing *w)
 {
     const ad_tensor *t = w->k->t;
@@ -90,7 +90,8 @@ static bool adx_begin_part(adx_part_writing *w)
     return true;
 }
 
-// "r0 | r2": when a value is needed. Of no result: never.
+// Writes "r0 | r2": when a value is needed. A value of no result is never
+// needed.
 static void adx_say_condition(adx_part_writing *w, uint32_t value)
 {
     const adx_tensor_program *p = w->k->t->program;
@@ -107,7 +108,7 @@ static void adx_say_condition(adx_part_writing *w, uint32_t value)
     }
 }
 
-// The name of the array that a given value is an element of.
+// Returns the name of the array that a given value is an element of.
 static const char *adx_array_of_given(adx_value_kind kind)
 {
     return kind == ADX_VALUE_INPUT ? "x"
@@ -135,7 +136,7 @@ static bool adx_part_uses(const adx_part_writing *w, adx_parameter_kind kind)
     return false;
 }
 
-// "n_ - 1", the end of a range.
+// Writes "n_ - 1", the end of a range.
 static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
 {
     bool any = false;
@@ -151,7 +152,7 @@ static void adx_say_range_end(const adx_part_writing *w, const int64_t form[])
         adx_say(w->t, "%s%lld", any ? " + " : "", (long long)form[0]);
 }
 
-// " && n_ - 1 >= 0", where a range may be empty.
+// Writes " && n_ - 1 >= 0", where a range may be empty.
 static void adx_say_not_empty(const adx_part_writing *w,
                               const adx_tensor_value *v)
 {
@@ -269,7 +270,7 @@ static void adx_say_part_argument(adx_text *t, const adx_parameter *p,
     }
 }
 
-// "f_step3(b7, b2, b3);"
+// Writes "f_step3(b7, b2, b3);".
 static void adx_say_call(adx_text *t, const adx_step_text *s,
                          adx_parameter_fn *say, void *user)
 {
@@ -302,7 +303,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say_call(w->t, s, adx_say_part_argument, w);
 }
 
-// A loop over all numbers along an index, from 0 on.
+// Writes a loop over all numbers along an index, from 0 on.
 static void adx_say_unmade_loop(const adx_part_writing *w,
                                 const adx_tensor_value *v, uint32_t d)
 {
@@ -324,7 +325,7 @@ static void adx_say_unmade_loop(const adx_part_writing *w,
     adx_say(w->t, "; x%lu++)\n", x);
 }
 
-// Results that nothing adds to are 0.
+// Writes code that makes results 0 that nothing adds to.
 static void adx_say_unmade(adx_part_writing *w)
 {
     for (uint32_t i = 0; i < w->results; i++) {
@@ -345,7 +346,7 @@ static void adx_say_unmade(adx_part_writing *w)
     }
 }
 
-// The prototype of a part, with double or float.
+// Writes the prototype of a part, with double or float.
 static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
                               const char *name, const char *parameters)
 {
@@ -362,7 +363,7 @@ static void adx_say_prototype(const adx_tensor_file *k, adx_text *t,
             adx_put_text(t, c, 1);
 }
 
-// Asks whether the sizes are in their ranges.
+// Writes tests of whether the sizes are in their ranges.
 static void adx_say_size_tests(const adx_tensor_file *k, adx_text *t)
 {
     for (uint32_t i = 0; i < adx_open_of(k->t); i++) {
@@ -422,7 +423,7 @@ static void adx_say_tensor_part(adx_tensor_file *k, adx_text *t,
     adx_drop(body.memory, body.v);
 }
 
-// The gradient of a text whose only result is a number.
+// Writes the gradient of a text whose only result is a number.
 static void adx_say_gradient(const adx_tensor_file *k, adx_text *t)
 {
     adx_say(t, "#define %s_gradient_WORK %s_vjp_WORK\n", t->name, t->name);
@@ -450,7 +451,8 @@ static bool adx_is_scalar_text(const ad_tensor *t)
     return t->tree.outs == 1;
 }
 
-// Which parts are to be written: a gradient needs the VJP that it calls.
+// Returns which parts are to be written: a gradient needs the VJP that it
+// calls.
 static unsigned adx_parts_asked(const ad_tensor *t, unsigned asked)
 {
     if (asked == 0)
@@ -474,7 +476,7 @@ static ad_status adx_check_text_options(const ad_tensor *t,
     return ADREV_OK;
 }
 
-// The file of a text that is bound.
+// Writes the file of a text that is bound.
 static ad_status adx_write_tensor(ad_tensor *t, const ad_c_options *o,
                                   ad_write_fn *write, void *user, size_t *bytes)
 {

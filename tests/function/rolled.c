@@ -131,12 +131,18 @@ typedef struct plan {
     uint32_t pieces, times, rows, n, m;
     uint64_t seed;
     uint32_t spoilt;            // one iteration in so many differs; 0: none
+    int odd;                    // how iteration `middle` differs
+    uint32_t middle;
     bool turns;                 // another result is used in each iteration
 } plan;
 
+// In one iteration: another constant, argument, operation, order of arguments,
+// a result of the function, a guard, or nothing at all.
+enum { CONSTANT, ARGUMENT, OPERATION, SWAPPED, RESULT, GUARD, EVEN, ODD };
+
 enum { INPUT, HERE, BEFORE, LAG_BEFORE, NUMBER, DATUM, FIRST, KINDS, LAG = 5 };
 
-static plan random_plan(void)
+static plan random_plan(int odd)
 {
     plan p = { .pieces = 3 + below(BODY - 3), .times = 25 + below(25),
                .rows = below(2) ? 1 : 4 + below(SIDE - 4),
@@ -153,6 +159,8 @@ static plan random_plan(void)
         }
     }
     p.m = 1 + below(3) * 7;
+    p.odd = odd;
+    p.middle = p.times * p.rows / 2 + below(7);
     return p;
 }
 
@@ -168,6 +176,24 @@ static ad_rev apply(int op, ad_rev a, ad_rev b)
     case 5:  return ad_rec(ad_cos(a));
     default: return ad_rec(ad_sqrt(ad_add(1, ad_sqr(ad_sub(a, b)))));
     }
+}
+
+// Operation i of a body, or in the middle what differs from it.
+static ad_rev piece_of(const plan *p, uint32_t t, uint32_t i, ad_rev a[])
+{
+    const piece *s = &p->body[i];
+    const bool here = t == p->middle && i == p->pieces / 2;
+    const bool other = (p->spoilt != 0 && t % p->spoilt == 3 && i == 1)
+                    || (here && p->odd == OPERATION);
+    if (here && p->odd == CONSTANT)
+        a[1] = ad_rec(0.7654321);
+    if (here && p->odd == ARGUMENT)
+        a[0] = ad_rec(ad_neg(a[0]));
+    const bool swapped = here && p->odd == SWAPPED;
+    ad_rev made = apply(other ? (s->op + 1) % 7 : s->op, a[swapped],
+                        a[!swapped]);
+    return here && p->odd == GUARD
+         ? ad_rec(ad_select(ad_lt(made, 1000), made, a[0])) : made;
 }
 
 static void planned(const ad_rev *x, ad_rev *y, void *ctx)
@@ -196,8 +222,7 @@ static void planned(const ad_rev *x, ad_rev *y, void *ctx)
                      : kind == DATUM ? ad_rec(0.5 + (double)(t * 37 % 64) / 64)
                      : kind == FIRST ? first : x[input];
             }
-            bool other = p->spoilt != 0 && t % p->spoilt == 3 && i == 1;
-            now[i] = apply(other ? (s->op + 1) % 7 : s->op, a[0], a[1]);
+            now[i] = piece_of(p, t, i, a);
         }
         if (p->rows > 1 && t % p->times == p->times - 1)
             now[0] = ad_rec(ad_add(now[0], x[t / p->times % p->n]));
@@ -209,6 +234,8 @@ static void planned(const ad_rev *x, ad_rev *y, void *ctx)
                 ad_acc(&y[i], made[(size_t)t * BODY
                                    + (p->turns ? t + i : k) % p->pieces]);
     }
+    if (p->odd == RESULT)
+        y[0] = made[(size_t)p->middle * BODY];
     free(made);
 }
 
@@ -426,7 +453,7 @@ static void test_random(size_t count)
     size_t rolled = 0;
     begin_file();
     for (size_t i = 0; i < count; i++) {
-        plans[i] = random_plan();
+        plans[i] = random_plan((int)(i % ODD));
         p[i] = (program){ .f = planned, .ctx = &plans[i], .n = plans[i].n,
                           .m = plans[i].m, .functions = ALL };
         snprintf(p[i].name, sizeof p[i].name, "r%zu", i);
@@ -505,11 +532,195 @@ static void test_small(void)
     }
 }
 
+/* --- what is not rolled, and what fails --------------------------------------- */
+
+typedef struct text {
+    char *v;
+    size_t n;
+} text;
+
+static void append(const char *bytes, size_t n, void *user)
+{
+    text *t = user;
+    char *wide = realloc(t->v, t->n + n + 1);
+    if (wide == NULL)
+        return;
+    memcpy(wide + t->n, bytes, n);
+    t->v = wide;
+    t->n += n;
+}
+
+// Each operation and each argument is another one, by chance.
+static void irregular(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t n = *(const size_t *)ctx;
+    ad_rev *made = calloc(n + 2, sizeof *made);
+    if (made == NULL)
+        return;
+    made[0] = x[0];
+    made[1] = x[1];
+    state = 88172645463325252u;
+    for (uint32_t i = 2; i < n; i++)
+        made[i] = apply((int)below(7), made[below(i)],
+                        made[i - 1 - (i > 9 ? below(8) : 0)]);
+    y[0] = ad_rec(ad_add(made[n - 1], made[n - 2]));
+    free(made);
+}
+
+// What has no loops is written as if none had been looked for: short programs,
+// long ones that repeat nothing, and a short chain just below the least length.
+static void test_as_before(void)
+{
+    static size_t size[] = { 3, 40, 12, 300, 3000 };
+    program p[] = {
+        { .name = "tiny", .f = rosenbrock, .ctx = &size[0], .n = 3, .m = 1 },
+        { .name = "short", .f = rosenbrock, .ctx = &size[1], .n = 12, .m = 1 },
+        { .name = "grid", .f = bratu, .ctx = &size[2], .n = 12, .m = 12 },
+        { .name = "some", .f = irregular, .ctx = &size[3], .n = 2, .m = 1 },
+        { .name = "many", .f = irregular, .ctx = &size[4], .n = 2, .m = 1 },
+    };
+    size[1] = 12;
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++) {
+        text with = { NULL, 0 }, without = { NULL, 0 };
+        const ad_fn_options once = { .once = true };
+        ad_c_options o = { .name = "f", .functions = ADREV_C_VALUE
+                                                   | ADREV_C_VJP };
+        ad_c_size about[ADREV_C_COUNT];
+        p[i].x = numbers(p[i].n);
+        CHECK(ad_fn_record_with(&p[i].fn, &once, p[i].f, p[i].ctx, p[i].n,
+                                p[i].x, p[i].m) == ADREV_OK
+              && ad_fn_write_c(p[i].fn, &o, append, &with, NULL) == ADREV_OK
+              && ad_fn_c_size(p[i].fn, &o, about, NULL) == ADREV_OK,
+              "%s", p[i].name);
+        o.unrolled = true;
+        CHECK(ad_fn_write_c(p[i].fn, &o, append, &without, NULL) == ADREV_OK,
+              "%s", p[i].name);
+        CHECK(with.n > 0 && with.n == without.n
+              && memcmp(with.v, without.v, with.n) == 0,
+              "%s: %zu bytes, want %zu", p[i].name, with.n, without.n);
+        CHECK(about[0].loops == 0 && about[2].loops == 0, "%s: loops",
+              p[i].name);
+        free(with.v);
+        free(without.v);
+        ad_fn_free(p[i].fn);
+        free(p[i].x);
+    }
+}
+
+typedef struct heap {
+    size_t asked, failing, live;
+    bool for_ever;
+} heap;
+
+static void *heap_alloc(size_t bytes, void *user)
+{
+    heap *h = user;
+    h->asked++;
+    if (h->failing > 0 && h->asked >= h->failing
+        && (h->for_ever || h->asked == h->failing))
+        return NULL;
+    h->live++;
+    return malloc(bytes);
+}
+
+static void heap_free(void *block, void *user)
+{
+    heap *h = user;
+    h->live--;
+    free(block);
+}
+
+// Each allocation of what writes loops fails, once or with all later ones: that
+// is said, nothing is lost, and afterwards the text is the same.
+static void test_memory(bool for_ever)
+{
+    static size_t n = 60;
+    heap h = { .for_ever = for_ever };
+    const ad_allocator memory = { heap_alloc, heap_free, &h };
+    const ad_fn_options options = { .once = true, .allocator = &memory };
+    ad_fn *fn;
+    ad_real *x = numbers(n);
+    size_t want = 0, got = 0, failed = 0;
+    const ad_c_options o = { .name = "f", .functions = ADREV_C_VJP };
+    ad_c_size about[ADREV_C_COUNT];
+    CHECK(ad_fn_record_with(&fn, &options, rosenbrock, &n, n, x, 1) == ADREV_OK
+          && ad_fn_write_c(fn, &o, NULL, NULL, &want) == ADREV_OK
+          && ad_fn_c_size(fn, &o, about, NULL) == ADREV_OK
+          && about[2].loops > 0 && about[2].loops < 5, "written");
+    const size_t live = h.live;
+    ad_status s = ADREV_ENOMEM;
+    h.asked = 0;
+    for (size_t at = 1; at <= h.asked + 1; at++) {
+        h.asked = 0;
+        h.failing = at;
+        s = ad_fn_write_c(fn, &o, NULL, NULL, &got);
+        CHECK(s == ADREV_ENOMEM || (s == ADREV_OK && got == want),
+              "allocation %zu: %s, %zu bytes, want %zu", at, ad_message(s), got,
+              want);
+        failed += s != ADREV_OK;
+        h.failing = 0;
+        CHECK(h.live == live, "allocation %zu: %zu blocks, want %zu", at,
+              h.live, live);
+    }
+    CHECK(s == ADREV_OK && failed > 25, "%zu allocations failed", failed);
+    ad_fn_free(fn);
+    CHECK(h.live == 0, "%zu blocks are left", h.live);
+    free(x);
+}
+
+// The guard that a point does not pass is named, wherever it is in a loop.
+static void limits(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t n = *(const size_t *)ctx;
+    ad_rev s = { 0 };
+    for (size_t i = 0; i < n; i++)
+        ad_acc(&s, ad_sqr(ad_select(ad_lt(x[i], 10), x[i], 10)));
+    y[0] = s;
+}
+
+static void test_guards(void)
+{
+    static size_t n = 300;
+    program p = { .name = "limits", .f = limits, .ctx = &n, .n = n, .m = 1,
+                  .functions = ADREV_C_VALUE };
+    size_t room;
+    char path[200];
+    begin_file();
+    write_program(&p);
+    end_file(&p, 1);
+    CHECK(2 * p.bytes < p.unrolled, "loops: %zu of %zu bytes", p.bytes,
+          p.unrolled);
+    compile("gcc", "-O1", &p, 1);
+    snprintf(path, sizeof path, "%s/code.so", top);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!CHECK(library != NULL, "%s", dlerror()))
+        return;
+    void *symbol = find(library, &p, "value", &room);
+    ad_real *work = numbers(room);
+    arrays a = { p.x, NULL, NULL, numbers(1), NULL };
+    static const size_t at[] = { 0, 1, 150, 298, 299 };
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        const ad_real was = p.x[at[i]];
+        p.x[at[i]] = 11;
+        CHECK(call(symbol, &a, 0, work) == (int)at[i] + 1, "guard %zu", at[i]);
+        p.x[at[i]] = was;
+    }
+    dlclose(library);
+    free(work);
+    free(a.got);
+    ad_fn_free(p.fn);
+    free(p.x);
+}
+
 int main(int argc, char **argv)
 {
     if (mkdtemp(top) == NULL)
         return 2;
     test_random(argc > 1 ? strtoul(argv[1], NULL, 10) : USUAL);
+    test_as_before();
+    test_memory(false);
+    test_memory(true);
+    test_guards();
     test_small();
     test_large();
     (void)shell("rm -r %s", top);

@@ -335,6 +335,16 @@ options() {
         -o "$twin"
 }
 
+# What is written records what a port by hand records.
+same_tape() {
+    works "polynomial" 0 "$port" polynomial.c --function polynomial --with x:2 \
+        -o "$out/polynomial_ad.h"
+    # shellcheck disable=SC2086  # flags are a list
+    works "same_tape.c" 0 "$cc" -std=c11 $strict $flags -I"$out" same_tape.c \
+        -o "$out/same_tape" -lm
+    works "the same tape" 0 "$out/same_tape"
+}
+
 # Two files that mean something else by one name.
 set_apart() {
     works "a macro of two headers" 0 "$port" several/line.c several/plane.c \
@@ -430,6 +440,7 @@ if [ -n "$converted" ]; then
 fi
 
 options
+same_tape
 several
 mistakes() {
     set -- polynomial.c --function polynomial --with x:2 -o "$out/none.h"

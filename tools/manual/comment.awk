@@ -96,8 +96,11 @@ function take(s,    indent)
     } else if (indent >= 2 && blocks > 0 && !gap && kind[blocks] != "text") {
         sub(/^ +/, "", s)
         if (kind[blocks] == "row" && match(s, /^(out|in) +/) && RLENGTH > 4) {
-            way[blocks] = way[blocks] ", " substr(s, 1, 3)
+            if (way[blocks] !~ /,/)
+                block[blocks] = way[blocks] ": " block[blocks]
+            way[blocks] = way[blocks] ", out"
             s = substr(s, RLENGTH + 1)
+            block[blocks] = block[blocks] "; out:"
         }
         join(s)
     } else {

@@ -133,7 +133,10 @@ function finish(    i)
             record("C", usual)
         }
         for (i = 1; i <= lines; i++)
-            record("D", line[i])
+            if (line[i] ~ /\{$/ && line[i + 1] ~ /^}/)     # all is private
+                line[i + 1] = line[i] " ... " line[i + 1]
+            else
+                record("D", line[i])
     }
     comments = lines = depth = parens = 0
     names = statement = usual = ""
@@ -329,7 +332,7 @@ more {
     if (!body) {
         statement = statement " " code
         s = $0
-        if (depth == 0 ? s !~ /^ADX_[A-Z]+\(/ : s !~ /adx_|ADX_/)
+        if (depth == 0 ? s !~ /^(ADX_[A-Z]+\(|typedef struct adx_)/ : s !~ /adx_|ADX_/)
             line[++lines] = shown(s)
     }
     depth += up - down

@@ -1,0 +1,171 @@
+/* head.c - the head of the file that is written: a comment, a guard, includes.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#define _XOPEN_SOURCE 700
+#include "port.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool before_others(const char *s) { return strstr(s, "adrev") != NULL; }
+
+// Whether a place of a source is in a declaration.
+static bool in_declaration(const translation *u, size_t at)
+{
+    for (int i = u->first; i < u->last; i++) {
+        const span s = span_of(tree->kid[i]);
+        if (s.file == u->file && s.begin < at && at < s.end)
+            return true;
+    }
+    return false;
+}
+
+// The file that a line includes; nothing, if a macro says it.
+static text included(text l)
+{
+    size_t i = 0;
+    while (i < l.n && l.at[i] != '"' && l.at[i] != '<')
+        i++;
+    const char close = i < l.n && l.at[i] == '<' ? '>' : '"';
+    const size_t from = i < l.n ? ++i : i;
+    while (i < l.n && l.at[i] != close)
+        i++;
+    return (text){ l.at + from, i - from };
+}
+
+// Whether it is read: a line may stand where a condition excludes it.
+static bool is_read(const translation *u, text name)
+{
+    for (size_t i = 0; i < u->headers; i++) {
+        const text path = text_of(file_at(u->header[i])->path);
+        text tail = name;
+        while (starts(tail, "../") || starts(tail, "./"))
+            tail = (text){ tail.at + 1, tail.n - 1 };
+        if (path.n >= tail.n && same((text){ path.at + path.n - tail.n, tail.n },
+                                     tail))
+            return true;
+    }
+    return name.n == 0;
+}
+
+// A header of the source whose name the written file takes is found beside the
+// source.
+static void put_include(buffer *b, text l, const translation *u)
+{
+    const char *name = text_copy(included(l));
+    const char *slash = strrchr(u->path, '/');
+
+    if (opt.out != NULL && strcmp(base_name(name), base_name(opt.out)) == 0) {
+        buffer path = { 0 };
+        if (slash != NULL)
+            put_text(&path, (text){ u->path, (size_t)(slash - u->path) + 1 });
+        put(&path, name);
+        char *full = realpath(path.at, NULL);
+        putf(b, "#include \"%s\"\n", full ? full : name);
+        free(full);
+        return;
+    }
+    put_text(b, l);
+    put(b, "\n");
+}
+
+static bool is_include(text l)
+{
+    size_t k = 0;
+    while (k < l.n && (l.at[k] == ' ' || l.at[k] == '#'))
+        k++;
+    return l.n && l.at[0] == '#'
+        && starts((text){ l.at + k, l.n - k }, "include");
+}
+
+static bool put_includes_of(buffer *b, const translation *u)
+{
+    static names seen;
+    const text t = file_at(u->file)->text;
+    bool header = false;
+    for (size_t i = 0; i < t.n; i++) {
+        const size_t line = i;
+        while (i < t.n && t.at[i] != '\n')
+            i++;
+        const text l = { t.at + line, i - line };
+        if (!is_include(l) || in_declaration(u, line) || !is_read(u, included(l))
+            || name_find(&seen, l, -1) != NULL)
+            continue;
+        name_set(&seen, l, -1, &seen);
+        header |= before_others(text_copy(l));
+        put_include(b, l, u);
+    }
+    return header;
+}
+
+static void put_includes(buffer *b)
+{
+    bool header = false;
+    for (int u = 0; u < unit_count; u++) {
+        if (units[u].root == NULL)
+            continue;
+        header |= put_includes_of(b, &units[u]);
+        put_ends(b);
+    }
+    if (!header)
+        put(b, "#include \"adrev.h\"\n");
+    if (opt.stubs != NULL && opt.stub_text.n)
+        putf(b, "#include \"%s\"\n", base_name(opt.stubs));
+}
+
+static void put_guard(buffer *b)
+{
+    for (const char *s = base_name(opt.out); *s; s++)
+        put_char(b, word_char(*s) ? (char)(*s >= 'a' && *s <= 'z' ? *s - 32 : *s)
+                                  : '_');
+}
+
+static const char real_kinds[] =
+"\n// `real` is double with ADREV_PORT_PLAIN, ad_fwd with ADREV_PORT_FORWARD, and\n"
+"// ad_rev otherwise.\n"
+"#ifndef real_rec\n"
+"#if defined ADREV_PORT_PLAIN\n"
+"typedef double real;\n"
+"#define real_rec(e) ad_value(e)\n"
+"#define real_acc(s, e) ((void)(*(s) += ad_value(e)))\n"
+"#define real_constant(c) c\n"
+"#elif defined ADREV_PORT_FORWARD\n"
+"typedef ad_fwd real;\n"
+"#define real_rec(e) ad_dual(e)\n"
+"#define real_acc(s, e) ad_acc(s, e)\n"
+"#define real_constant(c) { .v = c }\n"
+"#else\n"
+"typedef ad_rev real;\n"
+"#define real_rec(e) ad_rec(e)\n"
+"#define real_acc(s, e) ad_acc(s, e)\n"
+"#define real_constant(c) { .v = c }\n"
+"#endif\n"
+"#endif\n";
+
+void put_head(buffer *b)
+{
+    const char *before = "/* Made by adrev-port from ";
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL) {
+            putf(b, "%s%s", before, base_name(units[u].path));
+            before = ", ";
+        }
+    put(b, ": changes belong there.\n *\n");
+    for (int i = 0; i < opt.entries; i++)
+        putf(b, " *     %.*s%s", (int)opt.entry[i].n, opt.entry[i].at, opt.suffix),
+        putf(b, i + 1 < opt.entries ? "\n" : "");
+    put(b, " of");
+    if (opt.all)
+        put(b, " all its numbers");
+    for (int i = 0; i < opt.withs; i++)
+        putf(b, "%s %.*s", i ? "," : "", (int)opt.with[i].name.n, opt.with[i].name.at);
+    put(b, "\n */\n\n#ifndef ");
+    put_guard(b);
+    put(b, "\n#define ");
+    put_guard(b);
+    put(b, "\n\n");
+    put_includes(b);
+    if (strcmp(opt.number, "real") == 0)
+        put(b, real_kinds);
+}

@@ -1,0 +1,106 @@
+/* helpers.c - small functions that twins call, such as modf of recorded numbers.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#include "port.h"
+#include <string.h>
+
+typedef struct helper {
+    const char *name, *text;
+} helper;
+
+// @: the number; #: the suffix; $: how an expression is recorded.
+static const helper parts[] = {
+    { "float", "// x as a float: its derivative is that of x.\n"
+      "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
+      "    return x;\n}\n" },
+    { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
+      "    *whole = $(ad_trunc(x));\n"
+      "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"
+      "                              : $(ad_sub(x, *whole));\n}\n" },
+    { "frexp", "static inline @ frexp#(@ x, int *e)\n{\n"
+      "    (void)frexp(ad_value(x), e);\n"
+      "    return $(ad_ldexp(x, -*e));\n}\n" },
+    { "remquo", "static inline @ remquo#(@ x, @ y, int *q)\n{\n"
+      "    (void)remquo(ad_value(x), ad_value(y), q);\n"
+      "    return $(ad_remainder(x, y));\n}\n" },
+    { "added", "static inline @ added#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_add(*x, y));\n}\n" },
+    { "subtracted", "static inline @ subtracted#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_sub(*x, y));\n}\n" },
+    { "multiplied", "static inline @ multiplied#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_mul(*x, y));\n}\n" },
+    { "divided", "static inline @ divided#(@ *x, @ y)\n{\n"
+      "    return *x = $(ad_div(*x, y));\n}\n" },
+    { "then_added", "static inline @ then_added#(@ *x, @ y)\n{\n"
+      "    const @ before = *x;\n    *x = $(ad_add(*x, y));\n"
+      "    return before;\n}\n" },
+    { "then_subtracted", "static inline @ then_subtracted#(@ *x, @ y)\n{\n"
+      "    const @ before = *x;\n    *x = $(ad_sub(*x, y));\n"
+      "    return before;\n}\n" },
+};
+
+// Several files with the same helper may be included.
+static void put_helper(buffer *b, const char *name, const char *s)
+{
+    putf(b, "#ifndef ADREV_PORT_%s%s\n#define ADREV_PORT_%s%s\n", name,
+         opt.suffix, name, opt.suffix);
+    for (; *s; s++)
+        if (*s == '@')
+            put(b, opt.number);
+        else if (*s == '#')
+            put(b, opt.suffix);
+        else if (*s == '$')
+            put(b, opt.rec);
+        else
+            put_char(b, *s);
+    put(b, "#endif\n\n");
+}
+
+static bool calls(text all, text name)
+{
+    const char *s = text_copy(name);
+    for (size_t i = find(all, s); i < all.n;) {
+        if (i == 0 || !word_char(all.at[i - 1]))
+            return true;
+        all = (text){ all.at + i + 1, all.n - i - 1 };
+        i = find(all, s);
+    }
+    return false;
+}
+
+void add_parts(buffer *b, text all)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buffer name = { 0 };
+        putf(&name, "%s%s(", parts[i].name, opt.suffix);
+        if (calls(all, text_in(&name)))
+            put_helper(b, parts[i].name, parts[i].text);
+    }
+}
+
+// An operation whose address is taken.
+void add_wrappers(buffer *b)
+{
+    for (function *f = functions; f != NULL; f = f->next) {
+        const library l = library_named(f->name);
+        if (!f->addressed || f->body != NULL || l.kind != L_OPERATION
+            || !ty_changed(f->type))
+            continue;
+        buffer name = { 0 };
+        putf(b, "#ifndef ADREV_PORT_%.*s%s\n#define ADREV_PORT_%.*s%s\n",
+             (int)f->name.n, f->name.at, opt.suffix, (int)f->name.n,
+             f->name.at, opt.suffix);
+        put(b, "static inline ");
+        putf(&name, "%.*s%s(%s x%s)", (int)f->name.n, f->name.at, opt.suffix,
+             opt.number, "");
+        if (f->type->pars > 1) {
+            name.n = 0;
+            putf(&name, "%.*s%s(%s x, %s y)", (int)f->name.n, f->name.at,
+                 opt.suffix, opt.number, opt.number);
+        }
+        putf(b, "%s %s\n{\n    return %s(ad_%s(x%s));\n}\n#endif\n\n", opt.number,
+             name.at, opt.rec, l.name, f->type->pars > 1 ? ", y" : "");
+    }
+}
