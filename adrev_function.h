@@ -7343,10 +7343,10 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  * ========================================================================== */
 
 // Where a level ends, in nodes and in numbers.
-typedef struct adx_level {
+typedef struct adx_series_end {
     size_t nodes;
     size_t numbers;
-} adx_level;
+} adx_series_end;
 
 // A program with its partials. Functions keep them in a list.
 struct adx_series {
@@ -7354,7 +7354,7 @@ struct adx_series {
     adx_program p;              // nodes of one result only
     size_t depth;               // levels of partials
     bool complete;              // further levels would be empty
-    adx_level *level;           // [depth + 1]
+    adx_series_end *level;           // [depth + 1]
     size_t level_room;
     uint32_t (*partial)[3];     // [node], of those that have no recurrence;
                                 // ADX_NOWHERE: zero
@@ -7412,7 +7412,7 @@ static bool adx_end_level(adx_series *t)
         adx_spoil(p, ADREV_ENOMEM);
         return false;
     }
-    t->level[t->depth] = (adx_level){ p->nodes, p->numbers };
+    t->level[t->depth] = (adx_series_end){ p->nodes, p->numbers };
     return true;
 }
 
@@ -7489,7 +7489,7 @@ static ad_status adx_series_for(ad_fn *fn, size_t order, adx_series **out)
 typedef struct adx_coefficients {
     const adx_series *series;
     size_t order;
-    adx_level end;              // nodes and numbers that the order needs
+    adx_series_end end;              // nodes and numbers that the order needs
     size_t partials;            // nodes of which it needs partials
     ad_real *c;                 // [number][order + 1]
 } adx_coefficients;
