@@ -1244,7 +1244,7 @@ static void check_errors(void)
     CHECK(bytes == 77, "bytes are written on failure");
     s = ad_fn_write_c(fn, NULL, NULL, NULL, NULL);
     CHECK(s == ADREV_OK, "without options: %s", ad_message(s));
-    ad_c_size size[ADREV_C_COUNT] = { { 5, 5, 5, 5 } };
+    ad_c_size size[ADREV_C_COUNT] = { { 5, 5, 5, 5, 5 } };
     s = ad_fn_c_size(fn, &options, size, &bytes);
     CHECK(s == ADREV_ESHAPE && bytes == 77 && size[0].work == 5, "size of no"
           " such function: %s", ad_message(s));
