@@ -193,11 +193,12 @@ implement() {
     echo "implementation" > "$out/$1.name"
 }
 
-# has NEED COMPILER: whether a header, or a library `-lname`, is installed
+# has NEED COMPILER: whether a header, or a library `-lname`, is installed. (A
+# linker that root runs may replace /dev/null, so it writes a file of its own.)
 has() {
     case $1 in
         -l*) echo 'int main(void) { return 0; }' \
-                 | $2 -x c - -o /dev/null "$1" ;;
+                 | $2 -x c - -o "$log.linked" "$1" ;;
         *) echo "#include <$1>" | $2 -fsyntax-only -x c - ;;
     esac > /dev/null 2>&1
 }

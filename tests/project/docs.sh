@@ -126,7 +126,7 @@ for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
     libraries=$(sed -n '1s/.*program.c //p' "$dir/adapter$i.c")
     # shellcheck disable=SC2086  # flags are lists
     if echo 'int main(void) { return 0; }' \
-        | "$cc" -x c - -o /dev/null $libraries 2> /dev/null; then
+        | "$cc" -x c - -o "$dir/empty" $libraries 2> /dev/null; then
         sed 's/^#define ADREV_IMPLEMENTATION.*//' "$dir/adapter$i.c" \
             > "$dir/linked.c"
         "$cc" $flags -I"$root/adapters" "$dir/linked.c" "$dir/all.o" \
