@@ -34,7 +34,11 @@ build() {
     { echo "#line 1 \"$1.c\""
       sed 's/^#define ADREV_IMPLEMENTATION.*//' "$dir/$1.c"; } > "$dir/linked.c"
     # shellcheck disable=SC2086  # flags are a list
-    "$cc" $flags "$dir/linked.c" "$dir/all.o" -o "$dir/$1" -lm -pthread
+    "$cc" $flags "$dir/linked.c" "$dir/all.o" -o "$dir/$1" -lm -pthread || {
+        failed=$((failed + 1))
+        echo "$1.c does not build"
+        return 1
+    }
 }
 
 # The title comment: from its first #define to the brace that closes main.
@@ -46,10 +50,8 @@ check "title of adrev.h" "$("$dir/title")" \
     "$(sed -n 's/^ \*     \(success: [^ ]* *= [^ ]* dy.dx = [0-9.]*\).*/\1/p' \
        "$root/adrev.h")"
 
-{ printf '#define ADREV_IMPLEMENTATION\n#define ADREV_TRACE 1\n'
-  for header in parallel function loop bulk code struct tensor implicit; do
-      echo "#include \"adrev_$header.h\""
-  done; } > "$dir/all.c"
+printf '#define %s\n' ADREV_IMPLEMENTATION 'ADREV_TRACE 1' > "$dir/all.c"
+echo '#include "adrev_all.h"' >> "$dir/all.c"
 # shellcheck disable=SC2086  # flags are a list
 "$cc" $flags -c "$dir/all.c" -o "$dir/all.o"
 
