@@ -6310,8 +6310,10 @@ static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
             ad_real same = x == NULL ? 0 : x[i];
             for (size_t l = 0; l < lanes; l++)
                 w[l] = same;
+            if (x != NULL)
+                continue;               // groups are those of a direction
             size_t own = d->group == NULL ? i : d->group[i];
-            if (x == NULL && own >= first && own - first < lanes)
+            if (own >= first && own - first < lanes)
                 w[own - first] = 1;
         }
 }
