@@ -11,30 +11,11 @@
 #include "adrev_assemble.h"
 
 #include "check.h"
+#include "heap.h"
 #include "assemblies.h"
 
-static size_t allocations, failing, live;
-
-static void *take(size_t bytes, void *user)
-{
-    (void)user;
-    if (++allocations == failing)
-        return NULL;
-    void *p = malloc(bytes);
-    live += p != NULL;
-    if (p != NULL)
-        memset(p, 0xa5, bytes);
-    return p;
-}
-
-static void give(void *p, void *user)
-{
-    (void)user;
-    live--;
-    free(p);
-}
-
-static const ad_allocator heap = { take, give, NULL };
+static heap counted;
+static const ad_allocator memory = { heap_alloc, heap_free, &counted };
 
 /* --- bits ----------------------------------------------------------------- */
 
@@ -396,7 +377,7 @@ typedef struct outcome {
 // Everything once; the first failure ends it.
 static outcome everything(const problem *p)
 {
-    const ad_assembly_options o = { .allocator = &heap, .fixed = p->fixed };
+    const ad_assembly_options o = { .allocator = &memory, .fixed = p->fixed };
     enum { ROOM = MOST_N * MOST_N };
     ad_real value[ROOM], y[MOST_M], dx[MOST_N];
     outcome r = { ADREV_OK, NULL };
@@ -427,32 +408,32 @@ static void check_memory(void)
     answers got, want;
     size_t k = 0, tries = 0, failures = 0;
     bool ran_out = true;
-    begin_problem(&p, counts, &heap);
+    begin_problem(&p, counts, &memory);
     ask_whole(&p, &want);
     while (ran_out && k < 100000) {
-        allocations = 0;
-        failing = k += k < 150 ? 1 : 7;
+        counted.allocations = 0;
+        counted.failing = k += k < 150 ? 1 : 7;
         tries++;
         outcome r = everything(&p);
-        failing = 0;
-        ran_out = allocations >= k;
+        counted.failing = 0;
+        ran_out = counted.allocations >= k;
         failures += r.status == ADREV_ENOMEM;
         CHECK(r.status == ADREV_OK || (ran_out && r.status == ADREV_ENOMEM),
               "allocation %zu: %s", k, ad_message(r.status));
         if (r.a != NULL && (k % 5 == 0 || !ran_out)) {
             ask(&p, r.a, &got);
             compare("after a failure", &p, &got, &want);
-            size_t before = allocations;
+            size_t before = counted.allocations;
             ask(&p, r.a, &got);
-            CHECK(allocations == before, "%zu allocations",
-                  allocations - before);
+            CHECK(counted.allocations == before, "%zu allocations",
+                  counted.allocations - before);
         }
         ad_assembly_free(r.a);
     }
     CHECK(!ran_out && failures > 150 && 2 * failures > tries,
           "%zu of %zu failed", failures, tries);
     end_problem(&p);
-    CHECK(live == 0, "%zu blocks are left", live);
+    CHECK(counted.live == 0, "%zu blocks are left", counted.live);
 }
 
 int main(void)

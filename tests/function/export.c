@@ -18,6 +18,7 @@
 #include "adrev_function.h"
 
 #include "check.h"
+#include "heap.h"
 
 #define UNTOUCHED ((ad_real)-12345.5)
 
@@ -35,28 +36,8 @@ static size_t below(size_t n)
 
 /* --- memory that runs out ------------------------------------------------- */
 
-static size_t allocations, failing, live;
-
-static void *take(size_t bytes, void *user)
-{
-    (void)user;
-    if (++allocations == failing)
-        return NULL;
-    void *p = malloc(bytes);
-    live += p != NULL;
-    if (p != NULL)
-        memset(p, 0xa5, bytes);
-    return p;
-}
-
-static void give(void *p, void *user)
-{
-    (void)user;
-    live--;
-    free(p);
-}
-
-static const ad_allocator heap = { take, give, NULL };
+static heap counted;
+static const ad_allocator memory = { heap_alloc, heap_free, &counted };
 
 /* --- functions ------------------------------------------------------------ */
 
@@ -104,7 +85,7 @@ typedef struct subject {
 
 static void begin_subject(subject *s, problem *p, bool hessian)
 {
-    const ad_fn_options o = { .allocator = &heap, .once = true };
+    const ad_fn_options o = { .allocator = &memory, .once = true };
     size_t row[MOST * MOST], column[MOST * MOST];
     ad_sparsity about = {0};
     *s = (subject){ .hessian = hessian, .rows = hessian ? p->n : p->m,
@@ -368,7 +349,7 @@ static void check_layouts(problem *p, bool hessian, unsigned from, unsigned by)
         ad_export_free(e);
     }
     ad_fn_free(s.fn);
-    CHECK(live == 0, "%zu blocks are left", live);
+    CHECK(counted.live == 0, "%zu blocks are left", counted.live);
 }
 
 /* --- what is wrong -------------------------------------------------------- */
@@ -476,19 +457,19 @@ static void check_memory(problem *p, bool hessian)
     const ad_layout l = { .form = ADREV_CSC, .base = 1, .diagonal = true };
     subject s;
     begin_subject(&s, p, hessian);
-    size_t before = live;
+    size_t before = counted.live;
     make_larger(&s, &l, &b, SIZE_MAX);
     for (size_t k = 1; k < 100; k++) {
         ad_real value[CELLS] = {0};
         ad_export *e = NULL;
-        allocations = 0;
-        failing = k;
+        counted.allocations = 0;
+        counted.failing = k;
         ad_status made = export_of(&s, &l, &e);
         ad_status into = made != ADREV_OK ? made
                        : ad_export_into(e, &b.m, NULL);
         ad_status done = into != ADREV_OK ? into : values(&s, e, value);
-        bool ran_out = allocations >= failing;
-        failing = 0;
+        bool ran_out = counted.allocations >= counted.failing;
+        counted.failing = 0;
         CHECK(done == (ran_out ? ADREV_ENOMEM : ADREV_OK), "allocation %zu: %s",
               k, ad_message(done));
         CHECK(made == ADREV_OK || e == NULL, "an export is left");
@@ -500,7 +481,7 @@ static void check_memory(problem *p, bool hessian)
         CHECK(k < 99, "it never succeeds");
     }
     ad_fn_free(s.fn);
-    CHECK(before > 0 && live == 0, "%zu blocks are left", live);
+    CHECK(before > 0 && counted.live == 0, "%zu blocks are left", counted.live);
 }
 
 int main(void)

@@ -22,6 +22,7 @@
 #include "adrev_function.h"
 
 #include "check.h"
+#include "heap.h"
 
 #include <pthread.h>
 
@@ -1267,29 +1268,6 @@ static void test_constants(void)
 }
 
 /* --- memory --------------------------------------------------------------- */
-
-typedef struct heap {
-    size_t allocations;
-    size_t failing;             // this one; 0: none
-    size_t live;
-} heap;
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    heap *h = user;
-    if (++h->allocations == h->failing)
-        return NULL;
-    void *p = malloc(bytes);
-    h->live += p != NULL;
-    return p;
-}
-
-static void heap_free(void *p, void *user)
-{
-    heap *h = user;
-    h->live -= p != NULL;
-    free(p);
-}
 
 // Recording and one question, until no allocation fails. f may do without some.
 static void run_out(ad_vector_fn *f, size_t n, size_t m, enum question q)

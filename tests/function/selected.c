@@ -16,6 +16,7 @@
 #include "adrev_function.h"
 
 #include "check.h"
+#include "heap.h"
 
 enum { N = 6, M = 4, MOST = N * N };
 
@@ -35,28 +36,8 @@ static size_t below(size_t n)
     return (size_t)(state >> 20) % n;
 }
 
-static size_t allocations, failing, live;
-
-static void *take(size_t bytes, void *user)
-{
-    (void)user;
-    if (++allocations == failing)
-        return NULL;
-    void *p = malloc(bytes);
-    live += p != NULL;
-    if (p != NULL)
-        memset(p, 0xa5, bytes);
-    return p;
-}
-
-static void give(void *p, void *user)
-{
-    (void)user;
-    live--;
-    free(p);
-}
-
-static const ad_allocator heap = { take, give, NULL };
+static heap counted;
+static const ad_allocator memory = { heap_alloc, heap_free, &counted };
 
 // Products of variables with parameters, whichever these are; an array
 // statement; a guard that x[5] decides.
@@ -253,7 +234,7 @@ static void check_all(ad_fn *fn, ad_fn *whole, const choice *c)
 
 static ad_fn *record(void)
 {
-    const ad_fn_options o = { .allocator = &heap };
+    const ad_fn_options o = { .allocator = &memory };
     const ad_real x[N] = { 1, 1, 1, 1, 1, 1 };
     ad_fn *fn = NULL;
     EXPECT(ad_fn_record_with(&fn, &o, f, NULL, N, x, M), ADREV_OK);
@@ -297,7 +278,7 @@ static void append(const char *text, size_t n, void *user)
 static void check_file(ad_fn *fn, ad_fn *whole, const choice *c)
 {
     static file saved;
-    const ad_fn_options o = { .allocator = &heap };
+    const ad_fn_options o = { .allocator = &memory };
     ad_fn *loaded = NULL;
     saved.n = 0;
     EXPECT(ad_fn_save(fn, append, &saved), ADREV_OK);
@@ -381,7 +362,7 @@ static void check_wrong(void)
     ad_fn_free(fn);
     ad_fn_free(part);
     CHECK(ad_fn_variables(NULL) == 0, "of NULL");
-    CHECK(live == 0, "%zu blocks are left", live);
+    CHECK(counted.live == 0, "%zu blocks are left", counted.live);
 }
 
 static void check_memory(void)
@@ -390,17 +371,17 @@ static void check_memory(void)
     ad_fn *whole = record(), *fn = NULL;
     ad_status status = ADREV_ENOMEM;
     for (size_t k = 1; k < 100 && status == ADREV_ENOMEM; k++) {
-        allocations = 0;
-        failing = k;
+        counted.allocations = 0;
+        counted.failing = k;
         status = ad_fn_select(&fn, whole, 2, variable, 3, output);
-        CHECK(status == (allocations < k ? ADREV_OK : ADREV_ENOMEM)
+        CHECK(status == (counted.allocations < k ? ADREV_OK : ADREV_ENOMEM)
               && (fn == NULL) == (status != ADREV_OK), "allocation %zu", k);
     }
-    failing = 0;
+    counted.failing = 0;
     EXPECT(status, ADREV_OK);
     ad_fn_free(fn);
     ad_fn_free(whole);
-    CHECK(live == 0, "%zu blocks are left", live);
+    CHECK(counted.live == 0, "%zu blocks are left", counted.live);
 }
 
 int main(void)
@@ -418,7 +399,7 @@ int main(void)
             check_code(fn, whole, &c);
         ad_fn_free(fn);
         ad_fn_free(whole);
-        CHECK(live == 0, "%zu blocks are left", live);
+        CHECK(counted.live == 0, "%zu blocks are left", counted.live);
     }
     check_wrong();
     check_memory();

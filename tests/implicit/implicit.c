@@ -9,6 +9,7 @@
 #include "adrev_implicit.h"
 #include "adrev_loop.h"
 #include "check.h"
+#include "heap.h"
 
 #include <stdlib.h>
 
@@ -957,29 +958,6 @@ static void test_rough(void)
 }
 
 /* --- memory ---------------------------------------------------------------------- */
-
-typedef struct heap {
-    size_t allocations;
-    size_t failing;
-    size_t live;
-} heap;
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    heap *h = user;
-    if (++h->allocations == h->failing)
-        return NULL;
-    void *p = malloc(bytes);
-    h->live += p != NULL;
-    return p;
-}
-
-static void heap_free(void *p, void *user)
-{
-    heap *h = user;
-    h->live -= p != NULL;
-    free(p);
-}
 
 // Each allocation fails in turn, of the function g and of all that uses it.
 static void run_out(const ad_implicit_solver *solver)
