@@ -390,25 +390,6 @@ static void chase(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
     rate[0] = ad_rec(ad_mul(p[0], ad_sub(ad_cos(t), y[0])));
 }
 
-// y' = -1 / sqrt(y): no value beyond t = 2/3.
-static void sinking(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
-                    void *ctx)
-{
-    (void)t;
-    (void)p;
-    (void)ctx;
-    rate[0] = ad_rec(ad_neg(ad_div(1, ad_sqrt(y[0]))));
-}
-
-static void frozen_rate(ad_rev t, const ad_rev *y, const ad_rev *p,
-                        ad_rev *rate, void *ctx)
-{
-    (void)t;
-    (void)p;
-    (void)ctx;
-    rate[0] = ad_rec(ad_mul(y[0].v, y[0]));
-}
-
 // Frees s.
 static int integrate(ad_system *s, const gsl_odeiv2_step_type *type, double *y,
                      double end, ad_status *status)

@@ -641,25 +641,6 @@ static void test_kinsol(void)
 
 /* --- failures -------------------------------------------------------------- */
 
-// y' = -1 / sqrt(y): no value below 0, which y reaches at t = 2/3.
-static void sinking(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
-                    void *ctx)
-{
-    (void)t;
-    (void)p;
-    (void)ctx;
-    rate[0] = ad_rec(ad_neg(ad_div(1, ad_sqrt(y[0]))));
-}
-
-static void frozen_rate(ad_rev t, const ad_rev *y, const ad_rev *p,
-                        ad_rev *rate, void *ctx)
-{
-    (void)t;
-    (void)p;
-    (void)ctx;
-    rate[0] = ad_rec(ad_mul(y[0].v, y[0]));
-}
-
 // Its Jacobian is not finite at y = 0, where its value is.
 static void root(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
                  void *ctx)

@@ -212,4 +212,26 @@ static inline ad_fn *solvers_record(ad_vector_fn *f, void *ctx, size_t n,
                                                                          : NULL;
 }
 
+/* --- rates of differential equations --------------------------------------- */
+
+// y' = -1 / sqrt(y): no value below 0, which y reaches at t = 2/3.
+static inline void sinking(ad_rev t, const ad_rev *y, const ad_rev *p,
+                           ad_rev *rate, void *ctx)
+{
+    (void)t;
+    (void)p;
+    (void)ctx;
+    rate[0] = ad_rec(ad_neg(ad_div(1, ad_sqrt(y[0]))));
+}
+
+// Reads y as a plain number: no recorded function.
+static inline void frozen_rate(ad_rev t, const ad_rev *y, const ad_rev *p,
+                               ad_rev *rate, void *ctx)
+{
+    (void)t;
+    (void)p;
+    (void)ctx;
+    rate[0] = ad_rec(ad_mul(y[0].v, y[0]));
+}
+
 #endif
