@@ -50,8 +50,8 @@ $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
       $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
-$B/%: adapters/examples/%.c $(wildcard adapters/*.h examples/*.h) \
-      examples/build.sh $B/implementation.o
+$B/%: adapters/examples/%.c $(wildcard adapters/*.h adapters/examples/*.h) \
+      $(wildcard examples/*.h) examples/build.sh $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/%: examples/%.cpp examples/build.sh $B/implementation.o

@@ -22,6 +22,8 @@
 #include "adrev_lbfgs.h"
 #include "adrev_nlopt.h"
 #include "adrev_sundials.h"
+#include "examples/cart_pole.h"
+#include "examples/packing.h"
 #include "report.h"
 
 #include <nvector/nvector_serial.h>
@@ -116,33 +118,6 @@ static ad_model *model_lbfgs(void)
 }
 
 /* --- NLopt: ten circles in a square, by SLSQP ------------------------------ */
-
-enum { CIRCLES = 10, PACKING = 1 + 2 * CIRCLES,
-       LIMITS = CIRCLES * (CIRCLES - 1) / 2 + 4 * CIRCLES };
-
-static ad_rev radius(const ad_rev *x, void *ctx)
-{
-    (void)ctx;
-    return x[0];
-}
-
-static void overlaps(const ad_rev *x, ad_rev *c, void *ctx)
-{
-    (void)ctx;
-    for (int i = 0; i < CIRCLES; i++) {
-        const ad_rev *a = x + 1 + 2 * i;
-        for (int j = 0; j < i; j++) {
-            const ad_rev *b = x + 1 + 2 * j;
-            *c++ = ad_rec(ad_sub(ad_mul(4, ad_sqr(x[0])),
-                                 ad_add(ad_sqr(ad_sub(a[0], b[0])),
-                                        ad_sqr(ad_sub(a[1], b[1])))));
-        }
-        for (int k = 0; k < 2; k++) {
-            *c++ = ad_rec(ad_sub(x[0], a[k]));
-            *c++ = ad_rec(ad_sub(ad_add(x[0], a[k]), 1));
-        }
-    }
-}
 
 // Values and, unless it is NULL, the Jacobian.
 static void overlaps_plain(const double *x, double *c, double *J)
@@ -341,48 +316,7 @@ static ad_model *model_gsl(void)
 
 /* --- Ipopt: a cart swings its pole up, 1005 variables ---------------------- */
 
-enum { STEPS = 200, MOMENTS = STEPS + 1 };
-enum { PLACE, ANGLE, SPEED, SPIN, FORCE, EACH };
-enum { VARIABLES = MOMENTS * EACH, EQUATIONS = 4 * STEPS };
 enum { ENTRIES = 22 };              // of the Jacobian, for each step
-
-static const double seconds = 2, cart = 1, pole = 0.3, length = 0.5;
-static const double gravity = 9.81, pi = 3.14159265358979323846;
-
-static void motion(const ad_rev *x, ad_rev rate[4])
-{
-    ad_rev s = ad_rec(ad_sin(x[ANGLE])), c = ad_rec(ad_cos(x[ANGLE]));
-    ad_rev pull = ad_rec(ad_add(ad_mul(length * pole,
-                                       ad_mul(s, ad_sqr(x[SPIN]))), x[FORCE]));
-    ad_rev mass = ad_rec(ad_add(cart, ad_mul(pole, ad_sqr(s))));
-    rate[0] = x[SPEED];
-    rate[1] = x[SPIN];
-    rate[2] = ad_rec(ad_div(ad_add(pull, ad_mul(pole * gravity, ad_mul(c, s))),
-                            mass));
-    rate[3] = ad_rec(ad_div(ad_neg(ad_add(ad_mul(c, pull),
-                                          ad_mul((cart + pole) * gravity, s))),
-                            ad_mul(length, mass)));
-}
-
-static void swing(const ad_rev *x, ad_rev *y, void *ctx)
-{
-    const double h = seconds / STEPS;
-    ad_rev rate[2][4];
-    (void)ctx;
-    y[0] = ad_rec(ad_mul(0.5 * h, ad_add(ad_sqr(x[FORCE]),
-                                         ad_sqr(x[STEPS * EACH + FORCE]))));
-    for (int k = 1; k < STEPS; k++)
-        ad_acc(&y[0], ad_mul(h, ad_sqr(x[k * EACH + FORCE])));
-    motion(x, rate[0]);
-    for (int k = 0; k < STEPS; k++) {
-        const ad_rev *from = x + k * EACH, *to = from + EACH;
-        motion(to, rate[(k + 1) % 2]);
-        for (int i = 0; i < 4; i++)
-            y[1 + 4 * k + i] = ad_rec(ad_sub(
-                ad_sub(to[i], from[i]),
-                ad_mul(0.5 * h, ad_add(rate[0][i], rate[1][i]))));
-    }
-}
 
 // Rates and, unless it is NULL, d[2][3]: those of SPEED and SPIN with respect
 // to angle, spin and force.

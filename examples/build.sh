@@ -103,7 +103,7 @@ for need in $(field needs); do
 done
 case $original in
     */adapters/*) libraries="$(field libs) -lm -pthread"
-        set -- "$@" -I"$here/../adapters" ;;
+        set -- "$@" -I"$here/../adapters" -I"$here/../adapters/examples" ;;
 esac
 case $name in
     05_* | 13_kalman_firmware) ;;   # without the C library; without adrev

@@ -20,57 +20,13 @@
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_ipopt.h"
+#include "cart_pole.h"
 #include "chart.h"
 #include "fail.h"
 
 #include <errno.h>
 
-enum { STEPS = 200, MOMENTS = STEPS + 1 };
-enum { PLACE, ANGLE, SPEED, SPIN, FORCE, EACH };   // of each moment
-enum { VARIABLES = MOMENTS * EACH, EQUATIONS = 4 * STEPS };
-
-static const double seconds = 2, distance = 1;
-static const double cart = 1, pole = 0.3, length = 0.5, gravity = 9.81;
-static const double pi = 3.14159265358979323846;
-
-/* --- the program, over recorded numbers ----------------------------------- */
-
-// Time derivatives of place, angle, speed and spin.
-static void motion(const ad_rev *x, ad_rev rate[4])
-{
-    ad_rev s = ad_rec(ad_sin(x[ANGLE])), c = ad_rec(ad_cos(x[ANGLE]));
-    ad_rev pull = ad_rec(ad_add(ad_mul(length * pole,
-                                       ad_mul(s, ad_sqr(x[SPIN]))), x[FORCE]));
-    ad_rev mass = ad_rec(ad_add(cart, ad_mul(pole, ad_sqr(s))));
-    rate[0] = x[SPEED];
-    rate[1] = x[SPIN];
-    rate[2] = ad_rec(ad_div(ad_add(pull, ad_mul(pole * gravity, ad_mul(c, s))),
-                            mass));
-    rate[3] = ad_rec(ad_div(ad_neg(ad_add(ad_mul(c, pull),
-                                          ad_mul((cart + pole) * gravity, s))),
-                            ad_mul(length, mass)));
-}
-
-// The integral of the squared force, then what the equations of motion miss.
-static void swing(const ad_rev *x, ad_rev *y, void *ctx)
-{
-    const double h = seconds / STEPS;
-    ad_rev rate[2][4];
-    (void)ctx;
-    y[0] = ad_rec(ad_mul(0.5 * h, ad_add(ad_sqr(x[FORCE]),
-                                         ad_sqr(x[STEPS * EACH + FORCE]))));
-    for (int k = 1; k < STEPS; k++)
-        ad_acc(&y[0], ad_mul(h, ad_sqr(x[k * EACH + FORCE])));
-    motion(x, rate[0]);
-    for (int k = 0; k < STEPS; k++) {
-        const ad_rev *from = x + k * EACH, *to = from + EACH;
-        motion(to, rate[(k + 1) % 2]);
-        for (int i = 0; i < 4; i++)
-            y[1 + 4 * k + i] = ad_rec(ad_sub(
-                ad_sub(to[i], from[i]),
-                ad_mul(0.5 * h, ad_add(rate[0][i], rate[1][i]))));
-    }
-}
+static const double distance = 1;
 
 /* --- its solution --------------------------------------------------------- */
 

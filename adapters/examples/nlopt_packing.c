@@ -20,39 +20,11 @@
 #include "adrev_nlopt.h"
 #include "chart.h"
 #include "fail.h"
+#include "packing.h"
 
 #include <errno.h>
 
-enum { CIRCLES = 10, PAIRS = CIRCLES * (CIRCLES - 1) / 2, STARTS = 40 };
-enum { VARIABLES = 1 + 2 * CIRCLES, LIMITS = PAIRS + 4 * CIRCLES };
-
-/* --- the program, over recorded numbers ----------------------------------- */
-
-// x: the radius, then the centres.
-static ad_rev radius(const ad_rev *x, void *ctx)
-{
-    (void)ctx;
-    return x[0];
-}
-
-// How much circles overlap, in squared distances, and how far they stand out.
-static void overlaps(const ad_rev *x, ad_rev *c, void *ctx)
-{
-    (void)ctx;
-    for (int i = 0; i < CIRCLES; i++) {
-        const ad_rev *a = x + 1 + 2 * i;
-        for (int j = 0; j < i; j++) {
-            const ad_rev *b = x + 1 + 2 * j;
-            *c++ = ad_rec(ad_sub(ad_mul(4, ad_sqr(x[0])),
-                                 ad_add(ad_sqr(ad_sub(a[0], b[0])),
-                                        ad_sqr(ad_sub(a[1], b[1])))));
-        }
-        for (int k = 0; k < 2; k++) {
-            *c++ = ad_rec(ad_sub(x[0], a[k]));
-            *c++ = ad_rec(ad_sub(ad_add(x[0], a[k]), 1));
-        }
-    }
-}
+enum { STARTS = 40 };
 
 /* --- its solution --------------------------------------------------------- */
 
@@ -65,11 +37,11 @@ static double random_number(void)
 }
 
 // The best packing from many starts. Returns its radius, 0 if there is none.
-static double pack(double best[VARIABLES])
+static double pack(double best[PACKING])
 {
-    ad_model *f = ad_model_scalar(radius, NULL, VARIABLES);
-    ad_model *c = ad_model_vector(overlaps, NULL, VARIABLES, LIMITS);
-    nlopt_opt opt = nlopt_create(NLOPT_LD_SLSQP, VARIABLES);
+    ad_model *f = ad_model_scalar(radius, NULL, PACKING);
+    ad_model *c = ad_model_vector(overlaps, NULL, PACKING, LIMITS);
+    nlopt_opt opt = nlopt_create(NLOPT_LD_SLSQP, PACKING);
     double largest = 0, tolerance[LIMITS];
     for (int i = 0; i < LIMITS; i++)
         tolerance[i] = 1e-9;
@@ -81,8 +53,8 @@ static double pack(double best[VARIABLES])
     nlopt_set_xtol_rel(opt, 1e-9);
     nlopt_set_maxeval(opt, 500);
     for (int k = 0; k < STARTS; k++) {
-        double x[VARIABLES], found = 0;
-        for (int i = 0; i < VARIABLES; i++)
+        double x[PACKING], found = 0;
+        for (int i = 0; i < PACKING; i++)
             x[i] = i == 0 ? 0.01 : random_number();
         if (nlopt_optimize(opt, x, &found) > 0 && found > largest) {
             largest = found;
@@ -101,7 +73,7 @@ static double pack(double best[VARIABLES])
 
 /* --- the picture ---------------------------------------------------------- */
 
-static bool draw(const char *path, const double x[VARIABLES])
+static bool draw(const char *path, const double x[PACKING])
 {
     enum { AROUND = 90 };
     const double side[2][5] = { { 0, 1, 1, 0, 0 }, { 0, 0, 1, 1, 0 } };
@@ -139,7 +111,7 @@ static bool draw(const char *path, const double x[VARIABLES])
 
 int main(int count, char **words)
 {
-    double x[VARIABLES];
+    double x[PACKING];
     double r = pack(x);
     printf("density %.3f\n", CIRCLES * 3.14159265358979323846 * r * r);
     if (count > 1 && !draw(words[1], x))
