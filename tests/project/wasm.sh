@@ -35,8 +35,10 @@ build() {
         -lc-printscan-long-double > "$dir/log" 2>&1
 }
 
+# With threads of its own node 20 may crash when it ends (structs.c: in half of
+# the runs, after the program has ended well).
 wasi() {
-    node --no-warnings "$root/tests/support/wasi.mjs" "$1"
+    node --no-warnings --single-threaded "$root/tests/support/wasi.mjs" "$1"
 }
 
 command -v node > /dev/null 2>&1 || skip "node is not installed"
@@ -51,8 +53,12 @@ for name; do
     line=
     # shellcheck disable=SC2046  # a list
     if build "$test" "$dir/$name.wasm" $(sed -n '1,6s|^// flags:||p' "$test"); then
-        wasi "$dir/$name.wasm" > "$dir/log" 2>&1 \
-            || echo "$name ends with status $?" >> "$dir/log"
+        end=0
+        wasi "$dir/$name.wasm" > "$dir/log" 2>&1 || end=$?
+        if [ "$end" != 0 ]; then
+            failed=$((failed + 1))
+            echo "$name ends with status $end" >> "$dir/log"
+        fi
         line=$(sed -n 's/.*: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' \
                    "$dir/log" | tail -n 1)
     fi
