@@ -1152,20 +1152,20 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 
 #define ADX_NAN ((double)NAN)
 #define ADX_INF ((double)INFINITY)
-#define ADREV_EDGES(ROW)                                                                                       \
-    /*   op        x        y      z    want d/dx                d/dy                    d/dz ulps  because */ \
+#define ADREV_EDGES(ROW)                                                                                                                  \
+    /*   op        x        y      z    want d/dx                d/dy                    d/dz ulps  because */                            \
     ROW( abs,      0,       0,     0,   0,                       0,                      0,   0, "kink: the middle of [-1, 1]" )          \
     ROW( min,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
     ROW( max,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
-    ROW( max,      1,       ADX_NAN,   0,   1,                       0,                      0,   0, "as fmax: NaN counts as missing" )       \
-    ROW( min,      ADX_NAN,     1,     0,   0,                       1,                      0,   0, "as fmin: NaN counts as missing" )       \
+    ROW( max,      1,       ADX_NAN,   0,   1,                       0,                      0,   0, "as fmax: NaN counts as missing" )   \
+    ROW( min,      ADX_NAN,     1,     0,   0,                       1,                      0,   0, "as fmin: NaN counts as missing" )   \
     ROW( clamp,    0,       0,     1,   1,                       0,                      0,   0, "on the bound: still inside" )           \
     ROW( clamp,    2,       0,     1,   0,                       0,                      1,   0, "above: follows the bound" )             \
     ROW( fdim,     1,       1,     0,   0,                       0,                      0,   0, "tie: as relu" )                         \
     ROW( relu,     0,       0,     0,   0,                       0,                      0,   0, "kink: sparse choice, as everywhere" )   \
     ROW( copysign, 0,       1,     0,   0,                       0,                      0,   0, "kink: as abs" )                         \
-    ROW( sqrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                  \
-    ROW( cbrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                  \
+    ROW( sqrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                   \
+    ROW( cbrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                   \
     ROW( cbrt,     1e-300,  0,     0,   3.3333333333333333e199,  0,                      0,   4, "v*v does not underflow" )               \
     ROW( hypot,    0,       0,     0,   0,                       0,                      0,   0, "subgradient of least norm" )            \
     ROW( hypot,    3e200,   4e200, 0,   0.6,                     0.8,                    0,   2, "no square overflows" )                  \
@@ -1176,17 +1176,17 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( atan2,    1e200,   1e200, 0,   5e-201,                  -5e-201,                0,   4, "no square overflows" )                  \
     ROW( atan2,    1,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
     ROW( atan2,    ADX_INF, ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
-    ROW( atan2,    0,       0,     0,   ADX_NAN,                     ADX_NAN,                    0,   0, "no limit exists" )                      \
+    ROW( atan2,    0,       0,     0,   ADX_NAN,                     ADX_NAN,                    0,   0, "no limit exists" )              \
     ROW( atan,     1e200,   0,     0,   0,                       0,                      0,   0, "1e-400 rounds to 0" )                   \
     ROW( atan,     1e150,   0,     0,   1e-300,                  0,                      0,   2, "x*x is near overflow" )                 \
     ROW( pow,      0,       1.5,   0,   0,                       0,                      0,   0, "limits: 1.5 sqrt(0), 0 log 0" )         \
     ROW( pow,      0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
     ROW( pow,      0,       2,     0,   0,                       0,                      0,   0, "x^2 at its minimum" )                   \
-    ROW( pow,      0,       0.5,   0,   ADX_INF,                0,                      0,   0, "true limit, as sqrt" )                  \
-    ROW( pow,      0,       0,     0,   0,                       -ADX_INF,              0,   0, "x^0 = 1; log 0" )                       \
+    ROW( pow,      0,       0.5,   0,   ADX_INF,                0,                      0,   0, "true limit, as sqrt" )                   \
+    ROW( pow,      0,       0,     0,   0,                       -ADX_INF,              0,   0, "x^0 = 1; log 0" )                        \
     ROW( pow,      ADX_INF, -1,    0,   0,                       0,                      0,   0, "true limits" )                          \
     ROW( pow,      -2,      0,     0,   0,                       ADX_NAN,                    0,   0, "x^0 = 1; log of a negative number" )    \
-    ROW( pow,      -2,      3,     0,   12,                      ADX_NAN,                    0,   0, "integer exponent: d/dx exists" )        \
+    ROW( pow,      -2,      3,     0,   12,                      ADX_NAN,                    0,   0, "integer exponent: d/dx exists" )    \
     ROW( pow,      1e-200,  2,     0,   2e-200,                  0,                      0,   2, "value underflows, partial does not" )   \
     ROW( powi,     0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
     ROW( powi,     0,       0,     0,   0,                       0,                      0,   0, "constant 1" )                           \
@@ -1194,15 +1194,15 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( exp,      -750,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
     ROW( expm1,    -40,     0,     0,   4.248354255291589e-18,   0,                      0,   2, "v + 1 would be 0" )                     \
     ROW( expm1,    1e-20,   0,     0,   1,                       0,                      0,   0, "no cancellation at 0" )                 \
-    ROW( log,      0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( log,      0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                            \
     ROW( log1p,    -0.9999999999999999, 0, 0, 9007199254740992,  0,                      0,   0, "1 + x is exact near -1" )               \
-    ROW( log1p,    -1,      0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
-    ROW( asin,     1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( log1p,    -1,      0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                            \
+    ROW( asin,     1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                            \
     ROW( asin,     0.9999999999999999, 0, 0, 67108864,           0,                      0,   2, "1 - x*x would lose half the digits" )   \
-    ROW( acosh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( acosh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                            \
     ROW( acosh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
     ROW( asinh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
-    ROW( atanh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( atanh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                            \
     ROW( tanh,     15,      0,     0,   3.743049187535369e-13,   0,                      0,   4, "1 - v*v is off by 1.7e-4 here" )        \
     ROW( tanh,     20,      0,     0,   1.699341702116636e-17,   0,                      0,   4, "1 - v*v is 0 here" )                    \
     ROW( tanh,     -20,     0,     0,   1.699341702116636e-17,   0,                      0,   4, "even" )                                 \
@@ -1213,7 +1213,7 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( erf,      5,       0,     0,   1.5670866531017336e-11,  0,                      0,   3, "exp(-x*x) with the error of x*x" )      \
     ROW( erfc,     20,      0,     0,   -2.1610374743867985e-174, 0,                     0,   3, "exp(-x*x) with the error of x*x" )      \
     ROW( erf,      1e200,   0,     0,   0,                       0,                      0,   0, "x*x overflows to the right limit" )     \
-    ROW( lgamma,   -1,      0,     0,   ADX_NAN,                     0,                      0,   0, "pole: both signs occur" )               \
+    ROW( lgamma,   -1,      0,     0,   ADX_NAN,                     0,                      0,   0, "pole: both signs occur" )           \
     ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
     ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
     ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
@@ -1236,7 +1236,7 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( gamma_p,  3,       ADX_INF, 0, 0,                       0,                      0,   0, "true limits" )                          \
     ROW( gamma_p,  ADX_INF, 3,     0,   0,                       0,                      0,   0, "true limits" )                          \
     ROW( gamma_p,  -1,      2,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no probability" )                       \
-    ROW( gamma_p,  2,       1e-200, 0,  0,                       1e-200,                 0,   2, "D underflows, its density does not" )    \
+    ROW( gamma_p,  2,       1e-200, 0,  0,                       1e-200,                 0,   2, "D underflows, its density does not" )   \
     ROW( gamma_q,  1e6,     1e6,   0,   0.00039894231364662522,-0.00039894224715624403, 0,  4, "log(x/a) would cancel" )                  \
     ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
     ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
@@ -1262,8 +1262,8 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( remainder, 1.7e308, 1e308, 0,  1,                       -2,                     0,   0, "v - x would overflow" )                 \
     ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
 
-#define ADREV_EDGES_SECOND(ROW)                                                                                \
-    /*   op        x        y           want d2/dx2              d2/dxdy                 d2/dy2  ulps  because */ \
+#define ADREV_EDGES_SECOND(ROW)                                                                                                           \
+    /*   op        x        y           want d2/dx2              d2/dxdy                 d2/dy2  ulps  because */                         \
     ROW( sqrt,     0,       0,          -ADX_INF,                0,                      0,      0, "true limit" )                        \
     ROW( sqrt,     ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
     ROW( cbrt,     ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
@@ -1271,7 +1271,7 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( hypot,    ADX_INF, 1,          0,                       0,                      0,      0, "true limits" )                       \
     ROW( pow,      0,       2,          2,                       0,                      0,      0, "true limits" )                       \
     ROW( pow,      1e-200,  2,          2,                       -9.2003403719761827e-198, 0,    3, "value underflows, partials do not" ) \
-    ROW( pow,      1e-163,  1e-19,      -1e307,                  1e163,                  140866.13089730055, 4, "no factor overflows" )    \
+    ROW( pow,      1e-163,  1e-19,      -1e307,                  1e163,                  140866.13089730055, 4, "no factor overflows" )   \
     ROW( pow,      ADX_INF, -1,         0,                       0,                      0,      0, "true limits" )                       \
     ROW( pow,      -2,      3,          -12,                     ADX_NAN,                ADX_NAN, 2, "integer exponent: d2/dx2 exists" )  \
     ROW( powi,     0,       2,          2,                       0,                      0,      0, "its own curvature at 0 too" )        \
@@ -8301,15 +8301,15 @@ static bool adx_is_order(ad_real k, uint64_t id)
 // in a switch takes twice as long.)
 #define ADX_FIRST_IS_ONE(fx) ((#fx)[0] == '1' && (#fx)[1] == '\0')
 #define ADX_DEFINE_1(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)      \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)    \
     {                                                                       \
         const ad_real v = adx_f_##name(x, 0, 0);                            \
         return adx_code_1(op, x, i, v,                                      \
                           i == 0 ? 0 : adx_fx_##name(x, 0, 0, v));          \
     }
 #define ADX_DEFINE_2(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,      \
-                                     ad_real y, uint64_t j)                   \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
+                                     ad_real y, uint64_t j)                 \
     {                                                                       \
         const ad_real v = adx_f_##name(x, y, 0);                            \
         if ((adx_has_order(ADREV_OP_##name, 0) && !adx_is_order(x, i))      \
@@ -8322,9 +8322,9 @@ static bool adx_is_order(ad_real k, uint64_t id)
                           ADX_FIRST_IS_ONE(fx));                            \
     }
 #define ADX_DEFINE_3(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,      \
-                                     ad_real y, uint64_t j, ad_real z,        \
-                                     uint64_t k)                              \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
+                                     ad_real y, uint64_t j, ad_real z,      \
+                                     uint64_t k)                            \
     {                                                                       \
         const ad_real v = adx_f_##name(x, y, z);                            \
         return adx_code_3(op, x, i, y, j, z, k, v,                          \

@@ -173,15 +173,15 @@ static bool adx_is_order(ad_real k, uint64_t id)
 // in a switch takes twice as long.)
 #define ADX_FIRST_IS_ONE(fx) ((#fx)[0] == '1' && (#fx)[1] == '\0')
 #define ADX_DEFINE_1(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)      \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)    \
     {                                                                       \
         const ad_real v = adx_f_##name(x, 0, 0);                            \
         return adx_code_1(op, x, i, v,                                      \
                           i == 0 ? 0 : adx_fx_##name(x, 0, 0, v));          \
     }
 #define ADX_DEFINE_2(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,      \
-                                     ad_real y, uint64_t j)                   \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
+                                     ad_real y, uint64_t j)                 \
     {                                                                       \
         const ad_real v = adx_f_##name(x, y, 0);                            \
         if ((adx_has_order(ADREV_OP_##name, 0) && !adx_is_order(x, i))      \
@@ -194,9 +194,9 @@ static bool adx_is_order(ad_real k, uint64_t id)
                           ADX_FIRST_IS_ONE(fx));                            \
     }
 #define ADX_DEFINE_3(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,      \
-                                     ad_real y, uint64_t j, ad_real z,        \
-                                     uint64_t k)                              \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
+                                     ad_real y, uint64_t j, ad_real z,      \
+                                     uint64_t k)                            \
     {                                                                       \
         const ad_real v = adx_f_##name(x, y, z);                            \
         return adx_code_3(op, x, i, y, j, z, k, v,                          \

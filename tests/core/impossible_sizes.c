@@ -1001,7 +1001,7 @@ static ad_status do_parallelism(void)
         ad_explain(tape, own[1], own[0], at[0],                               \
                    room_for(at[0], sizeof(ad_term)), &(ad_explanation){ 0 })) \
     ROW(ad_tape_regions, , 1, ANY,                                            \
-        (ad_tape_regions(tape, at[0], room_for(at[0], sizeof(ad_region))),      \
+        (ad_tape_regions(tape, at[0], room_for(at[0], sizeof(ad_region))),    \
          ADREV_ESHAPE))
 
 #define ROWS_SUMS(ROW)                                                        \
@@ -1179,7 +1179,7 @@ static ad_status do_parallelism(void)
     ROW(ad_fork_open, , 2, ANY, do_fork())                                    \
     ROW(ad_branch_enter, , 2, ANY, do_fork())                                 \
     ROW(ad_tape_jobs, , 1, ANY,                                               \
-        (ad_tape_jobs(tape, at[0], room_for(at[0], sizeof(ad_job))),            \
+        (ad_tape_jobs(tape, at[0], room_for(at[0], sizeof(ad_job))),          \
          ADREV_ESHAPE))                                                       \
     ROW(ad_job_parallelism, , 4, ONCE, do_parallelism())                      \
     ROW(ad_job_predict, , 5, ONCE, do_predict())
