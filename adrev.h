@@ -1801,6 +1801,14 @@ typedef struct ad_external_point {
 //              the statement is freed. May be NULL
 // replay       evaluates the statement at any point: see ad_external_point.
 //              NULL: a function with this statement cannot be recorded
+// always       true: what the rule does matters beside its numbers, as if it
+//              sends messages. The statement is recorded even if all inputs are
+//              constants (its results are then recorded numbers), may have no
+//              results (m = 0), and each sweep that comes to it calls pullback
+//              or pushforward for every direction, even if all of dy or dx is
+//              0. So does each sweep over a checkpoint, a scan or a fork with
+//              such a statement. Where sweeps leave out what has no adjoint, in
+//              recorded functions and maps, the tape fails with ADREV_EHOOK
 struct ad_external_rule {
     const char *name;
     bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
@@ -1809,6 +1817,7 @@ struct ad_external_rule {
                         size_t m, ad_real dy[]);
     void (*destroy)(const void *saved);
     bool (*replay)(const void *saved, const ad_external_point *at);
+    bool always;
 };
 
 // Records the m results v, computed from x, as one statement with the user's
@@ -1819,13 +1828,15 @@ struct ad_external_rule {
 //   x     [n]        in    numbers
 //   v     [m]        in    values of the results
 //   y     [m]        out   the results, which may lie where x does; constants
-//                          if all of x are, or if the tape fails
+//                          if all of x are, but for `always`, or if the tape
+//                          fails
 //
 //   returns      ADREV_OK; the error of a failed tape; ADREV_EEXTERNAL (no
-//                pullback) or ADREV_ESHAPE (m is 0, or NULL), with which the
+//                pullback), ADREV_ESHAPE (m is 0 without `always`, or NULL) or
+//                ADREV_EHOOK (`always` where that cannot be), with which the
 //                tape fails, too
 //   cost         in each reverse sweep, a call of pullback per direction,
-//                except where all of dy is 0
+//                except where all of dy is 0, but for `always`
 //   memory       `bytes`, about 100 bytes, and 4 per operand if the ids are not
 //                evenly spaced; once per tape, n + m numbers
 //   see          examples/09_linear_solve.c; with a replay,
@@ -4640,6 +4651,9 @@ struct ad_tape {
     ad_status status;
     bool one_way;                   // a statement cannot go forward
     bool calls;                     // a sweep may call the user's functions
+    bool always;                    // there is a statement with `always`
+    bool selective;                 // sweeps may leave it out: it takes no such
+                                    // statement
     bool stops;                     // fails at a number that is not finite
     bool alone;                     // all of the recording shall be on this
                                     // tape
@@ -6040,6 +6054,7 @@ static void adx_reset_tape(ad_tape *t, adx_context *c)
     t->scratch = 0;
     t->one_way = false;
     t->calls = false;
+    t->always = false;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
@@ -10670,6 +10685,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
  *
  *   needs   tape/layout tape/memory array/operands array/linear
  *   offers  adx_external adx_external_kind adx_add_external
+ *           adx_record_external_as
  * ========================================================================== */
 
 /* --- contiguous forms ---------------------------------------------------- */
@@ -10745,6 +10761,8 @@ typedef struct adx_external {
     const ad_external_rule *rule;
     const void *saved;
     adx_ids ids;
+    size_t m;                   // results, as the user counts them
+    bool always;
 } adx_external;
 
 // Direction w of the operands' tangents, as an array for the user's function.
@@ -10758,7 +10776,8 @@ static void adx_gather_ids(const adx_external *s, const ad_real adj[],
 
 // The user's rule serves one direction at a time. Its arrays lie in the scratch
 // room, first the operands' adjoints, then the results'. A direction in which
-// all results have adjoint zero is left out.
+// all results have adjoint zero is left out, unless the rule is to be called
+// always.
 static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -10768,14 +10787,14 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
     ad_real *dy = scratch + n;
 
     for (size_t w = 0; w < W; w++) {
-        for (size_t i = 0; i < e->values; i++)
+        for (size_t i = 0; i < s->m; i++)
             dy[i] = adj[(e->first + i) * W + w];
-        if (adx_zeros(e->values, dy))
+        if (!s->always && adx_zeros(s->m, dy))
             continue;
         memset(dx, 0, n * sizeof *dx);
-        if (!s->rule->pullback(s->saved, e->values, dy, n, dx))
+        if (!s->rule->pullback(s->saved, s->m, dy, n, dx))
             return false;
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; !adx_is_constant(&s->ids) && i < n; i++)
             adj[adx_id(&s->ids, i) * W + w] += dx[i];
     }
     return true;
@@ -10794,9 +10813,9 @@ static bool adx_external_forward(const adx_extended *e, ad_real tan[],
         return false;
     for (size_t w = 0; w < W; w++) {
         adx_gather_ids(s, tan, W, w, dx);
-        if (!s->rule->pushforward(s->saved, n, dx, e->values, dy))
+        if (!s->rule->pushforward(s->saved, n, dx, s->m, dy))
             return false;
-        for (size_t i = 0; i < e->values; i++)
+        for (size_t i = 0; i < s->m; i++)
             tan[(e->first + i) * W + w] += dy[i];
     }
     return true;
@@ -10821,7 +10840,9 @@ static char *adx_saved_room(adx_external *s)
 
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
 // then the list of ids. It also makes sure that a sweep has scratch room for
-// one direction of the operands and results. NULL: nothing is recorded.
+// one direction of the operands and results. NULL: nothing is recorded. If there
+// are no results, one value is made all the same, which nobody uses: the values
+// say where on the tape a statement is.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {
@@ -10833,26 +10854,43 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
     t->scratch = n + m > before ? n + m : before;
     adx_external *s = adx_add_extended(&adx_external_kind,
         16 + sizeof *s + saved + (ids->listed ? n * sizeof(uint32_t) : 0),
-        m, n);
+        m == 0 ? 1 : m, n);
     if (s == NULL) {
         t->scratch = before;
         return NULL;
     }
     s->ids = *ids;
+    s->m = m;
+    s->always = false;
     char *room = adx_saved_room(s);
     s->saved = room;
     adx_write_list(x, &s->ids, (uint32_t *)(void *)(room + saved));
     return s;
 }
 
+// Whether a statement with `always` can be recorded on the current tape, if
+// there is one. If not, the tape fails.
+static ad_status adx_always_status(void)
+{
+    ad_tape *t = adx_now.tape;
+    if (t != NULL && t->observer != NULL)
+        adx_fail_because(t, ADREV_EHOOK, "a recorded function cannot have a "
+                         "statement that is to be swept always");
+    else if (t != NULL && t->selective)
+        adx_fail_because(t, ADREV_EHOOK, "the function of a map cannot have a "
+                         "statement that is to be swept always");
+    return t == NULL ? ADREV_OK : t->status;
+}
+
 // What stands in the way of an external statement; ADREV_OK also means that a
 // tape, if there is one, records.
-static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
-                                     bool missing)
+static ad_status adx_external_status(const ad_external_rule *rule, bool always,
+                                     size_t m, bool missing)
 {
     ad_tape *t = adx_now.tape;
     ad_status wrong = rule == NULL || rule->pullback == NULL ? ADREV_EEXTERNAL
-                    : m == 0 || missing ? ADREV_ESHAPE : ADREV_OK;
+                    : (m == 0 && !always) || missing ? ADREV_ESHAPE
+                    : always ? adx_always_status() : ADREV_OK;
     if (t != NULL && wrong != ADREV_OK)
         adx_fail(t, wrong);
     if (wrong == ADREV_OK && t != NULL && adx_recording())
@@ -10870,6 +10908,7 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
     const ad_hooks *hooks = &adx_now.tape->hooks;
     ad_array_operation told = adx_array_operation(ADREV_ARRAY_external, &s->e);
     told.arg[0] = adx_public_view(from);
+    told.results = s->m;
     told.rule = s->rule;
     told.saved = s->saved;
     told.bytes = bytes;
@@ -10877,49 +10916,70 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
     hooks->array(hooks->user, &told);
 }
 
-// If nothing is recorded, the results are constants and the rule is destroyed
-// at once. Otherwise the statement joins the tape's chain of those that a clear
-// or a rewind must destroy, unless a hook has taken that over.
-ADX_API ad_status (ad_external)(const ad_external_rule *rule,
-                                const void *saved, size_t bytes, size_t n,
-                                const ad_rev x[], size_t m,
-                                const ad_real v[], ad_rev y[])
+// Writes what the rule saves, and tells the hook. Then the statement joins the
+// tape's chain of those that a clear or a rewind must destroy, unless a hook has
+// taken that over.
+static void adx_fill_external(adx_external *s, const ad_external_rule *rule,
+                              bool always, const void *saved, size_t bytes,
+                              const adx_view *from)
 {
-    bool missing = adx_no_array(n, x) || adx_no_array(m, v)
-                || adx_no_array(m, y)
-                || (bytes > 0 && saved == NULL) || bytes > SIZE_MAX / 8;
-    ad_status status = adx_external_status(rule, m, missing);
     ad_tape *t = adx_now.tape;
-    const adx_view from = adx_vector(n, x, 1);
-    adx_external *s = NULL;
     bool kept = false;
 
-    if (status == ADREV_OK && t != NULL) {
-        adx_ids ids = adx_classify(&from);
-        if (!adx_is_constant(&ids) && t->status == ADREV_OK)
-            s = adx_add_external(&from, &ids, bytes, m);
-        status = t->status;
-    }
-    if (s != NULL) {
-        s->rule = rule;
-        if (bytes > 0)
-            memcpy(adx_saved_room(s), saved, bytes);
-        adx_tell_external(s, &from, bytes, &kept);
-    }
-    for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)
-        adx_set_result(&y[i], v[i], ADX_BASE(s), i);
-    if (s == NULL) {
-        if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))
-            rule->destroy(saved);
-        return status;
-    }
+    s->rule = rule;
+    s->always = always;
+    if (bytes > 0)
+        memcpy(adx_saved_room(s), saved, bytes);
+    adx_tell_external(s, from, bytes, &kept);
     t->calls = true;
+    t->always |= always;
     t->one_way |= rule->pushforward == NULL;
     if (rule->destroy != NULL && !kept) {
         s->e.before = t->last;
         t->last = &s->e;
     }
-    return ADREV_OK;
+}
+
+// As ad_external, but whether the statement is swept always is not up to the
+// rule. If nothing is recorded, the results are constants and the rule is
+// destroyed at once.
+static ad_status adx_record_external_as(const ad_external_rule *rule,
+                                        bool always, const void *saved,
+                                        size_t bytes, size_t n,
+                                        const ad_rev x[], size_t m,
+                                        const ad_real v[], ad_rev y[])
+{
+    bool missing = adx_no_array(n, x) || adx_no_array(m, v)
+                || adx_no_array(m, y)
+                || (bytes > 0 && saved == NULL) || bytes > SIZE_MAX / 8;
+    ad_status status = adx_external_status(rule, always, m, missing);
+    ad_tape *t = adx_now.tape;
+    const adx_view from = adx_vector(n, x, 1);
+    adx_external *s = NULL;
+
+    if (status == ADREV_OK && t != NULL) {
+        adx_ids ids = adx_classify(&from);
+        if ((always || !adx_is_constant(&ids)) && t->status == ADREV_OK)
+            s = adx_add_external(&from, &ids, bytes, m);
+        status = t->status;
+    }
+    if (s != NULL)
+        adx_fill_external(s, rule, always, saved, bytes, &from);
+    for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)
+        adx_set_result(&y[i], v[i], ADX_BASE(s), i);
+    if (s == NULL && rule != NULL && rule->destroy != NULL
+        && (saved || bytes == 0))
+        rule->destroy(saved);
+    return s == NULL ? status : ADREV_OK;
+}
+
+ADX_API ad_status (ad_external)(const ad_external_rule *rule,
+                                const void *saved, size_t bytes, size_t n,
+                                const ad_rev x[], size_t m,
+                                const ad_real v[], ad_rev y[])
+{
+    return adx_record_external_as(rule, rule != NULL && rule->always, saved,
+                                  bytes, n, x, m, v, y);
 }
 
 /* === check/differences ======================================================

@@ -1323,6 +1323,7 @@ typedef struct adx_bulk {
     ad_allocator memory;
     bool sealed;                // on the tape: nothing changes any more
     struct ad_fn *fn;           // f, recorded; or NULL
+    const char *why;            // f failed, if it said so (ad_fail)
     adx_strip *source;
     adx_captured captured;
     ad_real *v;                 // [operands] values
@@ -1516,6 +1517,8 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
     memset(r, 0, sizeof *r);
     r->p = p;
     r->tape = adx_new_tape_apart(&b->memory, adx_on_captured, r);
+    if (r->tape != NULL)
+        r->tape->selective = true;
     r->in = (ad_rev *)adx_take(&b->memory, inputs + results + args,
                                sizeof *r->in);
     r->din = (ad_real *)adx_take(&b->memory, inputs + results,
@@ -1874,6 +1877,8 @@ static ad_status adx_do_batch(adx_pass *p, size_t count)
             adx_do_chunk(r, p->first + k);
         }
         status = r->status;
+        if (status != ADREV_OK && !p->b->sealed)
+            p->b->why = r->tape->failure.why;
         if (status == ADREV_OK && p->duty == ADX_DUTY_pull)
             adx_deliver(r, p->first + k, adx_items_of(p, p->first + k));
     }
@@ -2160,6 +2165,7 @@ static ad_status adx_measure_f(adx_bulk *b)
         r->collect = true;
         adx_run_chunk(r, 0, 1);
         status = r->status;
+        b->why = r->tape->failure.why;
         size_t values = ad_tape_stats(r->tape).values - r->inputs + b->d
                       + b->width;
         b->chunk = ADX_CHUNK_VALUES / values;
@@ -2764,7 +2770,7 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
         ad_use(t);
     }
     status = status == ADREV_OK ? adx_record_bulk(b, x, v, y)
-                                : adx_failed(status);
+                                : ad_fail(status, b->why);
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     ad_fn_free(b->fn);
 #endif

@@ -678,7 +678,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
 
 /* --- derivatives of a run ---------------------------------------------------
  * The derivatives of m results with respect to n inputs and to the captured
- * numbers, taken on the tape of the stage as the run has left it.            */
+ * numbers, taken on the tape of the stage as the run has left it. If all results
+ * are constants there is nothing to sweep, but for statements with `always`:
+ * then the sweep has no results.                                             */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -699,11 +701,12 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dx[], const adx_captured *k,
                                 ad_real da[])
 {
-    if (adx_all_passive(m, y)) {
+    bool passive = adx_all_passive(m, y);
+    if (passive && !s->tape->always) {
         memset(dx, 0, n * sizeof *dx);
         return s->tape->status;
     }
-    ad_status status = ad_pullback(s->tape, m, y, dy, n, x, dx);
+    ad_status status = ad_pullback(s->tape, passive ? 0 : m, y, dy, n, x, dx);
     for (size_t i = 0; i < k->n && status == ADREV_OK; i++)
         if (s->local[i] != 0)
             da[i] += s->tape->adjoint[s->local[i]];
@@ -718,10 +721,11 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real tangents[])
 {
     size_t all = n;
-    if (adx_all_passive(m, y) || s->tape->status != ADREV_OK) {
+    bool passive = adx_all_passive(m, y);
+    if (passive || s->tape->status != ADREV_OK)
         memset(dy, 0, m * sizeof *dy);
+    if ((passive && !s->tape->always) || s->tape->status != ADREV_OK)
         return s->tape->status;
-    }
     memcpy(tangents, dx, n * sizeof *dx);
     for (size_t i = 0; i < k->n; i++)
         if (s->local[i] != 0) {
@@ -729,7 +733,7 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
             x[all] = (ad_rev){ 0, s->local[i], job };
             tangents[all++] = dx[n + i];
         }
-    return ad_pushforward(s->tape, all, x, tangents, m, y, dy);
+    return ad_pushforward(s->tape, all, x, tangents, passive ? 0 : m, y, dy);
 }
 
 /* === loop/checkpoint ========================================================
@@ -742,7 +746,8 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
  * operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *           sweep/session bulk/folds bulk/captured loop/api loop/stage
+ *           sweep/session array/external bulk/folds bulk/captured loop/api
+ *           loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
  *           adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
@@ -761,6 +766,7 @@ typedef struct adx_checkpoint {
     void *copy;                 // a copy of *ctx, which is never changed
     void *given;                // another, which f is given and may change
     size_t counted;             // bytes of `kept`, as taken from the budget
+    bool always;                // f records a statement with `always`
 } adx_checkpoint;
 
 static void adx_free_call(adx_staged *of)
@@ -794,6 +800,7 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
     ad_status status = adx_end_apart(s->tape, c->m, c->out);
+    c->always |= s->tape->always;
     ad_use(before);
     return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
                                                             : status;
@@ -965,8 +972,8 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
         adx_list_captured(&c->captured, all + c->n);
         for (size_t i = 0; i < m; i++)
             v[i] = c->out[i].v;
-        status = (ad_external)(&adx_checkpoint_rule, &c, sizeof c, n, all, m,
-                               v, out);
+        status = adx_record_external_as(&adx_checkpoint_rule, c->always, &c,
+                                        sizeof c, n, all, m, v, out);
     }
     for (size_t i = 0; status == ADREV_OK && i < m; i++)
         y[i] = out[i];
@@ -1059,7 +1066,7 @@ static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
         return adx_failed(ADREV_ENOMEM);
     ad_status status = adx_share_stage(&c->of) ? adx_first_run(c, o)
                                                : ADREV_ENOMEM;
-    if (status == ADREV_OK && m > 0)
+    if (status == ADREV_OK && (m > 0 || c->always))
         return adx_failed(adx_record_checkpoint(c, x, y));
     adx_free_call(&c->of);
     return adx_failed(status);
@@ -1801,6 +1808,7 @@ typedef struct adx_scan {
     adx_timetable plan;
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
+    bool always;                // a step records a statement with `always`
     bool by_function;           // some steps of the first run were replayed
     bool compiled;
     bool swept;                 // a sweep is complete: no paths are added
@@ -2237,6 +2245,8 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     c->report->recorded += recorded;
     bool stop = adx_call_step(k, k->rin, k->rout);
     ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
+    c->always |= k->stage->tape->always;
+    c->varies |= c->always;
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;
@@ -3492,7 +3502,7 @@ static void adx_spread_step(adx_stepping *k, size_t s)
 }
 
 // Reverses step s, whose state is the current one. If all weights are 0, only
-// the window moves.
+// the window moves, unless the step is to be swept always.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -3500,7 +3510,7 @@ static bool adx_reverse_scan(void *user, size_t s)
     ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
     bool any = adx_weigh(c, s, &k->f, k->f.carried);
     adx_shift_back(c, k->f.carried);
-    if (!any)
+    if (!any && !c->always)
         return true;
     adx_gather_step(k, s);
     if (k->marks || !adx_replay_step(k, s)) {
@@ -4008,9 +4018,9 @@ static const ad_external_rule adx_scan_rule = {
  * complete, because only then is it known how many steps there were and what
  * they captured.
  *
- *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
- *           loop/scan loop/step loop/replay loop/stepping loop/sweep
- *           loop/recorded
+ *   needs   tape/memory array/external bulk/captured loop/api loop/stage
+ *           loop/schedule loop/scan loop/step loop/replay loop/stepping
+ *           loop/sweep loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
@@ -4256,7 +4266,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
 }
 
 // Records the statement, which owns the scan from then on. If there are no
-// results, there is no statement, and the scan is freed.
+// results, and the steps need not be swept always, there is no statement, and
+// the scan is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -4266,13 +4277,14 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     size_t told = c->told;
     ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
     ad_status status = ADREV_ENOMEM;
-    if (all == NULL || list->n == 0) {
+    if (all == NULL || (list->n == 0 && !c->always)) {
         status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
         adx_free_scan(&c->of);
     } else {
         adx_list_inputs(c, d, all);
-        status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
-                               list->v, all + n);
+        status = adx_record_external_as(&adx_scan_rule, c->always, &c,
+                                        sizeof c, n, all, list->n, list->v,
+                                        all + n);
     }
     if (status == ADREV_OK && list->n > 0)
         adx_hand_out(d, steps, told, all + n);
@@ -4298,7 +4310,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;
     if (whole != NULL)
-        *whole = status != ADREV_OK || c->captured.n == 0;
+        *whole = status != ADREV_OK || (c->captured.n == 0 && !c->always);
     if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else
@@ -4596,7 +4608,8 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
  * result marks its operands; for each kind of array statement there is a
  * function that says which. A scan or a checkpoint runs again, as in a sweep,
  * and marks the operands that its run connects with marked results. Statements
- * whose rule the user gives connect all results with all operands.
+ * whose rule the user gives connect all results with all operands, and so do
+ * those with `always`, which are not run beside a sweep.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -4753,8 +4766,8 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
 // memory for marks in place of adjoints, which is taken from `a`.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
 {
-    const ad_allocator *a = s->rule == &adx_scan_rule
-                         || s->rule == &adx_checkpoint_rule
+    const ad_allocator *a = !s->always && (s->rule == &adx_scan_rule
+                                        || s->rule == &adx_checkpoint_rule)
         ? &(*(adx_staged *const *)s->saved)->memory : NULL;
     size_t n = s->e.operands;
     bool ok = true;

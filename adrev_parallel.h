@@ -2603,13 +2603,15 @@ static void adx_some_rows(size_t i, void *arg)
 
 // All sweeps read one tape and write adjoints of their own, so that they can
 // run at the same time. A recording that has forks is swept by ad_jacobian,
-// whose sweeps are parallel themselves.
+// whose sweeps are parallel themselves; so is one with a statement that is swept
+// always, because what it does must happen in the same order each time.
 ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[])
 {
     bool run;
-    if (t == NULL || t->allocator.alloc == NULL || t->annex != NULL)
+    if (t == NULL || t->allocator.alloc == NULL || t->annex != NULL
+        || t->always)
         return ad_jacobian(t, m, y, n, x, J);
     bool missing = m > ADX_MOST_ELEMENTS
                 || adx_no_array(adx_size_times(m, n), J);
@@ -2995,11 +2997,14 @@ static void adx_inherit(ad_tape *t, adx_team *team)
     ADX_UNLOCK(&team->mutex);
 }
 
-// Statements of the root can go forward only if those of its branches can.
+// Statements of the root can go forward only if those of its branches can, and
+// are swept always if one of theirs is.
 static void adx_inherit_ways(ad_tape *t, const adx_team *team)
 {
-    for (const adx_worker *w = team->workers; w != NULL; w = w->next)
+    for (const adx_worker *w = team->workers; w != NULL; w = w->next) {
         t->one_way |= w->tape->one_way;
+        t->always |= w->tape->always;
+    }
 }
 
 // Leaves out one id, so that the value before the fork is never the one just

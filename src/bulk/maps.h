@@ -247,6 +247,7 @@ static ad_status adx_measure_f(adx_bulk *b)
         r->collect = true;
         adx_run_chunk(r, 0, 1);
         status = r->status;
+        b->why = r->tape->failure.why;
         size_t values = ad_tape_stats(r->tape).values - r->inputs + b->d
                       + b->width;
         b->chunk = ADX_CHUNK_VALUES / values;

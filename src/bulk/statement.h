@@ -370,7 +370,7 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
         ad_use(t);
     }
     status = status == ADREV_OK ? adx_record_bulk(b, x, v, y)
-                                : adx_failed(status);
+                                : ad_fail(status, b->why);
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     ad_fn_free(b->fn);
 #endif

@@ -445,6 +445,14 @@ typedef struct ad_external_point {
 //              the statement is freed. May be NULL
 // replay       evaluates the statement at any point: see ad_external_point.
 //              NULL: a function with this statement cannot be recorded
+// always       true: what the rule does matters beside its numbers, as if it
+//              sends messages. The statement is recorded even if all inputs are
+//              constants (its results are then recorded numbers), may have no
+//              results (m = 0), and each sweep that comes to it calls pullback
+//              or pushforward for every direction, even if all of dy or dx is
+//              0. So does each sweep over a checkpoint, a scan or a fork with
+//              such a statement. Where sweeps leave out what has no adjoint, in
+//              recorded functions and maps, the tape fails with ADREV_EHOOK
 struct ad_external_rule {
     const char *name;
     bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
@@ -453,6 +461,7 @@ struct ad_external_rule {
                         size_t m, ad_real dy[]);
     void (*destroy)(const void *saved);
     bool (*replay)(const void *saved, const ad_external_point *at);
+    bool always;
 };
 
 // Records the m results v, computed from x, as one statement with the user's
@@ -463,13 +472,15 @@ struct ad_external_rule {
 //   x     [n]        in    numbers
 //   v     [m]        in    values of the results
 //   y     [m]        out   the results, which may lie where x does; constants
-//                          if all of x are, or if the tape fails
+//                          if all of x are, but for `always`, or if the tape
+//                          fails
 //
 //   returns      ADREV_OK; the error of a failed tape; ADREV_EEXTERNAL (no
-//                pullback) or ADREV_ESHAPE (m is 0, or NULL), with which the
+//                pullback), ADREV_ESHAPE (m is 0 without `always`, or NULL) or
+//                ADREV_EHOOK (`always` where that cannot be), with which the
 //                tape fails, too
 //   cost         in each reverse sweep, a call of pullback per direction,
-//                except where all of dy is 0
+//                except where all of dy is 0, but for `always`
 //   memory       `bytes`, about 100 bytes, and 4 per operand if the ids are not
 //                evenly spaced; once per tape, n + m numbers
 //   see          examples/09_linear_solve.c; with a replay,

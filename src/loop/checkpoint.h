@@ -10,7 +10,8 @@
  * operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *           sweep/session bulk/folds bulk/captured loop/api loop/stage
+ *           sweep/session array/external bulk/folds bulk/captured loop/api
+ *           loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
  *           adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
@@ -29,6 +30,7 @@ typedef struct adx_checkpoint {
     void *copy;                 // a copy of *ctx, which is never changed
     void *given;                // another, which f is given and may change
     size_t counted;             // bytes of `kept`, as taken from the budget
+    bool always;                // f records a statement with `always`
 } adx_checkpoint;
 
 static void adx_free_call(adx_staged *of)
@@ -62,6 +64,7 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
     ad_status status = adx_end_apart(s->tape, c->m, c->out);
+    c->always |= s->tape->always;
     ad_use(before);
     return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
                                                             : status;
@@ -233,8 +236,8 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
         adx_list_captured(&c->captured, all + c->n);
         for (size_t i = 0; i < m; i++)
             v[i] = c->out[i].v;
-        status = (ad_external)(&adx_checkpoint_rule, &c, sizeof c, n, all, m,
-                               v, out);
+        status = adx_record_external_as(&adx_checkpoint_rule, c->always, &c,
+                                        sizeof c, n, all, m, v, out);
     }
     for (size_t i = 0; status == ADREV_OK && i < m; i++)
         y[i] = out[i];
@@ -327,7 +330,7 @@ static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
         return adx_failed(ADREV_ENOMEM);
     ad_status status = adx_share_stage(&c->of) ? adx_first_run(c, o)
                                                : ADREV_ENOMEM;
-    if (status == ADREV_OK && m > 0)
+    if (status == ADREV_OK && (m > 0 || c->always))
         return adx_failed(adx_record_checkpoint(c, x, y));
     adx_free_call(&c->of);
     return adx_failed(status);

@@ -6,7 +6,8 @@
  * result marks its operands; for each kind of array statement there is a
  * function that says which. A scan or a checkpoint runs again, as in a sweep,
  * and marks the operands that its run connects with marked results. Statements
- * whose rule the user gives connect all results with all operands.
+ * whose rule the user gives connect all results with all operands, and so do
+ * those with `always`, which are not run beside a sweep.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -163,8 +164,8 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
 // memory for marks in place of adjoints, which is taken from `a`.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
 {
-    const ad_allocator *a = s->rule == &adx_scan_rule
-                         || s->rule == &adx_checkpoint_rule
+    const ad_allocator *a = !s->always && (s->rule == &adx_scan_rule
+                                        || s->rule == &adx_checkpoint_rule)
         ? &(*(adx_staged *const *)s->saved)->memory : NULL;
     size_t n = s->e.operands;
     bool ok = true;

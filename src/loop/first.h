@@ -8,9 +8,9 @@
  * complete, because only then is it known how many steps there were and what
  * they captured.
  *
- *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
- *           loop/scan loop/step loop/replay loop/stepping loop/sweep
- *           loop/recorded
+ *   needs   tape/memory array/external bulk/captured loop/api loop/stage
+ *           loop/schedule loop/scan loop/step loop/replay loop/stepping
+ *           loop/sweep loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
@@ -256,7 +256,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
 }
 
 // Records the statement, which owns the scan from then on. If there are no
-// results, there is no statement, and the scan is freed.
+// results, and the steps need not be swept always, there is no statement, and
+// the scan is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -266,13 +267,14 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     size_t told = c->told;
     ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
     ad_status status = ADREV_ENOMEM;
-    if (all == NULL || list->n == 0) {
+    if (all == NULL || (list->n == 0 && !c->always)) {
         status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
         adx_free_scan(&c->of);
     } else {
         adx_list_inputs(c, d, all);
-        status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
-                               list->v, all + n);
+        status = adx_record_external_as(&adx_scan_rule, c->always, &c,
+                                        sizeof c, n, all, list->n, list->v,
+                                        all + n);
     }
     if (status == ADREV_OK && list->n > 0)
         adx_hand_out(d, steps, told, all + n);
@@ -298,7 +300,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;
     if (whole != NULL)
-        *whole = status != ADREV_OK || c->captured.n == 0;
+        *whole = status != ADREV_OK || (c->captured.n == 0 && !c->always);
     if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else

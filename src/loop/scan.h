@@ -98,6 +98,7 @@ typedef struct adx_scan {
     adx_timetable plan;
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
+    bool always;                // a step records a statement with `always`
     bool by_function;           // some steps of the first run were replayed
     bool compiled;
     bool swept;                 // a sweep is complete: no paths are added

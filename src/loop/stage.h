@@ -253,7 +253,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
 
 /* --- derivatives of a run ---------------------------------------------------
  * The derivatives of m results with respect to n inputs and to the captured
- * numbers, taken on the tape of the stage as the run has left it.            */
+ * numbers, taken on the tape of the stage as the run has left it. If all results
+ * are constants there is nothing to sweep, but for statements with `always`:
+ * then the sweep has no results.                                             */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -274,11 +276,12 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dx[], const adx_captured *k,
                                 ad_real da[])
 {
-    if (adx_all_passive(m, y)) {
+    bool passive = adx_all_passive(m, y);
+    if (passive && !s->tape->always) {
         memset(dx, 0, n * sizeof *dx);
         return s->tape->status;
     }
-    ad_status status = ad_pullback(s->tape, m, y, dy, n, x, dx);
+    ad_status status = ad_pullback(s->tape, passive ? 0 : m, y, dy, n, x, dx);
     for (size_t i = 0; i < k->n && status == ADREV_OK; i++)
         if (s->local[i] != 0)
             da[i] += s->tape->adjoint[s->local[i]];
@@ -293,10 +296,11 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real tangents[])
 {
     size_t all = n;
-    if (adx_all_passive(m, y) || s->tape->status != ADREV_OK) {
+    bool passive = adx_all_passive(m, y);
+    if (passive || s->tape->status != ADREV_OK)
         memset(dy, 0, m * sizeof *dy);
+    if ((passive && !s->tape->always) || s->tape->status != ADREV_OK)
         return s->tape->status;
-    }
     memcpy(tangents, dx, n * sizeof *dx);
     for (size_t i = 0; i < k->n; i++)
         if (s->local[i] != 0) {
@@ -304,5 +308,5 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
             x[all] = (ad_rev){ 0, s->local[i], job };
             tangents[all++] = dx[n + i];
         }
-    return ad_pushforward(s->tape, all, x, tangents, m, y, dy);
+    return ad_pushforward(s->tape, all, x, tangents, passive ? 0 : m, y, dy);
 }

@@ -172,6 +172,8 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     c->report->recorded += recorded;
     bool stop = adx_call_step(k, k->rin, k->rout);
     ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
+    c->always |= k->stage->tape->always;
+    c->varies |= c->always;
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;

@@ -43,7 +43,7 @@ static void adx_spread_step(adx_stepping *k, size_t s)
 }
 
 // Reverses step s, whose state is the current one. If all weights are 0, only
-// the window moves.
+// the window moves, unless the step is to be swept always.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -51,7 +51,7 @@ static bool adx_reverse_scan(void *user, size_t s)
     ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
     bool any = adx_weigh(c, s, &k->f, k->f.carried);
     adx_shift_back(c, k->f.carried);
-    if (!any)
+    if (!any && !c->always)
         return true;
     adx_gather_step(k, s);
     if (k->marks || !adx_replay_step(k, s)) {

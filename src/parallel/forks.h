@@ -360,11 +360,14 @@ static void adx_inherit(ad_tape *t, adx_team *team)
     ADX_UNLOCK(&team->mutex);
 }
 
-// Statements of the root can go forward only if those of its branches can.
+// Statements of the root can go forward only if those of its branches can, and
+// are swept always if one of theirs is.
 static void adx_inherit_ways(ad_tape *t, const adx_team *team)
 {
-    for (const adx_worker *w = team->workers; w != NULL; w = w->next)
+    for (const adx_worker *w = team->workers; w != NULL; w = w->next) {
         t->one_way |= w->tape->one_way;
+        t->always |= w->tape->always;
+    }
 }
 
 // Leaves out one id, so that the value before the fork is never the one just

@@ -197,6 +197,9 @@ struct ad_tape {
     ad_status status;
     bool one_way;                   // a statement cannot go forward
     bool calls;                     // a sweep may call the user's functions
+    bool always;                    // there is a statement with `always`
+    bool selective;                 // sweeps may leave it out: it takes no such
+                                    // statement
     bool stops;                     // fails at a number that is not finite
     bool alone;                     // all of the recording shall be on this
                                     // tape

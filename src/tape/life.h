@@ -25,6 +25,7 @@ static void adx_reset_tape(ad_tape *t, adx_context *c)
     t->scratch = 0;
     t->one_way = false;
     t->calls = false;
+    t->always = false;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {

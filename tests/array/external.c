@@ -2,8 +2,9 @@
 // tags: debug
 // flags:
 /* external.c - users' own derivatives: S20 of the sheet, rules with several
- * inputs and outputs in every kind of sweep, what is saved and destroyed, and
- * what happens when a function is missing or fails.                         */
+ * inputs and outputs in every kind of sweep, what is saved and destroyed,
+ * statements that are swept always, and what happens when a function is missing
+ * or fails. (Within checkpoints and loops: always.c.)                        */
 
 #include "implementation.h"
 #include "adrev.h"
@@ -423,6 +424,186 @@ static void run_fixed(void)
               "in %zu - %zu bytes", need, less);
 }
 
+/* --- statements that are swept always -------------------------------------- */
+
+// What the sweeps did, in order: a letter, as saved, for each call. `destroy`
+// writes it as a capital.
+static char told[64];
+static size_t tells;
+
+static bool tell(const void *saved)
+{
+    if (tells < sizeof told - 1)
+        told[tells++] = *(const char *)saved;
+    told[tells] = 0;
+    return true;
+}
+
+static bool tell_back(const void *saved, size_t m, const ad_real dy[],
+                      size_t n, ad_real dx[])
+{
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < m; i++)
+            dx[j] += dy[i] * (ad_real)(j + 1);
+    return tell(saved);
+}
+
+static bool tell_forward(const void *saved, size_t n, const ad_real dx[],
+                         size_t m, ad_real dy[])
+{
+    for (size_t i = 0; i < m; i++) {
+        dy[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            dy[i] += dx[j] * (ad_real)(j + 1);
+    }
+    return tell(saved);
+}
+
+static void tell_destroyed(const void *saved)
+{
+    const char capital = (char)(*(const char *)saved - 'a' + 'A');
+    tell(&capital);
+}
+
+static const ad_external_rule message = {
+    .name = "message", .pullback = tell_back, .pushforward = tell_forward,
+    .destroy = tell_destroyed, .always = true
+};
+
+// y[i] = sum of (j + 1) x[j], for i < m <= 2.
+static ad_status post(char name, size_t n, const ad_rev x[], size_t m,
+                      ad_rev y[])
+{
+    ad_real v[2] = { 0, 0 };
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < n; j++)
+            v[i] += x[j].v * (ad_real)(j + 1);
+    return ad_external(&message, &name, 1, n, x, m, m == 0 ? NULL : v, y);
+}
+
+static void expect_told(const char *want, const char *when)
+{
+    CHECK(strcmp(told, want) == 0, "%s: got \"%s\", want \"%s\"", when, told,
+          want);
+    tells = 0;
+    told[0] = 0;
+}
+
+// Constants, no inputs, no results, no adjoints: all are recorded, and every
+// sweep calls them in its order.
+static void run_always(void)
+{
+    const ad_rev c[2] = { { .v = 2 }, { .v = 3 } };
+    ad_rev x[2], y[2], z;
+    ad_real g[2], J[24];
+    expect_told(told, "begin");
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    CHECK(post('a', 2, c, 1, &z) == ADREV_OK && z.v == 8 && z.job != 0,
+          "of constants");
+    CHECK(post('b', 0, NULL, 1, &z) == ADREV_OK && z.v == 0 && z.job != 0,
+          "of nothing");
+    CHECK(post('c', 2, x, 0, NULL) == ADREV_OK, "without results");
+    CHECK(post('d', 0, NULL, 0, NULL) == ADREV_OK, "without anything");
+    CHECK(post('e', 2, x, 2, y) == ADREV_OK, "of numbers");
+    z = ad_rec(ad_mul(x[0], x[1]));
+    CHECK(ad_gradient(tape, z, 2, x, g) == ADREV_OK && g[0] == 4 && g[1] == 3,
+          "got %g %g", (double)g[0], (double)g[1]);
+    expect_told("edcba", "a gradient");
+    CHECK(ad_pullback(tape, 0, NULL, NULL, 2, x, g) == ADREV_OK && g[0] == 0,
+          "a sweep of no results");
+    expect_told("edcba", "a sweep of no results");
+    CHECK(ad_pushforward(tape, 2, x, (ad_real[]){ 0, 0 }, 1, &z, g)
+              == ADREV_OK && g[0] == 0, "pushed");
+    expect_told("abcde", "forwards");
+    const ad_rev rows[12] = { y[0], z, y[1], z, z, z, z, z, z, z, z, y[1] };
+    for (size_t m = 3; m <= 12; m += 9) {       // backwards, then forwards
+        CHECK(ad_jacobian(tape, m, rows, 2, x, J) == ADREV_OK, "Jacobian");
+        for (size_t i = 0; i < m; i++) {
+            bool sum = i == 0 || i == 2 || i == 11;
+            CHECK(J[2 * i] == (sum ? 1 : 4) && J[2 * i + 1] == (sum ? 2 : 3),
+                  "row %zu: %g %g", i, (double)J[2 * i], (double)J[2 * i + 1]);
+        }
+        CHECK(tells >= (m == 3 ? 15 : 10) && tells % 5 == 0, "%zu calls",
+              tells);
+        expect_told(told, "a Jacobian");
+    }
+    ad_tape_clear(tape);
+    expect_told("EDCBA", "clear");
+}
+
+// A mark on either side of a statement without results.
+static void run_always_marked(void)
+{
+    ad_rev x = ad_input(3);
+    ad_mark before = ad_tape_mark(tape);
+    post('a', 1, &x, 0, NULL);
+    ad_mark behind = ad_tape_mark(tape);
+    for (int i = 0; i < 2; i++) {
+        post('b', 1, &x, 0, NULL);
+        CHECK(ad_tape_rewind(tape, behind) == ADREV_OK, "behind it");
+        expect_told("B", "rewind to behind it");
+        CHECK(ad_pullback(tape, 0, NULL, NULL, 0, NULL, NULL) == ADREV_OK,
+              "swept");
+        expect_told("a", "a sweep");
+    }
+    CHECK(ad_tape_rewind(tape, before) == ADREV_OK, "before it");
+    expect_told("A", "rewind to before it");
+    post('c', 0, NULL, 0, NULL);
+    CHECK(ad_tape_rewind(tape, before) == ADREV_OK, "before another one");
+    expect_told("C", "rewind to before another one");
+    ad_tape_clear(tape);
+    expect_told("", "nothing is left");
+}
+
+// As the last statement of a recording, one without results takes exactly the
+// memory that ad_tape_bytes says.
+static ad_status always_in(void *buffer, size_t bytes, size_t *need)
+{
+    ad_tape *t = buffer == NULL ? ad_tape_new() : ad_tape_in(buffer, bytes);
+    if (t == NULL)
+        return ADREV_EFULL;
+    ad_use(t);
+    ad_rev x = ad_input(3);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    ad_real g = 0;
+    ad_status status = post('a', 1, &y, 0, NULL);
+    CHECK(status == ad_tape_status(t), "the tape's own status");
+    if (status == ADREV_OK)
+        status = ad_gradient(t, y, 1, &x, &g);
+    CHECK(status != ADREV_OK || g == 6, "got %g", (double)g);
+    *need = ad_tape_bytes(t);
+    ad_tape_free(t);
+    ad_use(tape);
+    CHECK(strcmp(told, status == ADREV_OK ? "aA" : "A") == 0, "told %s", told);
+    expect_told(told, "fixed memory");
+    return status;
+}
+
+static void run_always_fixed(void)
+{
+    static _Alignas(64) unsigned char buffer[4000];
+    size_t need = 0;
+    size_t again = 0;
+    CHECK(always_in(NULL, 0, &need) == ADREV_OK, "growing");
+    CHECK(need <= sizeof buffer && always_in(buffer, need, &again) == ADREV_OK
+              && again == need, "%zu bytes, then %zu", need, again);
+    CHECK(always_in(buffer, need - 8, &again) == ADREV_EFULL, "8 bytes less");
+}
+
+// Without a tape, or on one that has failed, nothing is recorded.
+static void run_always_unrecorded(void)
+{
+    ad_rev y;
+    ad_use(NULL);
+    CHECK(post('a', 0, NULL, 0, NULL) == ADREV_OK, "without a tape");
+    expect_told("A", "without a tape");
+    ad_use(tape);
+    ad_fail(ADREV_ENONFINITE, NULL);
+    CHECK(post('b', 0, NULL, 1, &y) == ADREV_ENONFINITE && y.job == 0,
+          "on a tape that has failed");
+    expect_told("B", "on a tape that has failed");
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -435,7 +616,9 @@ int main(void)
     void (*const runs[])(void) = { run_pushed, run_destroyed, run_unused,
                                    run_mistakes, run_failing, run_no_memory,
                                    run_fixed, run_recording_pullback,
-                                   run_bad_saved };
+                                   run_bad_saved, run_always,
+                                   run_always_marked, run_always_fixed,
+                                   run_always_unrecorded };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         ad_tape_clear(tape);
         runs[i]();

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT-0
+// tags: slow recorded
+// flags: -DADREV_TRACE=1 -pthread
+/* always.c - statements that are to be swept always, as those that send
+ * messages, within checkpoints, loops and forks: each sweep comes to each of
+ * them once, in the reverse of their order, whatever is constant and whatever
+ * has no adjoint. Recorded functions and maps refuse them.                   */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "implementation.h"
+#include "adrev_parallel.h"
+#include "adrev_function.h"
+#include "adrev_loop.h"
+
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static ad_tape *tape;
+
+/* --- a statement that is noticed ------------------------------------------ */
+
+// A letter for each call of a pullback or a pushforward, as saved.
+static char told[256];
+static size_t tells;
+
+static bool tell(const void *saved)
+{
+    if (tells < sizeof told - 1)
+        told[tells++] = *(const char *)saved;
+    told[tells] = 0;
+    return true;
+}
+
+static void expect_told(const char *want, const char *when)
+{
+    CHECK(strcmp(told, want) == 0, "%s: got \"%s\", want \"%s\"", when, told,
+          want);
+    tells = 0;
+    told[0] = 0;
+}
+
+static bool tell_back(const void *saved, size_t m, const ad_real dy[],
+                      size_t n, ad_real dx[])
+{
+    for (size_t i = 0; i < m && i < n; i++)
+        dx[i] += 2 * dy[i];
+    return tell(saved);
+}
+
+static bool tell_forward(const void *saved, size_t n, const ad_real dx[],
+                         size_t m, ad_real dy[])
+{
+    for (size_t i = 0; i < m && i < n; i++)
+        dy[i] = 2 * dx[i];
+    return tell(saved);
+}
+
+static const ad_external_rule message = {
+    .name = "message", .pullback = tell_back, .pushforward = tell_forward,
+    .always = true
+};
+
+// Twice x.
+static ad_rev post(char name, ad_rev x)
+{
+    const ad_real v = 2 * x.v;
+    ad_rev y = { 0 };
+    ad_external(&message, &name, 1, 1, &x, 1, &v, &y);
+    return y;
+}
+
+static void post_nothing(char name)
+{
+    ad_external(&message, &name, 1, 0, NULL, 0, NULL, NULL);
+}
+
+/* --- checkpoints ---------------------------------------------------------- */
+
+// y[0] = 4 x[0], with a message beside it that concerns nobody.
+static void twice(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    post_nothing('p');
+    y[0] = post('r', post('q', x[0]));
+}
+
+static void silent(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], 3));
+}
+
+static void only_message(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)x;
+    (void)y;
+    (void)ctx;
+    post_nothing('s');
+}
+
+static void nested(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_rev c = { .v = 5 };
+    ad_rev z;
+    (void)ctx;
+    ad_checkpoint(silent, NULL, 1, x, 1, y);
+    ad_checkpoint(twice, NULL, 1, &c, 1, &z);
+    ad_checkpoint(only_message, NULL, 0, NULL, 0, NULL);
+}
+
+static const ad_checkpoint_options keeps[] = {
+    { .keep = ADREV_KEEP_INPUTS }, { .keep = ADREV_KEEP_ALL },
+    { .keep = ADREV_KEEP_AUTOMATIC, .budget = 1 << 20 },
+    { .keep = ADREV_KEEP_AUTOMATIC, .budget = 1 },
+};
+
+static void run_calls(const ad_checkpoint_options *o)
+{
+    const ad_rev c = { .v = 5 };
+    ad_rev x = ad_input(3);
+    ad_rev y, z, unused[2];
+    ad_real g = 0;
+    ad_checkpoint_with(o, silent, NULL, 1, &c, 1, &z);
+    CHECK(z.job == 0, "a call with constants, and without messages");
+    ad_checkpoint_with(o, twice, NULL, 1, &x, 1, &y);
+    CHECK(y.v == 12, "got %g", (double)y.v);
+    ad_checkpoint_with(o, twice, NULL, 1, &c, 1, &unused[0]);
+    ad_checkpoint_with(o, nested, NULL, 1, &x, 1, &unused[1]);
+    ad_checkpoint_with(o, only_message, NULL, 0, NULL, 0, NULL);
+    CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK && g == 4, "got %g",
+          (double)g);
+    expect_told("ssrqprqprqp", "backwards");
+    CHECK(ad_pushforward(tape, 1, &x, &(ad_real){ 1 }, 1, &y, &g) == ADREV_OK
+              && g == 4, "got %g", (double)g);
+    expect_told("pqrpqrpqrss", "forwards");
+    z = ad_rec(ad_mul(x, x));
+    CHECK(ad_gradient(tape, z, 1, &x, &g) == ADREV_OK && g == 6, "got %g",
+          (double)g);
+    expect_told("ssrqprqprqp", "without adjoints");
+    ad_tape_clear(tape);
+}
+
+/* --- loops ---------------------------------------------------------------- */
+
+enum { STEPS = 40 };
+
+// A letter for each step: the message comes only from these.
+static void step(ad_step *s, void *ctx)
+{
+    const size_t i = ad_step_index(s);
+    const bool *loud = ctx;
+    s->next[0][0] = ad_rec(ad_mul(s->state[0][0], s->parameter[0]));
+    if (*loud && i % 2 == 0)
+        post_nothing((char)('a' + i / 2));
+}
+
+// The step is the same for a recording, so it could be replayed.
+static void plain_step(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    s->next[0][0] = post('m', ad_rec(ad_mul(s->state[0][0], s->parameter[0])));
+}
+
+static const ad_schedule schedules[] = {
+    { ADREV_STORE_ALL, 0, NULL }, { ADREV_EVERY, 6, NULL },
+    { ADREV_BINOMIAL, 3, NULL },
+};
+
+static void run_scan(const ad_schedule *schedule)
+{
+    static const bool loud[] = { true, false };
+    const ad_rev start = { .v = 1 };
+    ad_rev x = ad_input(1);
+    ad_rev y;
+    ad_real g = 0;
+    char want[STEPS + 1] = "";
+    for (size_t i = 0; i < STEPS / 2; i++)
+        want[i] = (char)('a' + STEPS / 2 - 1 - i);
+    const ad_scan_state one = { .size = 1, .initial = &start, .last = &y };
+    const ad_scan_state other = { .size = 1, .initial = &start };
+    ad_scan_desc d = { .step = step, .ctx = (void *)(uintptr_t)&loud[0],
+                       .steps = STEPS, .states = 1, .state = &one,
+                       .parameters = 1, .parameter = &x,
+                       .schedule = *schedule };
+    CHECK(ad_scan(&d, NULL) == ADREV_OK, "scan");
+    CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK && g == STEPS, "got %g",
+          (double)g);
+    expect_told(want, "backwards");
+    ad_rev z = ad_rec(ad_mul(x, x));
+    CHECK(ad_gradient(tape, z, 1, &x, &g) == ADREV_OK && g == 2, "got %g",
+          (double)g);
+    expect_told(want, "without adjoints");
+
+    ad_tape_clear(tape);            // no results, and no numbers
+    x = ad_input(1);
+    d.state = &other;
+    d.parameter = &start;
+    CHECK(ad_scan(&d, NULL) == ADREV_OK, "scan without results");
+    z = ad_rec(ad_mul(x, x));
+    CHECK(ad_gradient(tape, z, 1, &x, &g) == ADREV_OK && g == 2, "got %g",
+          (double)g);
+    expect_told(want, "without results");
+    d.ctx = (void *)(uintptr_t)&loud[1];
+    size_t statements = ad_tape_stats(tape).statements;
+    CHECK(ad_scan(&d, NULL) == ADREV_OK, "scan without messages");
+    CHECK(ad_tape_stats(tape).statements == statements, "is a statement");
+    d.state = &one;
+    CHECK(ad_scan(&d, NULL) == ADREV_OK && y.job == 0, "is not a constant");
+    ad_tape_clear(tape);
+}
+
+// No step with a message is replayed, though it does the same at each point.
+static void run_replays(void)
+{
+    ad_replays *replays = ad_replays_new(NULL);
+    for (int round = 0; round < 3; round++) {
+        ad_rev x = ad_input((ad_real)0.5);
+        const ad_rev start = { .v = 1 };
+        ad_rev y;
+        ad_real g = 0;
+        ad_scan_report report;
+        const ad_scan_state state = { .size = 1, .initial = &start,
+                                      .last = &y };
+        const ad_scan_desc d = { .step = plain_step, .steps = STEPS,
+                                 .states = 1, .state = &state,
+                                 .parameters = 1, .parameter = &x,
+                                 .replays = replays };
+        CHECK(ad_scan(&d, &report) == ADREV_OK, "scan");
+        CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "gradient");
+        CHECK(y.v == 1 && g == 2 * STEPS, "got %g, %g", (double)y.v,
+              (double)g);
+        CHECK(report.replayed == 0, "%zu steps replayed", report.replayed);
+        CHECK(tells == STEPS && strspn(told, "m") == STEPS, "told %s", told);
+        expect_told(told, "replays");
+        ad_tape_clear(tape);
+    }
+    ad_replays_free(replays);
+}
+
+/* --- forks ---------------------------------------------------------------- */
+
+static void branch(size_t i, void *ctx)
+{
+    ad_rev *y = ctx;
+    if (i == 1)
+        post_nothing('b');
+    else
+        y[i] = ad_rec(ad_mul(y[i], 2));
+}
+
+// A call with a fork of which one branch has nothing but a message.
+static void forked(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev z[3] = { x[0], x[0], x[0] };
+    (void)ctx;
+    ad_fork_n(3, branch, z);
+    y[0] = z[2];
+}
+
+static void run_forks(void)
+{
+    const ad_rev c = { .v = 5 };
+    ad_rev x = ad_input(3);
+    ad_rev y;
+    ad_real g = 0;
+    forked(&x, &y, NULL);
+    CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK && g == 2, "got %g",
+          (double)g);
+    expect_told("b", "a branch");
+    ad_checkpoint(forked, NULL, 1, &c, 1, &y);
+    CHECK(y.v == 10, "got %g", (double)y.v);
+    y = ad_rec(ad_mul(x, x));
+    CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK && g == 6, "got %g",
+          (double)g);
+    expect_told("bb", "a branch of a call");
+}
+
+// The rows of a Jacobian are swept in one order, however many threads there
+// are.
+static void run_rows(void)
+{
+    ad_rev x[32], y[32];
+    ad_real J[32 * 32];
+    char want[256] = "";
+    for (size_t i = 0; i < 32; i++)
+        x[i] = ad_input((ad_real)i);
+    for (size_t i = 0; i < 32; i++)
+        y[i] = post("ab"[i % 2], x[i]);
+    CHECK(ad_jacobian(tape, 32, y, 32, x, J) == ADREV_OK, "Jacobian");
+    memcpy(want, told, sizeof want);
+    expect_told(want, "rows");
+    ad_pool *pool = ad_pool_new(3);
+    ad_ignore(ad_pool_use(pool));
+    CHECK(ad_parallel_jacobian(tape, 32, y, 32, x, J) == ADREV_OK, "parallel");
+    expect_told(want, "parallel rows");
+    for (size_t i = 0; i < 32 * 32; i++)
+        CHECK(J[i] == (i % 33 == 0 ? 2 : 0), "%zu: %g", i, (double)J[i]);
+    ad_ignore(ad_pool_use(NULL));
+    ad_pool_free(pool);
+}
+
+/* --- what cannot have them ------------------------------------------------ */
+
+static void whole_scan(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_scan_state state = { .size = 1, .initial = x, .last = y };
+    const ad_scan_desc d = { .step = plain_step, .steps = STEPS, .states = 1,
+                             .state = &state, .parameters = 1, .parameter = x,
+                             .whole = true };
+    (void)ctx;
+    ad_scan(&d, NULL);
+}
+
+static void within_call(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_checkpoint(twice, NULL, 1, x, 1, y);
+}
+
+static void run_refused(void)
+{
+    static ad_vector_fn *const f[] = { twice, nested, whole_scan, within_call };
+    const ad_real at[1] = { 1 };
+    for (size_t i = 0; i < sizeof f / sizeof f[0]; i++) {
+        ad_fn *fn = NULL;
+        CHECK(ad_fn_record(&fn, f[i], NULL, 1, at, 1) == ADREV_EHOOK,
+              "function %zu", i);
+        CHECK(strstr(ad_fn_reason(), "always") != NULL, "reason: %s",
+              ad_fn_reason());
+        ad_fn_free(fn);
+        if (f[i] == whole_scan)
+            continue;
+        ad_rev x[4] = { { 0 } }, y[4];
+        ad_inputs(4, (ad_real[]){ 1, 2, 3, 4 }, x);
+        const ad_rows rows = { x, 1, 1 };
+        CHECK(ad_map(f[i], NULL, 4, 1, &rows, 1, y) == ADREV_EHOOK, "map %zu",
+              i);
+        CHECK(strstr(ad_tape_reason(tape), "always") != NULL, "reason: %s",
+              ad_tape_reason(tape));
+        CHECK(y[0].v != y[0].v, "not a NaN");
+        ad_tape_clear(tape);
+    }
+    expect_told("", "what is refused");
+}
+
+// Whatever such a call does, its results depend on all that it is given, and no
+// message is sent to find that out.
+static void run_connected(void)
+{
+    ad_rev x[2], y[1];
+    ad_connection answer[2];
+    ad_tape *own = ad_tape_new();       // forks are none of its business
+    ad_use(own);
+    ad_inputs(2, (ad_real[]){ 1, 2 }, x);
+    ad_checkpoint(twice, NULL, 2, x, 1, y);
+    CHECK(ad_connected(own, 1, y, 2, x, answer) == ADREV_OK, "connected");
+    CHECK(answer[0] == ADREV_CONNECTED && answer[1] == ADREV_CONNECTED,
+          "%d %d", (int)answer[0], (int)answer[1]);
+    expect_told("", "connections");
+    ad_use(tape);
+    ad_tape_free(own);
+}
+
+int main(void)
+{
+    tape = ad_tape_new();
+    if (tape == NULL)
+        return EXIT_FAILURE;
+    ad_use(tape);
+    for (size_t i = 0; i < sizeof keeps / sizeof keeps[0]; i++)
+        run_calls(&keeps[i]);
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++)
+        run_scan(&schedules[i]);
+    void (*const runs[])(void) = { run_replays, run_forks, run_rows,
+                                   run_refused, run_connected };
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        runs[i]();
+        ad_tape_clear(tape);
+    }
+    ad_tape_free(tape);
+    return check_done("always");
+}
