@@ -4310,7 +4310,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;
     if (whole != NULL)
-        *whole = status != ADREV_OK || (c->captured.n == 0 && !c->always);
+        *whole = status != ADREV_OK || c->captured.n == 0;
     if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else

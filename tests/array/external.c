@@ -9,6 +9,7 @@
 #include "implementation.h"
 #include "adrev.h"
 #include "check.h"
+#include "told.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -426,26 +427,13 @@ static void run_fixed(void)
 
 /* --- statements that are swept always -------------------------------------- */
 
-// What the sweeps did, in order: a letter, as saved, for each call. `destroy`
-// writes it as a capital.
-static char told[64];
-static size_t tells;
-
-static bool tell(const void *saved)
-{
-    if (tells < sizeof told - 1)
-        told[tells++] = *(const char *)saved;
-    told[tells] = 0;
-    return true;
-}
-
 static bool tell_back(const void *saved, size_t m, const ad_real dy[],
                       size_t n, ad_real dx[])
 {
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < m; i++)
             dx[j] += dy[i] * (ad_real)(j + 1);
-    return tell(saved);
+    return tell(*(const char *)saved);
 }
 
 static bool tell_forward(const void *saved, size_t n, const ad_real dx[],
@@ -456,13 +444,12 @@ static bool tell_forward(const void *saved, size_t n, const ad_real dx[],
         for (size_t j = 0; j < n; j++)
             dy[i] += dx[j] * (ad_real)(j + 1);
     }
-    return tell(saved);
+    return tell(*(const char *)saved);
 }
 
 static void tell_destroyed(const void *saved)
 {
-    const char capital = (char)(*(const char *)saved - 'a' + 'A');
-    tell(&capital);
+    tell((char)(*(const char *)saved - 'a' + 'A'));
 }
 
 static const ad_external_rule message = {
@@ -479,14 +466,6 @@ static ad_status post(char name, size_t n, const ad_rev x[], size_t m,
         for (size_t j = 0; j < n; j++)
             v[i] += x[j].v * (ad_real)(j + 1);
     return ad_external(&message, &name, 1, n, x, m, m == 0 ? NULL : v, y);
-}
-
-static void expect_told(const char *want, const char *when)
-{
-    CHECK(strcmp(told, want) == 0, "%s: got \"%s\", want \"%s\"", when, told,
-          want);
-    tells = 0;
-    told[0] = 0;
 }
 
 // Constants, no inputs, no results, no adjoints: all are recorded, and every

@@ -15,6 +15,7 @@
 #include "adrev_loop.h"
 
 #include "check.h"
+#include "told.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,32 +24,19 @@ static ad_tape *tape;
 
 /* --- a statement that is noticed ------------------------------------------ */
 
-// A letter for each call of a pullback or a pushforward, as saved.
-static char told[256];
-static size_t tells;
-
-static bool tell(const void *saved)
-{
-    if (tells < sizeof told - 1)
-        told[tells++] = *(const char *)saved;
-    told[tells] = 0;
-    return true;
-}
-
-static void expect_told(const char *want, const char *when)
-{
-    CHECK(strcmp(told, want) == 0, "%s: got \"%s\", want \"%s\"", when, told,
-          want);
-    tells = 0;
-    told[0] = 0;
-}
+static _Thread_local char here;
+static const char *alone;               // the one thread that may sweep,
+static volatile bool others;            // and whether others have
 
 static bool tell_back(const void *saved, size_t m, const ad_real dy[],
                       size_t n, ad_real dx[])
 {
+    for (volatile int i = 0; alone != NULL && i < 10000; i++)
+        ;                               // so that others have time
+    others |= alone != NULL && alone != &here;
     for (size_t i = 0; i < m && i < n; i++)
         dx[i] += 2 * dy[i];
-    return tell(saved);
+    return tell(*(const char *)saved);
 }
 
 static bool tell_forward(const void *saved, size_t n, const ad_real dx[],
@@ -56,7 +44,7 @@ static bool tell_forward(const void *saved, size_t n, const ad_real dx[],
 {
     for (size_t i = 0; i < m && i < n; i++)
         dy[i] = 2 * dx[i];
-    return tell(saved);
+    return tell(*(const char *)saved);
 }
 
 static const ad_external_rule message = {
@@ -146,7 +134,7 @@ static void run_calls(const ad_checkpoint_options *o)
 
 /* --- loops ---------------------------------------------------------------- */
 
-enum { STEPS = 40 };
+enum { STEPS = 40, MANY = 100 };        // and so many that steps are replayed
 
 // A letter for each step: the message comes only from these.
 static void step(ad_step *s, void *ctx)
@@ -159,9 +147,12 @@ static void step(ad_step *s, void *ctx)
 }
 
 // The step is the same for a recording, so it could be replayed.
+static size_t steps;
+
 static void plain_step(ad_step *s, void *ctx)
 {
     (void)ctx;
+    steps++;
     s->next[0][0] = post('m', ad_rec(ad_mul(s->state[0][0], s->parameter[0])));
 }
 
@@ -213,7 +204,8 @@ static void run_scan(const ad_schedule *schedule)
     ad_tape_clear(tape);
 }
 
-// No step with a message is replayed, though it does the same at each point.
+// No step with a message is replayed, though it does the same at each point, or
+// run to find out whether it can be.
 static void run_replays(void)
 {
     ad_replays *replays = ad_replays_new(NULL);
@@ -225,16 +217,18 @@ static void run_replays(void)
         ad_scan_report report;
         const ad_scan_state state = { .size = 1, .initial = &start,
                                       .last = &y };
-        const ad_scan_desc d = { .step = plain_step, .steps = STEPS,
+        const ad_scan_desc d = { .step = plain_step, .steps = MANY,
                                  .states = 1, .state = &state,
                                  .parameters = 1, .parameter = &x,
                                  .replays = replays };
         CHECK(ad_scan(&d, &report) == ADREV_OK, "scan");
         CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "gradient");
-        CHECK(y.v == 1 && g == 2 * STEPS, "got %g, %g", (double)y.v,
+        CHECK(y.v == 1 && g == 2 * MANY, "got %g, %g", (double)y.v,
               (double)g);
         CHECK(report.replayed == 0, "%zu steps replayed", report.replayed);
-        CHECK(tells == STEPS && strspn(told, "m") == STEPS, "told %s", told);
+        CHECK(steps == 2 * MANY, "%zu runs of the step", steps);
+        steps = 0;
+        CHECK(tells == MANY && strspn(told, "m") == MANY, "told %s", told);
         expect_told(told, "replays");
         ad_tape_clear(tape);
     }
@@ -285,22 +279,29 @@ static void run_rows(void)
 {
     ad_rev x[32], y[32];
     ad_real J[32 * 32];
-    char want[256] = "";
+    char want[sizeof told] = "";
+    ad_tape *own = ad_tape_new();       // without forks
+    ad_use(own);
     for (size_t i = 0; i < 32; i++)
         x[i] = ad_input((ad_real)i);
     for (size_t i = 0; i < 32; i++)
         y[i] = post("ab"[i % 2], x[i]);
-    CHECK(ad_jacobian(tape, 32, y, 32, x, J) == ADREV_OK, "Jacobian");
+    CHECK(ad_jacobian(own, 32, y, 32, x, J) == ADREV_OK, "Jacobian");
     memcpy(want, told, sizeof want);
     expect_told(want, "rows");
+    alone = &here;
     ad_pool *pool = ad_pool_new(3);
     ad_ignore(ad_pool_use(pool));
-    CHECK(ad_parallel_jacobian(tape, 32, y, 32, x, J) == ADREV_OK, "parallel");
+    CHECK(ad_parallel_jacobian(own, 32, y, 32, x, J) == ADREV_OK, "parallel");
     expect_told(want, "parallel rows");
+    CHECK(!others, "another thread sweeps, too");
+    alone = NULL;
     for (size_t i = 0; i < 32 * 32; i++)
         CHECK(J[i] == (i % 33 == 0 ? 2 : 0), "%zu: %g", i, (double)J[i]);
     ad_ignore(ad_pool_use(NULL));
     ad_pool_free(pool);
+    ad_use(tape);
+    ad_tape_free(own);
 }
 
 /* --- what cannot have them ------------------------------------------------ */
