@@ -5,6 +5,7 @@
  *
  *     dy/dt = f(t, y, p)                  ad_system_ode(f, ctx, n, k)
  *     F(t, y, dy/dt, p) = 0               ad_system_dae(F, ctx, n, k)
+ *     dy/dt - f(t, y, p) = 0              ad_system_implicit(f, ctx, n, k)
  *     g(y, p) = 0                         ad_system_equations(g, ctx, n, k)
  *
  *     ad_system *s = ad_system_ode(f, NULL, 3, 2);
@@ -36,11 +37,19 @@ typedef void ad_dae_fn(ad_rev t, const ad_rev *y, const ad_rev *rate,
 typedef void ad_equations_fn(const ad_rev *y, const ad_rev *p,
                              ad_rev *residual, void *ctx);
 
-// A Jacobian with respect to y, line by line: columns, or rows. Of a DAE it is
-// dF/dy + c dF/d(dy/dt). The diagonal is always there. The pattern has the
-// entries of all paths so far.
+// A sparse matrix of a model, line by line: rows, or columns. That of a system
+// is the Jacobian with respect to y; of a DAE it is dF/dy + c dF/d(dy/dt). The
+// pattern has the entries of all paths so far.
 typedef struct adx_system_matrix {
     bool by_rows;
+    bool hessian;               // of the model's first result; otherwise the
+                                // Jacobian
+    bool diagonal;              // is always there: the matrix is square
+    size_t lines;
+    size_t columns;
+    size_t first;               // of the model's columns, which is its column 0
+    size_t unknowns;            // how many belong to it from there: `columns`,
+                                // of a DAE twice as many
     ad_export *form;            // of the model's present path, of all inputs
     size_t moves;               // of the model, when `form` was made
     size_t *place;              // [entries of form] in value; SIZE_MAX: none
@@ -50,7 +59,7 @@ typedef struct adx_system_matrix {
     size_t changes;             // of the pattern
     size_t told;                // `changes` when a solver was given the pattern
     size_t count;
-    size_t *start;              // [n + 1] where each line begins
+    size_t *start;              // [lines + 1] where each begins
     size_t *across;             // [count] row, or column
     double *value;              // [count]
 } adx_system_matrix;
@@ -66,6 +75,7 @@ typedef struct ad_system {
     ad_ode_fn *ode;             // one of these
     ad_dae_fn *dae;
     ad_equations_fn *equations;
+    ad_ode_fn *slope;           // of ad_system_implicit, which is a DAE
     void *ctx;
     double *x;                  // [inputs] where the model is evaluated; p is in
                                 // it
@@ -74,6 +84,7 @@ typedef struct ad_system {
     size_t p_at;                // where p is in x
     adx_system_matrix by_columns;
     adx_system_matrix by_rows;
+    adx_system_matrix by_p;     // with respect to p, by rows
     const double *directions;   // of sensitivities, [][parameters]; NULL: each
                                 // parameter in turn
 } ad_system;
@@ -86,9 +97,20 @@ static inline void adx_system_run(const ad_rev *x, ad_rev *y, void *system)
     if (s->ode != NULL)
         s->ode(x[s->t_at], x, x + s->p_at, y, s->ctx);
     else if (s->dae != NULL)
-        s->dae(x[s->t_at], x, x + s->n, x + s->p_at, y, s->ctx);
+        s->dae(x[s->t_at], x, x + s->n, x + s->p_at, y,
+               s->slope != NULL ? system : s->ctx);
     else
         s->equations(x, x + s->p_at, y, s->ctx);
+}
+
+static inline void adx_system_residual(ad_rev t, const ad_rev *y,
+                                       const ad_rev *rate, const ad_rev *p,
+                                       ad_rev *residual, void *system)
+{
+    const ad_system *s = (const ad_system *)system;
+    s->slope(t, y, p, residual, s->ctx);
+    for (size_t i = 0; i < s->n; i++)
+        residual[i] = ad_rec(ad_sub(rate[i], residual[i]));
 }
 
 static inline void adx_system_matrix_free(adx_system_matrix *M)
@@ -110,6 +132,7 @@ static inline void ad_system_free(ad_system *s)
         return;
     adx_system_matrix_free(&s->by_columns);
     adx_system_matrix_free(&s->by_rows);
+    adx_system_matrix_free(&s->by_p);
     ad_model_free(s->model);
     free(s->x);
     free(s->v);
@@ -133,9 +156,16 @@ static inline ad_system *adx_system_new(ad_ode_fn *ode, ad_dae_fn *dae,
     s->ctx = ctx;
     s->n = n;
     s->parameters = parameters;
-    s->by_rows.by_rows = true;
     s->p_at = dae != NULL ? 2 * n : n;
+    s->by_columns.diagonal = true;
+    s->by_columns.lines = s->by_columns.columns = n;
+    s->by_columns.unknowns = s->p_at;
+    s->by_rows = s->by_columns;
+    s->by_rows.by_rows = s->by_p.by_rows = true;
+    s->by_p.lines = n;
+    s->by_p.columns = s->by_p.unknowns = parameters;
     s->t_at = equations == NULL ? s->p_at++ : SIZE_MAX;
+    s->by_p.first = s->p_at;
     const size_t inputs = s->p_at + parameters;
     s->x = (double *)calloc(inputs + 1, sizeof *s->x);
     s->v = (double *)calloc(inputs + 1, sizeof *s->v);
@@ -166,6 +196,18 @@ static inline ad_system *ad_system_dae(ad_dae_fn *F, void *ctx, size_t n,
                                        size_t parameters)
 {
     return adx_system_new(NULL, F, NULL, ctx, n, parameters);
+}
+
+// The same ODE as a DAE, for what integrates these alone: IDAS, and methods of
+// PETSc's TS that treat a part explicitly.
+static inline ad_system *ad_system_implicit(ad_ode_fn *f, void *ctx, size_t n,
+                                            size_t parameters)
+{
+    ad_system *s = adx_system_new(NULL, adx_system_residual, NULL, ctx, n,
+                                  parameters);
+    if (s != NULL)
+        s->slope = f;
+    return s;
 }
 
 static inline ad_system *ad_system_equations(ad_equations_fn *g, void *ctx,
@@ -255,29 +297,30 @@ static inline int adx_system_order(const void *left, const void *right)
 
 // The cells of the pattern so far, of the diagonal, and of the form, whose rows
 // and columns are row[own], column[own]. Returns how many.
-static inline size_t adx_system_cells(const ad_system *s, adx_system_matrix *M,
-                                      size_t own, const int64_t row[],
+static inline size_t adx_system_cells(adx_system_matrix *M, size_t own,
+                                      const int64_t row[],
                                       const int64_t column[],
                                       adx_system_cell cell[])
 {
-    const size_t unknowns = s->dae != NULL ? 2 * s->n : s->n;
     size_t count = 0;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < M->lines; i++) {
         for (size_t k = M->changes == 0 ? 0 : M->start[i];
              M->changes > 0 && k < M->start[i + 1]; k++) {
             const adx_system_cell old = { i, M->across[k], SIZE_MAX };
             cell[count++] = old;
         }
         const adx_system_cell diagonal = { i, i, SIZE_MAX };
-        cell[count++] = diagonal;
+        if (M->diagonal)
+            cell[count++] = diagonal;
     }
     for (size_t k = 0; k < own; k++) {
-        const size_t i = (size_t)row[k], j = (size_t)column[k];
+        const size_t i = (size_t)row[k], at = (size_t)column[k] - M->first;
         M->place[k] = SIZE_MAX;
-        M->rate[k] = j >= s->n;
-        if (j < unknowns) {
+        M->rate[k] = at >= M->columns;
+        if (at < M->unknowns) {
+            const size_t j = at % M->columns;
             const adx_system_cell entry
-                = { M->by_rows ? i : j % s->n, M->by_rows ? j % s->n : i, k };
+                = { M->by_rows ? i : j, M->by_rows ? j : i, k };
             cell[count++] = entry;
         }
     }
@@ -285,14 +328,14 @@ static inline size_t adx_system_cells(const ad_system *s, adx_system_matrix *M,
 }
 
 // Sorts the cells, and makes a pattern of them, in which none is twice.
-static inline ad_status adx_system_merge(const ad_system *s,
-                                         adx_system_matrix *M, size_t count,
+static inline ad_status adx_system_merge(adx_system_matrix *M, size_t count,
                                          adx_system_cell cell[])
 {
     const size_t before = M->count;
-    size_t *across = (size_t *)realloc(M->across, count * sizeof *across);
+    size_t *across = (size_t *)realloc(M->across,
+                                       (count + 1) * sizeof *across);
     M->across = across == NULL ? M->across : across;
-    double *value = (double *)realloc(M->value, count * sizeof *value);
+    double *value = (double *)realloc(M->value, (count + 1) * sizeof *value);
     M->value = value == NULL ? M->value : value;
     if (across == NULL || value == NULL)
         return ADREV_ENOMEM;
@@ -307,14 +350,14 @@ static inline ad_status adx_system_merge(const ad_system *s,
         if (cell[k].from != SIZE_MAX)
             M->place[cell[k].from] = M->count - 1;
     }
-    M->start[s->n] = M->count;
+    while (line <= M->lines)
+        M->start[line++] = M->count;
     M->changes += M->changes == 0 || M->count != before;
     return ADREV_OK;
 }
 
 // Memory for a form of so many entries.
-static inline bool adx_system_reserve(const ad_system *s, adx_system_matrix *M,
-                                      size_t own)
+static inline bool adx_system_reserve(adx_system_matrix *M, size_t own)
 {
     free(M->place);
     free(M->rate);
@@ -323,34 +366,44 @@ static inline bool adx_system_reserve(const ad_system *s, adx_system_matrix *M,
     M->rate = (bool *)malloc((own + 1) * sizeof *M->rate);
     M->raw = (double *)malloc((own + 1) * sizeof *M->raw);
     if (M->start == NULL)
-        M->start = (size_t *)calloc(s->n + 1, sizeof *M->start);
+        M->start = (size_t *)calloc(M->lines + 1, sizeof *M->start);
     return M->place != NULL && M->rate != NULL && M->raw != NULL
         && M->start != NULL;
 }
 
-// Makes M fit the model's present path.
-static inline ad_status adx_system_fit(const ad_system *s, adx_system_matrix *M)
+// The form of the model's present path.
+static inline ad_status adx_system_form(const ad_model *m,
+                                        const adx_system_matrix *M,
+                                        ad_export **form)
 {
     ad_layout layout;
     memset(&layout, 0, sizeof layout);
     layout.form = M->by_rows ? ADREV_CSR : ADREV_CSC;
+    layout.triangle = ADREV_BOTH;
     layout.width = 64;
+    return M->hessian ? ad_fn_hessian_export(m->fn, &layout, form)
+                      : ad_fn_jacobian_export(m->fn, &layout, form);
+}
+
+// Makes M fit the model's present path.
+static inline ad_status adx_system_fit(const ad_model *m, adx_system_matrix *M)
+{
     ad_export_free(M->form);
     M->form = NULL;
     ad_export *form = NULL;
-    ad_status status = ad_fn_jacobian_export(s->model->fn, &layout, &form);
+    ad_status status = adx_system_form(m, M, &form);
     if (status != ADREV_OK)
         return status;
     const size_t own = ad_export_entries(form, NULL, NULL);
     int64_t *index = (int64_t *)malloc((2 * own + 1) * sizeof *index);
     adx_system_cell *cell = (adx_system_cell *)malloc(
-        (own + M->count + s->n + 1) * sizeof *cell);
+        (own + M->count + M->lines + 1) * sizeof *cell);
     status = ADREV_ENOMEM;
-    if (adx_system_reserve(s, M, own) && index != NULL && cell != NULL)
+    if (adx_system_reserve(M, own) && index != NULL && cell != NULL)
         status = ad_export_pattern(form, NULL, index, index + own);
     if (status == ADREV_OK)
-        status = adx_system_merge(s, M, adx_system_cells(s, M, own, index,
-                                                         index + own, cell),
+        status = adx_system_merge(M, adx_system_cells(M, own, index,
+                                                      index + own, cell),
                                   cell);
     free(index);
     free(cell);
@@ -359,18 +412,21 @@ static inline ad_status adx_system_fit(const ad_system *s, adx_system_matrix *M)
         return status;
     }
     M->form = form;
-    M->moves = s->model->moves;
+    M->moves = m->moves;
     return ADREV_OK;
 }
 
-static inline ad_status adx_system_fill(const ad_system *s,
+static inline ad_status adx_system_fill(ad_model *m, const double x[],
                                         adx_system_matrix *M, double c)
 {
+    const double one = 1;
     ad_status status = ADREV_OK;
-    if (M->form == NULL || M->moves != s->model->moves)
-        status = adx_system_fit(s, M);
+    if (M->form == NULL || M->moves != m->moves)
+        status = adx_system_fit(m, M);
     if (status == ADREV_OK)
-        status = ad_fn_jacobian_values(s->model->fn, s->x, M->form, M->raw);
+        status = M->hessian
+               ? ad_fn_hessian_values(m->fn, x, &one, M->form, M->raw)
+               : ad_fn_jacobian_values(m->fn, x, M->form, M->raw);
     if (status != ADREV_OK)
         return status;
     memset(M->value, 0, M->count * sizeof *M->value);
@@ -381,11 +437,17 @@ static inline ad_status adx_system_fill(const ad_system *s,
     return ADREV_OK;
 }
 
-// Values of M at s->x, and a pattern that fits the path there.
+// Values of M at x, and a pattern that fits the path there.
+static inline ad_status adx_system_values(ad_model *m, const double x[],
+                                          adx_system_matrix *M, double c)
+{
+    ADX_MODEL_RETURN(m, x, adx_system_fill(m, x, M, c));
+}
+
 static inline ad_status adx_system_jacobian(ad_system *s, adx_system_matrix *M,
                                             double c)
 {
-    ADX_MODEL_RETURN(s->model, s->x, adx_system_fill(s, M, c));
+    return adx_system_values(s->model, s->x, M, c);
 }
 
 // How many entries the Jacobian with respect to y has on the path at this

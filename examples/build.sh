@@ -101,8 +101,21 @@ for need in $(field needs); do
         exit 0
     fi
 done
+packages=$(field packages)
+# shellcheck disable=SC2086  # a list
+if [ -n "$packages" ] && ! pkg-config --exists $packages 2> /dev/null; then
+    echo "$name: skipped, needs $packages" | tee "$out.skipped"
+    exit 0
+fi
+# shellcheck disable=SC2046,SC2086  # lists
+if [ -n "$packages" ]; then
+    set -- "$@" $(pkg-config --cflags-only-I $packages)
+fi
 case $original in
     */adapters/*) libraries="$(field libs) -lm -pthread"
+        # shellcheck disable=SC2086  # a list
+        [ -z "$packages" ] \
+            || libraries="$(pkg-config --libs $packages) $libraries"
         set -- "$@" -I"$here/../adapters" -I"$here/../adapters/examples" ;;
 esac
 case $name in

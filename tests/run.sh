@@ -22,10 +22,12 @@
 #     // with: errors_plain.c
 #     // needs: quadmath.h xxhash.h -llapack
 #     // libs: -lquadmath
+#     // packages: petsc mpi
 #
 # tests/tags.txt lists the tags. A test in C has two more, `all` and its folder;
 # a script has not, since flags mean something else to each of them. `needs` are
-# headers and libraries without which a test is skipped by name.
+# headers and libraries without which a test is skipped by name; so it is without
+# the `packages`, whose flags and libraries pkg-config knows.
 #
 # Builds start in the order of the lines and of the words in a line; of the
 # tests that a tag stands for, those that are `slow` start first. Lines that
@@ -227,6 +229,13 @@ one() {
             return
         fi
     done
+    packages=$(field "$source" packages)
+    # shellcheck disable=SC2086  # lists
+    if [ -n "$packages" ] && ! pkg-config --exists $packages; then
+        { echo "$name: skipped, $packages not installed, or not pkg-config"
+          echo "$name: 0 passed, 0 failed"; } > "$log"
+        return
+    fi 2> /dev/null
     units=
     for unit in $(field "$source" with); do
         units="$units $(path "$unit")"
@@ -235,7 +244,10 @@ one() {
     [ ! -f "$out/$unit.o" ] || units="$units -DTESTS_UNIT $out/$unit.o"
     # shellcheck disable=SC2046,SC2086  # flags and units are lists
     if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
-        -I"$here/support" -I"$root/adapters" "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
+        -I"$here/support" -I"$root/adapters" \
+        $([ -z "$packages" ] || pkg-config --cflags-only-I $packages) \
+        "$source" $units -o "$out/$1.bin" $(field "$source" libs) \
+        $([ -z "$packages" ] || pkg-config --libs $packages) -lm \
         > "$log" 2>&1; then
         (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1
         status=$?

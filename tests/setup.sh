@@ -28,7 +28,7 @@ missing=
 libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
 [ "$1" = examples ] || libraries="$libraries nlopt:libnlopt-dev gsl:libgsl-dev
     ipopt:coinor-libipopt-dev ceres:libceres-dev
-    sundials_cvodes:libsundials-dev"
+    sundials_cvodes:libsundials-dev petsc_real:libpetsc-real-dev"
 echo 'int main(void) { return 0; }' > "$probe/main.c"
 for pair in $libraries; do
     gcc "$probe/main.c" -o "$probe/main" "-l${pair%%:*}" > /dev/null 2>&1 \
@@ -50,6 +50,7 @@ echo '#include <xxhash.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
 for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
 done
+command -v pkg-config > /dev/null 2>&1 || install pkgconf
 
 # WebAssembly, which node runs.
 [ -d /usr/include/wasm32-wasi ] || install wasi-libc

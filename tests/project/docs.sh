@@ -125,7 +125,9 @@ done
 page=docs/adapters.md
 for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
     block c $i > "$dir/adapter$i.c"
-    libraries=$(sed -n '1s/.*program.c //p' "$dir/adapter$i.c")
+    # It may ask pkg-config.
+    words=$(sed -n '1s/.*program.c //p' "$dir/adapter$i.c")
+    eval "libraries=\"$words\"" 2> /dev/null || libraries=-lmissing
     # shellcheck disable=SC2086  # flags are lists
     if echo 'int main(void) { return 0; }' \
         | "$cc" -x c - -o "$dir/empty" $libraries 2> /dev/null; then
@@ -135,7 +137,7 @@ for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
             -o "$dir/adapter" $libraries -pthread
         check "program $i of $page" "$("$dir/adapter" 2>&1)" "$(block text $i)"
     else
-        echo "docs.sh: skipped, program $i of $page needs $libraries"
+        echo "docs.sh: skipped, program $i of $page needs $words"
     fi
 done
 
