@@ -1791,6 +1791,9 @@ typedef struct ad_external_point {
 // or ad_grad, but not this tape.
 //
 // pullback     adds the adjoints of the inputs to dx[n]: dx += dy J
+// pullback_n   the same for k directions at once, at most 8 (ad_jacobian):
+//              direction r has row r of dy[k*m], and adds to row r of dx[k*n].
+//              NULL: pullback is called for each of them
 // pushforward  sets dy[m] to the tangents of the outputs: dy = J dx. NULL: no
 //              query can go forward then
 // destroy      is called once for each statement: with the copy of saved, when
@@ -1817,6 +1820,8 @@ struct ad_external_rule {
                         size_t m, ad_real dy[]);
     void (*destroy)(const void *saved);
     bool (*replay)(const void *saved, const ad_external_point *at);
+    bool (*pullback_n)(const void *saved, size_t k, size_t m,
+                       const ad_real dy[], size_t n, ad_real dx[]);
     bool always;
 };
 
@@ -1835,10 +1840,12 @@ struct ad_external_rule {
 //                pullback), ADREV_ESHAPE (m is 0 without `always`, or NULL) or
 //                ADREV_EHOOK (`always` where that cannot be), with which the
 //                tape fails, too
-//   cost         in each reverse sweep, a call of pullback per direction,
-//                except where all of dy is 0, but for `always`
+//   cost         in each reverse sweep, a call of pullback per direction, or of
+//                pullback_n for several, except where all of dy is 0, but for
+//                `always`
 //   memory       `bytes`, about 100 bytes, and 4 per operand if the ids are not
-//                evenly spaced; once per tape, n + m numbers
+//                evenly spaced; once per tape, n + m numbers for each direction
+//                of a sweep
 //   see          examples/09_linear_solve.c; with a replay,
 //                tests/function/function_external.c
 ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
@@ -4631,7 +4638,8 @@ struct ad_tape {
     size_t adjoint_count;
     size_t bytes;                   // bytes in blocks and adjoints
     size_t most;                    // the most bytes needed before a rewind
-    size_t scratch;                 // further numbers that a sweep needs
+    size_t scratch;                 // further numbers that a sweep needs for
+                                    // each direction
     size_t open;                    // open forks: while there is one, the tape
                                     // is neither swept nor cleared, except the
                                     // part of it that ad_grad has recorded
@@ -6472,7 +6480,7 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
 // for id 0, and for what a sweep needs besides. Not cleared; NULL: no memory.
 static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
 {
-    size_t count = (values + 1) * width + t->scratch;
+    size_t count = (values + 1 + t->scratch) * width;
     adx_context *c = adx_live(t);
 
     if (t->allocator.alloc == NULL) {
@@ -6665,8 +6673,8 @@ ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
 
 #endif
 
-// A part of a tape. Its extended statements may use numbers that lie `scratch`
-// behind the adjoints of all values.
+// A part of a tape. Its extended statements may use numbers that lie behind the
+// adjoints of all values, `scratch` further on for each direction.
 typedef struct adx_stretch {
     adx_place from;
     adx_place to;
@@ -6676,7 +6684,7 @@ typedef struct adx_stretch {
 static ad_real *adx_scratch(const ad_tape *t, const adx_stretch *s,
                             ad_real a[], size_t W)
 {
-    return a + (adx_live(t)->seq + 1) * W + (s == NULL ? 0 : s->scratch);
+    return a + (adx_live(t)->seq + 1 + (s == NULL ? 0 : s->scratch)) * W;
 }
 
 static bool adx_reverse_extended(const ad_tape *t, const adx_stretch *s,
@@ -7078,7 +7086,7 @@ static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
     ad_real *p = t->adjoint;
-    if (ADX_UNLIKELY((values + 1) * width + t->scratch > t->adjoint_count)) {
+    if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count)) {
         p = adx_adjoints(t, values, width);
         if (p == NULL)
             return NULL;
@@ -10683,7 +10691,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
  * Forms of the array statements without strides, and statements with a rule of
  * the user's own.
  *
- *   needs   tape/layout tape/memory array/operands array/linear
+ *   needs   tape/layout tape/memory sweep/sweep array/operands array/linear
  *   offers  adx_external adx_external_kind adx_add_external
  *           adx_record_external_as
  * ========================================================================== */
@@ -10774,29 +10782,55 @@ static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                                         : adj[adx_id(&s->ids, i) * W + w];
 }
 
-// The user's rule serves one direction at a time. Its arrays lie in the scratch
-// room, first the operands' adjoints, then the results'. A direction in which
-// all results have adjoint zero is left out, unless the rule is to be called
-// always.
+// Gathers the adjoints of the results in those directions in which any is not
+// zero, or in all of them if the statement is swept always: a row of dy each,
+// whose direction goes to `which`. Returns how many rows there are.
+static size_t adx_gather_rows(const adx_external *s, const ad_real adj[],
+                              size_t W, ad_real dy[], size_t which[])
+{
+    size_t k = 0;
+    for (size_t w = 0; w < W; w++) {
+        ad_real *row = dy + k * s->m;
+        for (size_t i = 0; i < s->m; i++)
+            row[i] = adj[(s->e.first + i) * W + w];
+        if (s->always || !adx_zeros(s->m, row))
+            which[k++] = w;
+    }
+    return k;
+}
+
+// Calls the user's rule for k directions.
+static bool adx_pull_rows(const adx_external *s, size_t k, const ad_real dy[],
+                          ad_real dx[])
+{
+    const ad_external_rule *rule = s->rule;
+    size_t n = s->e.operands;
+    if (k > 1 && rule->pullback_n != NULL)
+        return rule->pullback_n(s->saved, k, s->m, dy, n, dx);
+    for (size_t r = 0; r < k; r++)
+        if (!rule->pullback(s->saved, s->m, dy + r * s->m, n, dx + r * n))
+            return false;
+    return true;
+}
+
+// The arrays of the user's rule lie in the scratch room, first the operands'
+// adjoints, then the results'.
 static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
     const adx_external *s = (const adx_external *)e;
     size_t n = e->operands;
     ad_real *dx = scratch;
-    ad_real *dy = scratch + n;
+    ad_real *dy = scratch + W * n;
+    size_t which[ADX_WIDEST];
+    size_t k = adx_gather_rows(s, adj, W, dy, which);
 
-    for (size_t w = 0; w < W; w++) {
-        for (size_t i = 0; i < s->m; i++)
-            dy[i] = adj[(e->first + i) * W + w];
-        if (!s->always && adx_zeros(s->m, dy))
-            continue;
-        memset(dx, 0, n * sizeof *dx);
-        if (!s->rule->pullback(s->saved, s->m, dy, n, dx))
-            return false;
-        for (size_t i = 0; !adx_is_constant(&s->ids) && i < n; i++)
-            adj[adx_id(&s->ids, i) * W + w] += dx[i];
-    }
+    memset(dx, 0, k * n * sizeof *dx);
+    if (!adx_pull_rows(s, k, dy, dx))
+        return false;
+    for (size_t r = 0; !adx_is_constant(&s->ids) && r < k; r++)
+        for (size_t i = 0; i < n; i++)
+            adj[adx_id(&s->ids, i) * W + which[r]] += dx[r * n + i];
     return true;
 }
 
@@ -10839,10 +10873,10 @@ static char *adx_saved_room(adx_external *s)
 }
 
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
-// then the list of ids. It also makes sure that a sweep has scratch room for
-// one direction of the operands and results. NULL: nothing is recorded. If there
-// are no results, one value is made all the same, which nobody uses: the values
-// say where on the tape a statement is.
+// then the list of ids. It also makes sure that a sweep has scratch room for the
+// operands and results. NULL: nothing is recorded. If there are no results, one
+// value is made all the same, which nobody uses: the values say where on the
+// tape a statement is.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {

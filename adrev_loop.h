@@ -285,7 +285,8 @@ extern "C" {
 //                ADREV_ENOMEM; ADREV_EFULL: no memory
 //                the status of a tape that had failed, or that failed in f
 //                in a sweep ADREV_EEXTERNAL for all of these
-//   cost         in a sweep: f once more, and the reverse sweep of f
+//   cost         in a sweep: f once more, and the reverse sweep of f; once for
+//                every 8 rows of ad_jacobian, and a reverse sweep for each
 //   memory       n numbers; in a sweep a recording of f
 //   see          tests/loop/checkpoint.c
 ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
@@ -823,25 +824,33 @@ static adx_stage *adx_call_again(adx_checkpoint *c)
     return s;
 }
 
-// The pullback of a checkpoint: runs the call again, unless its recording was
-// kept, and sweeps that.
-static bool adx_checkpoint_pullback(const void *saved, size_t m,
-                                    const ad_real dy[], size_t n, ad_real dx[])
+// The pullback of a checkpoint, in k directions: runs the call again, unless its
+// recording was kept, and sweeps that.
+static bool adx_checkpoint_pullback_n(const void *saved, size_t k, size_t m,
+                                      const ad_real dy[], size_t n,
+                                      ad_real dx[])
 {
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_begin_sweep(&c->of);
     adx_stage *s = adx_call_again(c);
     ad_real *g = (ad_real *)adx_take(&c->of.memory, c->n, sizeof *g);
-    (void)n;
-    bool ok = s != NULL && g != NULL
-           && adx_stage_pull(s, m, c->out, dy, c->n, c->in, g, &c->captured,
-                             dx + c->n) == ADREV_OK;
-    for (size_t i = 0; ok && i < c->n; i++)
-        dx[i] += g[i];
+    bool ok = s != NULL && g != NULL;
+    for (size_t r = 0; ok && r < k; r++, dy += m, dx += n) {
+        ok = adx_stage_pull(s, m, c->out, dy, c->n, c->in, g, &c->captured,
+                            dx + c->n) == ADREV_OK;
+        for (size_t i = 0; ok && i < c->n; i++)
+            dx[i] += g[i];
+    }
     adx_drop(&c->of.memory, g);
     adx_return_stage(s);
     adx_end_sweep(&c->of);
     return ok;
+}
+
+static bool adx_checkpoint_pullback(const void *saved, size_t m,
+                                    const ad_real dy[], size_t n, ad_real dx[])
+{
+    return adx_checkpoint_pullback_n(saved, 1, m, dy, n, dx);
 }
 
 // The pushforward of a checkpoint, in the same way.
@@ -866,7 +875,7 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
 static const ad_external_rule adx_checkpoint_rule = {
     .name = "checkpoint", .pullback = adx_checkpoint_pullback,
     .pushforward = adx_checkpoint_pushforward,
-    .destroy = adx_destroy_staged
+    .destroy = adx_destroy_staged, .pullback_n = adx_checkpoint_pullback_n
 };
 
 // Makes a checkpoint, with copies of everything that it needs of the call.

@@ -1401,7 +1401,8 @@ struct adx_task {
     bool outermost;                 // on its tape: no other waits there
     adx_stretch stretch;
     const uint16_t *blank;          // up to here it has recorded nothing
-    size_t scratch;                 // numbers that its sweep needs
+    size_t scratch;                 // numbers that its sweep needs for each
+                                    // direction
     double primal[2];               // begin and end
     double reverse[2];
 };
@@ -2555,7 +2556,7 @@ typedef struct adx_jacobian {
 static adx_buffer *adx_take_buffer(adx_jacobian *j)
 {
     const ad_allocator *a = &j->tape->allocator;
-    size_t n = (adx_live(j->tape)->seq + 1) * ADX_WIDEST + j->tape->scratch;
+    size_t n = (adx_live(j->tape)->seq + 1 + j->tape->scratch) * ADX_WIDEST;
     ADX_LOCK(&j->mutex);
     adx_buffer *b = j->idle;
     if (b != NULL)

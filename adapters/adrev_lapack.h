@@ -233,8 +233,11 @@ typedef struct adx_lapack_moving {
     ad_real *xbd;               // added to
 } adx_lapack_moving;
 
-// value   sets f and y; returns what is wrong with x, or NULL
-// push    sets yd, which is 0 before; pull and second add to xb and xbd
+// value     sets f and y; returns what is wrong with x, or NULL
+// push      sets yd, which is 0 before; pull and second add to xb and xbd
+// pull_rows as pull, for several rows of yb and xb, and as many times the work
+//           numbers: all of them are right-hand sides of one call of LAPACK.
+//           NULL: rows are pulled one by one
 struct adx_lapack_kind {
     const char *name;
     const char *(*value)(adx_lapack_call *c, const ad_real x[], ad_real y[],
@@ -245,6 +248,8 @@ struct adx_lapack_kind {
                  ad_real w[]);
     void (*second)(const adx_lapack_call *c, const adx_lapack_moving *at,
                    ad_real w[]);
+    void (*pull_rows)(const adx_lapack_call *c, size_t rows,
+                      const ad_real yb[], ad_real xb[], ad_real w[]);
 };
 
 static inline ad_real *adx_lapack_reals(size_t n)
@@ -268,18 +273,26 @@ static inline const char *adx_lapack_value(adx_lapack_call *c,
     return c->kind->value(c, x, y, w);
 }
 
+static inline bool adx_lapack_pullback_n(const void *saved, size_t rows,
+                                         size_t m, const ad_real dy[],
+                                         size_t n, ad_real dx[])
+{
+    const adx_lapack_call *c = (const adx_lapack_call *)saved;
+    const bool abreast = rows > 1 && c->kind->pull_rows != NULL;
+    ad_real *w = adx_lapack_reals(abreast ? rows * c->work : c->work);
+    if (w != NULL && abreast)
+        c->kind->pull_rows(c, rows, dy, dx, w);
+    for (size_t r = 0; w != NULL && !abreast && r < rows; r++)
+        c->kind->pull(c, dy + r * m, dx + r * n, w);
+    free(w);
+    return w != NULL;
+}
+
 static inline bool adx_lapack_pullback(const void *saved, size_t m,
                                        const ad_real dy[], size_t n,
                                        ad_real dx[])
 {
-    const adx_lapack_call *c = (const adx_lapack_call *)saved;
-    ad_real *w = adx_lapack_reals(c->work);
-    (void)m;
-    (void)n;
-    if (w != NULL)
-        c->kind->pull(c, dy, dx, w);
-    free(w);
-    return w != NULL;
+    return adx_lapack_pullback_n(saved, 1, m, dy, n, dx);
 }
 
 static inline bool adx_lapack_pushforward(const void *saved, size_t n,
@@ -326,7 +339,7 @@ static inline bool adx_lapack_replay(const void *saved,
 
 static const ad_external_rule adx_lapack_rule = {
     "LAPACK", adx_lapack_pullback, adx_lapack_pushforward, adx_lapack_destroy,
-    adx_lapack_replay
+    adx_lapack_replay, adx_lapack_pullback_n, false
 };
 
 /* --- views ------------------------------------------------------------------
@@ -619,15 +632,26 @@ static inline void adx_lapack_solve_push(const adx_lapack_call *c,
 }
 
 // Bb = A^-T Xb,  Ab = -Bb X'
-static inline void adx_lapack_solve_pull(const adx_lapack_call *c,
+static inline void adx_lapack_solve_rows(const adx_lapack_call *c, size_t rows,
                                          const ad_real yb[], ad_real xb[],
                                          ad_real w[])
 {
     const size_t n = c->n;
-    adx_lapack_copy(n * c->k, yb, w);
-    adx_lapack_getrs(c, "T", c->k, w);
-    adx_lapack_add(n * c->k, 1, w, xb + n * n);
-    adx_lapack_gemm("N", "T", n, n, c->k, -1, w, n, c->f + n * n, n, xb, n);
+    const size_t nk = n * c->k;
+    adx_lapack_copy(rows * nk, yb, w);
+    adx_lapack_getrs(c, "T", rows * c->k, w);
+    for (size_t r = 0; r < rows; r++, w += nk, xb += c->operands) {
+        adx_lapack_add(nk, 1, w, xb + n * n);
+        adx_lapack_gemm("N", "T", n, n, c->k, -1, w, n, c->f + n * n, n, xb,
+                        n);
+    }
+}
+
+static inline void adx_lapack_solve_pull(const adx_lapack_call *c,
+                                         const ad_real yb[], ad_real xb[],
+                                         ad_real w[])
+{
+    adx_lapack_solve_rows(c, 1, yb, xb, w);
 }
 
 // Wd = A^-T (Xbd - Ad' W),  Abd = -Wd X' - W Xd'
@@ -654,7 +678,7 @@ static inline void adx_lapack_solve_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_solve_kind = {
     "solve", adx_lapack_solve_value, adx_lapack_solve_push,
-    adx_lapack_solve_pull, adx_lapack_solve_second
+    adx_lapack_solve_pull, adx_lapack_solve_second, adx_lapack_solve_rows
 };
 
 // X = A^-1 B, by LU factors with row exchanges (getrf, getrs).
@@ -778,7 +802,7 @@ static inline void adx_lapack_logdet_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_logdet_kind = {
     "log-determinant", adx_lapack_logdet_value, adx_lapack_logdet_push,
-    adx_lapack_logdet_pull, adx_lapack_logdet_second
+    adx_lapack_logdet_pull, adx_lapack_logdet_second, NULL
 };
 
 // log |det A|, by LU factors; n = 0: 0. NaN on failure.
@@ -920,23 +944,35 @@ static inline void adx_lapack_add_halved(size_t n, ad_real a,
 }
 
 // W = Bb = A^-1 Xb; with S = -W X' + ldb A^-1, A's adjoint is S mirrored.
-static inline void adx_lapack_spd_pull(const adx_lapack_call *c,
+static inline void adx_lapack_spd_rows(const adx_lapack_call *c, size_t rows,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    const ad_real determinant = c->flags ? yb[nk] : 0;
     ad_real *inverse = w + n * n;
     ad_real *W = inverse + n * n;
-    adx_lapack_copy(nk, yb, W);
-    adx_lapack_potrs(n, c->k, c->f, W);
-    adx_lapack_add(nk, 1, W, xb + c->checked);
-    adx_lapack_clear(n * n, w);
-    adx_lapack_syr2k(c, -1, W, c->f + n * n, w);
-    if (determinant != 0)
-        adx_lapack_spd_inverse(c, inverse);
-    adx_lapack_add_halved(n, determinant, inverse, w, xb);
+    bool inverted = false;
+    for (size_t r = 0; r < rows; r++)
+        adx_lapack_copy(nk, yb + r * c->results, W + r * nk);
+    adx_lapack_potrs(n, rows * c->k, c->f, W);
+    for (size_t r = 0; r < rows; r++, yb += c->results, xb += c->operands) {
+        const ad_real determinant = c->flags ? yb[nk] : 0;
+        adx_lapack_add(nk, 1, W + r * nk, xb + c->checked);
+        adx_lapack_clear(n * n, w);
+        adx_lapack_syr2k(c, -1, W + r * nk, c->f + n * n, w);
+        if (determinant != 0 && !inverted)
+            adx_lapack_spd_inverse(c, inverse);
+        inverted |= determinant != 0;
+        adx_lapack_add_halved(n, determinant, inverse, w, xb);
+    }
+}
+
+static inline void adx_lapack_spd_pull(const adx_lapack_call *c,
+                                       const ad_real yb[], ad_real xb[],
+                                       ad_real w[])
+{
+    adx_lapack_spd_rows(c, 1, yb, xb, w);
 }
 
 // C -= 2 ldb A^-1 Ad A^-1, the tangent of the inverse; T[n,n]
@@ -987,7 +1023,7 @@ static inline void adx_lapack_spd_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_spd_kind = {
     "positive definite solve", adx_lapack_spd_value, adx_lapack_spd_push,
-    adx_lapack_spd_pull, adx_lapack_spd_second
+    adx_lapack_spd_pull, adx_lapack_spd_second, adx_lapack_spd_rows
 };
 
 // X = A^-1 B, and log det A, of a symmetric positive definite A (potrf, potrs):
@@ -1180,7 +1216,7 @@ static inline void adx_lapack_cholesky_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_cholesky_kind = {
     "Cholesky", adx_lapack_cholesky_value, adx_lapack_cholesky_push,
-    adx_lapack_cholesky_pull, adx_lapack_cholesky_second
+    adx_lapack_cholesky_pull, adx_lapack_cholesky_second, NULL
 };
 
 // L L' = A, L lower triangular with a positive diagonal (potrf).
@@ -1360,7 +1396,7 @@ static inline void adx_lapack_tri_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_tri_kind = {
     "triangular solve", adx_lapack_tri_value, adx_lapack_tri_push,
-    adx_lapack_tri_pull, adx_lapack_tri_second
+    adx_lapack_tri_pull, adx_lapack_tri_second, NULL
 };
 
 // X = T^-1 B, with a triangle of T (trsm).
@@ -1523,7 +1559,7 @@ static inline void adx_lapack_chol_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_chol_kind = {
     "solve by Cholesky factors", adx_lapack_chol_value, adx_lapack_chol_push,
-    adx_lapack_chol_pull, adx_lapack_chol_second
+    adx_lapack_chol_pull, adx_lapack_chol_second, NULL
 };
 
 // X = (L L')^-1 B, with the L of ad_lapack_cholesky (or any lower triangle).
@@ -1797,7 +1833,7 @@ static inline void adx_lapack_eigen_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_eigen_kind = {
     "symmetric eigenvalues", adx_lapack_eigen_value, adx_lapack_eigen_push,
-    adx_lapack_eigen_pull, adx_lapack_eigen_second
+    adx_lapack_eigen_pull, adx_lapack_eigen_second, NULL
 };
 
 // Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors
@@ -2072,7 +2108,7 @@ static inline void adx_lapack_lsq_second(const adx_lapack_call *c,
 
 static const adx_lapack_kind adx_lapack_lsq_kind = {
     "least squares", adx_lapack_lsq_value, adx_lapack_lsq_push,
-    adx_lapack_lsq_pull, adx_lapack_lsq_second
+    adx_lapack_lsq_pull, adx_lapack_lsq_second, NULL
 };
 
 // X minimises the sum of squares of B - A X, column by column (geqrf, ormqr).

@@ -4,7 +4,7 @@
  * Forms of the array statements without strides, and statements with a rule of
  * the user's own.
  *
- *   needs   tape/layout tape/memory array/operands array/linear
+ *   needs   tape/layout tape/memory sweep/sweep array/operands array/linear
  *   offers  adx_external adx_external_kind adx_add_external
  *           adx_record_external_as
  * ========================================================================== */
@@ -95,29 +95,55 @@ static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                                         : adj[adx_id(&s->ids, i) * W + w];
 }
 
-// The user's rule serves one direction at a time. Its arrays lie in the scratch
-// room, first the operands' adjoints, then the results'. A direction in which
-// all results have adjoint zero is left out, unless the rule is to be called
-// always.
+// Gathers the adjoints of the results in those directions in which any is not
+// zero, or in all of them if the statement is swept always: a row of dy each,
+// whose direction goes to `which`. Returns how many rows there are.
+static size_t adx_gather_rows(const adx_external *s, const ad_real adj[],
+                              size_t W, ad_real dy[], size_t which[])
+{
+    size_t k = 0;
+    for (size_t w = 0; w < W; w++) {
+        ad_real *row = dy + k * s->m;
+        for (size_t i = 0; i < s->m; i++)
+            row[i] = adj[(s->e.first + i) * W + w];
+        if (s->always || !adx_zeros(s->m, row))
+            which[k++] = w;
+    }
+    return k;
+}
+
+// Calls the user's rule for k directions.
+static bool adx_pull_rows(const adx_external *s, size_t k, const ad_real dy[],
+                          ad_real dx[])
+{
+    const ad_external_rule *rule = s->rule;
+    size_t n = s->e.operands;
+    if (k > 1 && rule->pullback_n != NULL)
+        return rule->pullback_n(s->saved, k, s->m, dy, n, dx);
+    for (size_t r = 0; r < k; r++)
+        if (!rule->pullback(s->saved, s->m, dy + r * s->m, n, dx + r * n))
+            return false;
+    return true;
+}
+
+// The arrays of the user's rule lie in the scratch room, first the operands'
+// adjoints, then the results'.
 static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
     const adx_external *s = (const adx_external *)e;
     size_t n = e->operands;
     ad_real *dx = scratch;
-    ad_real *dy = scratch + n;
+    ad_real *dy = scratch + W * n;
+    size_t which[ADX_WIDEST];
+    size_t k = adx_gather_rows(s, adj, W, dy, which);
 
-    for (size_t w = 0; w < W; w++) {
-        for (size_t i = 0; i < s->m; i++)
-            dy[i] = adj[(e->first + i) * W + w];
-        if (!s->always && adx_zeros(s->m, dy))
-            continue;
-        memset(dx, 0, n * sizeof *dx);
-        if (!s->rule->pullback(s->saved, s->m, dy, n, dx))
-            return false;
-        for (size_t i = 0; !adx_is_constant(&s->ids) && i < n; i++)
-            adj[adx_id(&s->ids, i) * W + w] += dx[i];
-    }
+    memset(dx, 0, k * n * sizeof *dx);
+    if (!adx_pull_rows(s, k, dy, dx))
+        return false;
+    for (size_t r = 0; !adx_is_constant(&s->ids) && r < k; r++)
+        for (size_t i = 0; i < n; i++)
+            adj[adx_id(&s->ids, i) * W + which[r]] += dx[r * n + i];
     return true;
 }
 
@@ -160,10 +186,10 @@ static char *adx_saved_room(adx_external *s)
 }
 
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
-// then the list of ids. It also makes sure that a sweep has scratch room for
-// one direction of the operands and results. NULL: nothing is recorded. If there
-// are no results, one value is made all the same, which nobody uses: the values
-// say where on the tape a statement is.
+// then the list of ids. It also makes sure that a sweep has scratch room for the
+// operands and results. NULL: nothing is recorded. If there are no results, one
+// value is made all the same, which nobody uses: the values say where on the
+// tape a statement is.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {

@@ -435,6 +435,9 @@ typedef struct ad_external_point {
 // or ad_grad, but not this tape.
 //
 // pullback     adds the adjoints of the inputs to dx[n]: dx += dy J
+// pullback_n   the same for k directions at once, at most 8 (ad_jacobian):
+//              direction r has row r of dy[k*m], and adds to row r of dx[k*n].
+//              NULL: pullback is called for each of them
 // pushforward  sets dy[m] to the tangents of the outputs: dy = J dx. NULL: no
 //              query can go forward then
 // destroy      is called once for each statement: with the copy of saved, when
@@ -461,6 +464,8 @@ struct ad_external_rule {
                         size_t m, ad_real dy[]);
     void (*destroy)(const void *saved);
     bool (*replay)(const void *saved, const ad_external_point *at);
+    bool (*pullback_n)(const void *saved, size_t k, size_t m,
+                       const ad_real dy[], size_t n, ad_real dx[]);
     bool always;
 };
 
@@ -479,10 +484,12 @@ struct ad_external_rule {
 //                pullback), ADREV_ESHAPE (m is 0 without `always`, or NULL) or
 //                ADREV_EHOOK (`always` where that cannot be), with which the
 //                tape fails, too
-//   cost         in each reverse sweep, a call of pullback per direction,
-//                except where all of dy is 0, but for `always`
+//   cost         in each reverse sweep, a call of pullback per direction, or of
+//                pullback_n for several, except where all of dy is 0, but for
+//                `always`
 //   memory       `bytes`, about 100 bytes, and 4 per operand if the ids are not
-//                evenly spaced; once per tape, n + m numbers
+//                evenly spaced; once per tape, n + m numbers for each direction
+//                of a sweep
 //   see          examples/09_linear_solve.c; with a replay,
 //                tests/function/function_external.c
 ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,

@@ -216,7 +216,8 @@ extern "C" {
 //                ADREV_ENOMEM; ADREV_EFULL: no memory
 //                the status of a tape that had failed, or that failed in f
 //                in a sweep ADREV_EEXTERNAL for all of these
-//   cost         in a sweep: f once more, and the reverse sweep of f
+//   cost         in a sweep: f once more, and the reverse sweep of f; once for
+//                every 8 rows of ad_jacobian, and a reverse sweep for each
 //   memory       n numbers; in a sweep a recording of f
 //   see          tests/loop/checkpoint.c
 ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,

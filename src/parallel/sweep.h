@@ -214,7 +214,7 @@ typedef struct adx_jacobian {
 static adx_buffer *adx_take_buffer(adx_jacobian *j)
 {
     const ad_allocator *a = &j->tape->allocator;
-    size_t n = (adx_live(j->tape)->seq + 1) * ADX_WIDEST + j->tape->scratch;
+    size_t n = (adx_live(j->tape)->seq + 1 + j->tape->scratch) * ADX_WIDEST;
     ADX_LOCK(&j->mutex);
     adx_buffer *b = j->idle;
     if (b != NULL)

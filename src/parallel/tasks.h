@@ -89,7 +89,8 @@ struct adx_task {
     bool outermost;                 // on its tape: no other waits there
     adx_stretch stretch;
     const uint16_t *blank;          // up to here it has recorded nothing
-    size_t scratch;                 // numbers that its sweep needs
+    size_t scratch;                 // numbers that its sweep needs for each
+                                    // direction
     double primal[2];               // begin and end
     double reverse[2];
 };

@@ -158,7 +158,7 @@ static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
     ad_real *p = t->adjoint;
-    if (ADX_UNLIKELY((values + 1) * width + t->scratch > t->adjoint_count)) {
+    if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count)) {
         p = adx_adjoints(t, values, width);
         if (p == NULL)
             return NULL;

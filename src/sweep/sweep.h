@@ -140,8 +140,8 @@ ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
 
 #endif
 
-// A part of a tape. Its extended statements may use numbers that lie `scratch`
-// behind the adjoints of all values.
+// A part of a tape. Its extended statements may use numbers that lie behind the
+// adjoints of all values, `scratch` further on for each direction.
 typedef struct adx_stretch {
     adx_place from;
     adx_place to;
@@ -151,7 +151,7 @@ typedef struct adx_stretch {
 static ad_real *adx_scratch(const ad_tape *t, const adx_stretch *s,
                             ad_real a[], size_t W)
 {
-    return a + (adx_live(t)->seq + 1) * W + (s == NULL ? 0 : s->scratch);
+    return a + (adx_live(t)->seq + 1 + (s == NULL ? 0 : s->scratch)) * W;
 }
 
 static bool adx_reverse_extended(const ad_tape *t, const adx_stretch *s,

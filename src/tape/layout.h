@@ -177,7 +177,8 @@ struct ad_tape {
     size_t adjoint_count;
     size_t bytes;                   // bytes in blocks and adjoints
     size_t most;                    // the most bytes needed before a rewind
-    size_t scratch;                 // further numbers that a sweep needs
+    size_t scratch;                 // further numbers that a sweep needs for
+                                    // each direction
     size_t open;                    // open forks: while there is one, the tape
                                     // is neither swept nor cleared, except the
                                     // part of it that ad_grad has recorded

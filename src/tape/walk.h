@@ -173,7 +173,7 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
 // for id 0, and for what a sweep needs besides. Not cleared; NULL: no memory.
 static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
 {
-    size_t count = (values + 1) * width + t->scratch;
+    size_t count = (values + 1 + t->scratch) * width;
     adx_context *c = adx_live(t);
 
     if (t->allocator.alloc == NULL) {

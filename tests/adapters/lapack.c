@@ -710,22 +710,37 @@ static void test_blocks(void)
     ad_use(NULL);
 }
 
-// Rows of a Jacobian, of which several share a sweep, against one at a time.
-static void test_rows(void)
+// Rows of a Jacobian, of which up to 8 share a sweep and a call of the rule,
+// against one at a time. A call of the rule allocates once.
+static void test_rows(const program *p, size_t n)
 {
-    enum { D = 5 };
-    static ad_real x[D * D + 3 * D], J[3 * D][D * D + 3 * D], g[D * D + 3 * D];
-    static ad_rev X[D * D + 3 * D], Y[3 * D];
-    running r = { &programs[0], D, true, false };
-    point(r.p, D, x);
-    begin(D * D + 3 * D, x, X);
+    static ad_real x[MOST], J[60 * 60], g[MOST];
+    static ad_rev X[MOST], Y[MOST];
+    running r = { p, n, true, true };
+    size_t inputs = inputs_of(p, n);
+    size_t m = p->results(p, n);
+    bool backward = (inputs + 7) / 8 >= (m + 7) / 8;
+    point(p, n, x);
+    begin(inputs, x, X);
     run(X, Y, &r);
-    IS(ad_jacobian(tape, 3 * D, Y, D * D + 3 * D, X, J[0]), ADREV_OK);
-    for (size_t i = 0; i < 3 * D; i++) {
-        IS(ad_gradient(tape, Y[i], D * D + 3 * D, X, g), ADREV_OK);
-        alike(&r, "rows", D * D + 3 * D, J[i], g, 0);
+    for (size_t i = 0; i < m; i++)      // rows that concern all results
+        Y[i] = ad_rec(ad_add(Y[i], ad_mul(Y[m - 1 - i], 2)));
+    allocations = 0;
+    IS(ad_jacobian(tape, m, Y, inputs, X, J), ADREV_OK);
+    CHECK(!backward || allocations == (m + 7) / 8, "%s: %zu calls", p->name,
+          allocations);
+    for (size_t i = 0; i < m; i++) {
+        IS(ad_gradient(tape, Y[i], inputs, X, g), ADREV_OK);
+        alike(&r, "rows", inputs, J + i * inputs, g, backward ? 16 : 1000);
     }
     ad_use(NULL);
+}
+
+static void test_all_rows(void)
+{
+    for (size_t i = 0; i < PROGRAMS; i++)
+        for (size_t n = 1; n <= 5; n += 4)
+            test_rows(&programs[i], n);
 }
 
 /* --- failures -------------------------------------------------------------- */
@@ -887,7 +902,7 @@ int main(void)
     test_layouts();
     test_strides();
     test_blocks();
-    test_rows();
+    test_all_rows();
     test_failures();
     test_recorded_failures();
     test_empty();

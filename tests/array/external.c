@@ -77,6 +77,21 @@ static bool two_back(const void *saved, size_t m, const ad_real dy[],
     return pullbacks != fail_at;
 }
 
+static int rows_pulled;          // by calls for several of them
+static int calls_for_rows;
+
+static bool two_back_n(const void *saved, size_t k, size_t m,
+                       const ad_real dy[], size_t n, ad_real dx[])
+{
+    CHECK(k > 1 && k <= 8, "%zu rows", k);
+    rows_pulled += (int)k;
+    calls_for_rows++;
+    for (size_t r = 0; r < k; r++)
+        if (!two_back(saved, m, dy + r * m, n, dx + r * n))
+            return false;
+    return true;
+}
+
 static bool two_forward(const void *saved, size_t n, const ad_real dx[],
                         size_t m, ad_real dy[])
 {
@@ -102,6 +117,11 @@ static const ad_external_rule both = { .name = "both ways",
 static const ad_external_rule back = { .name = "reverse only",
                                        .pullback = two_back,
                                        .destroy = count_destroyed };
+
+static const ad_external_rule abreast = { .name = "several rows",
+                                          .pullback = two_back,
+                                          .destroy = count_destroyed,
+                                          .pullback_n = two_back_n };
 
 static int destroyed;
 
@@ -180,6 +200,65 @@ static void run_pushed(void)
               == ADREV_OK, "pushed");
     CHECK_CLOSE(dy[0], 2, 0);
     CHECK_CLOSE(dy[1], 7, 0);
+}
+
+// Row i of 10: i times a result, but row 3 is an input.
+static void record_rows(ad_rev x[8], ad_rev rows[10])
+{
+    ad_rev y[2];
+    ad_inputs(8, (ad_real[8]){ 1, 2, 3, 4, 5, 6, 7, 8 }, x);
+    CHECK(record(&abreast, 8, x, y) == ADREV_OK, "recorded");
+    for (size_t i = 0; i < 10; i++)
+        rows[i] = i == 3 ? x[2] : ad_rec(ad_mul(y[i % 2], (ad_real)i));
+}
+
+// Rows 0 and 3 have no adjoints here; the others are pulled `calls` times
+// together, or one by one.
+static void check_rows(ad_tape *t, int calls)
+{
+    ad_rev x[8], rows[10];
+    ad_real J[10 * 8], want[10 * 8] = { 0 };
+    ad_use(t);
+    record_rows(x, rows);
+    for (size_t i = 1; i < 10; i++)
+        CHECK(ad_gradient(t, rows[i], 8, x, want + i * 8) == ADREV_OK,
+              "row %zu", i);
+    rows_pulled = calls_for_rows = pullbacks = 0;
+    CHECK(ad_jacobian(t, 10, rows, 8, x, J) == ADREV_OK, "Jacobian");
+    CHECK(memcmp(J, want, sizeof J) == 0, "with %d calls", calls);
+    CHECK(pullbacks == 8, "%d rows of 8", pullbacks);
+#ifdef ADX_LANES
+    CHECK(rows_pulled == (calls > 0 ? 8 : 0) && calls_for_rows == calls,
+          "%d rows, %d calls of %d", rows_pulled, calls_for_rows, calls);
+#endif
+    fail_at = 3;
+    pullbacks = 0;
+    CHECK(ad_jacobian(t, 10, rows, 8, x, J) == ADREV_EEXTERNAL, "fails");
+    fail_at = 0;
+    CHECK(ad_jacobian(t, 1, rows + 1, 8, x, J) == ADREV_OK
+              && memcmp(J, want + 8, 8 * sizeof *J) == 0, "one row");
+    ad_use(tape);
+}
+
+// Several rows are pulled by one call, those without adjoints not at all; fewer
+// at a time where there is no memory for more.
+static void run_abreast(void)
+{
+    static _Alignas(64) unsigned char buffer[8000];
+    ad_rev x[8], rows[10];
+    record_rows(x, rows);
+    const size_t bytes = ad_tape_bytes(tape);
+    const size_t row = (ad_tape_stats(tape).values + 1 + 8 + 2)
+                     * sizeof(ad_real);
+    ad_tape_clear(tape);
+    check_rows(tape, 2);                // 8 and 2 rows
+    for (int i = 0; i < 3; i++) {       // 8, 4, 1 at a time
+        size_t all = bytes + (i == 0 ? 7 : i == 1 ? 3 : 0) * row;
+        CHECK(all <= sizeof buffer, "%zu bytes", all);
+        ad_tape *t = ad_tape_in(buffer, all);
+        check_rows(t, i == 2 ? 0 : 2 + i);
+        ad_tape_free(t);
+    }
 }
 
 /* --- life ----------------------------------------------------------------- */
@@ -592,10 +671,11 @@ int main(void)
     run_s20();
     run_jacobians(&both);
     run_jacobians(&back);
+    run_jacobians(&abreast);
     void (*const runs[])(void) = { run_pushed, run_destroyed, run_unused,
                                    run_mistakes, run_failing, run_no_memory,
                                    run_fixed, run_recording_pullback,
-                                   run_bad_saved, run_always,
+                                   run_bad_saved, run_abreast, run_always,
                                    run_always_marked, run_always_fixed,
                                    run_always_unrecorded };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {

@@ -980,6 +980,36 @@ static void run_jacobian(void)
     }
 }
 
+// y[i] = x[i] x[i + 1], in a ring.
+static void ring_body(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    now.runs++;
+    for (int i = 0; i < 8; i++)
+        y[i] = ad_rec(ad_mul(x[i], x[(i + 1) % 8]));
+}
+
+// One run serves all rows that are swept together.
+static void run_rows(void)
+{
+    static const double at[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    ad_rev x[8], y[8];
+    double J[64];
+    ad_tape_clear(tape);
+    start(2);
+    ad_inputs(8, at, x);
+    call(ring_body, NULL, 8, x, 8, y);
+    CHECK(ad_jacobian(tape, 8, y, 8, x, J) == ADREV_OK, "Jacobian");
+    for (int i = 0; i < 64; i++) {
+        double want = i % 8 == i / 8 ? at[(i / 8 + 1) % 8]
+                    : i % 8 == (i / 8 + 1) % 8 ? at[i / 8] : 0;
+        CHECK(J[i] == want, "[%d]: got %g, want %g", i, J[i], want);
+    }
+#ifdef ADX_LANES
+    CHECK(now.runs == 2, "%zu runs", now.runs);
+#endif
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -1005,6 +1035,7 @@ int main(void)
     run_forgetful();
     run_inside();
     run_jacobian();
+    run_rows();
     ad_tape_free(tape);
     return check_done("checkpoint");
 }
