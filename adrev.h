@@ -718,7 +718,8 @@ typedef struct ad_tape ad_tape;
     ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
     ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" ) \
     ROW( ESINGULAR,"a matrix is singular, or not positive definite: see ad_tape_reason" ) \
-    ROW( EUNSOLVED,"what was given as a solution does not solve its equations" )
+    ROW( EUNSOLVED,"what was given as a solution does not solve its equations" )      \
+    ROW( EREMOTE,  "another rank failed: its own status says why" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -7308,7 +7309,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *           sweep/queries
  *   offers  adx_session adx_array adx_open_session adx_alive adx_close_session
  *           adx_on_tape ADX_BEYOND adx_close_off adx_is_closed_off
- *           adx_array_closed_off adx_unset adx_all_set
+ *           adx_array_closed_off adx_unset adx_all_set adx_begin_inputs
+ *           adx_check_results
  * ========================================================================== */
 
 // A part of a recording: behind what is on the current tape, or, if none is

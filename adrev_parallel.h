@@ -409,7 +409,7 @@ ADX_TRY ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
 #define ADREV_PARALLEL_IMPLEMENTED
 
 #if defined ADREV_FUNCTION_IMPLEMENTED || defined ADREV_BULK_IMPLEMENTED    \
-    || defined ADREV_TENSOR_IMPLEMENTED
+    || defined ADREV_TENSOR_IMPLEMENTED || defined ADREV_MPI_IMPLEMENTED
 #error order: adrev_parallel.h before the other headers, which run on its pool
 #endif
 

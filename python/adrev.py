@@ -40,7 +40,7 @@ SERIES = "0.1"                          # of the library: docs/versions.md
 STATUSES = ("OK", "ENOTAPE", "ENOMEM", "EFULL", "ELIMIT", "EFOREIGN", "EPASSIVE",
             "EBEYOND", "ENONFINITE", "ESHAPE", "EMARK", "EHOOK", "EEXTERNAL",
             "EBUSY", "ERACE", "EPATH", "EFROZEN", "EFILE", "ECOMPILE", "ESYNTAX",
-            "ESINGULAR", "EUNSOLVED")
+            "ESINGULAR", "EUNSOLVED", "EREMOTE")
 
 # --- the library --------------------------------------------------------------
 

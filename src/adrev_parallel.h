@@ -74,7 +74,7 @@
 #define ADREV_PARALLEL_IMPLEMENTED
 
 #if defined ADREV_FUNCTION_IMPLEMENTED || defined ADREV_BULK_IMPLEMENTED    \
-    || defined ADREV_TENSOR_IMPLEMENTED
+    || defined ADREV_TENSOR_IMPLEMENTED || defined ADREV_MPI_IMPLEMENTED
 #error order: adrev_parallel.h before the other headers, which run on its pool
 #endif
 

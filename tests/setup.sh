@@ -66,6 +66,10 @@ command -v node > /dev/null 2>&1 || install nodejs
 # Matrices of C++. (libboost-dev, which is large, is used if it is there.)
 [ -f /usr/include/eigen3/Eigen/Core ] || install libeigen3-dev
 
+# Ranks: Open MPI, for which make matrix also has MPICH, if it is there.
+command -v mpicc.openmpi > /dev/null 2>&1 \
+    || install libopenmpi-dev openmpi-bin
+
 # Clients of adrev_parallel.h.
 for pair in tbb/version.h:libtbb-dev omp.h:libomp-dev; do
     echo "#include <${pair%%:*}>" | g++ -std=c++17 -fsyntax-only -x c++ - \

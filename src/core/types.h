@@ -192,7 +192,8 @@ typedef struct ad_tape ad_tape;
     ROW( ECOMPILE, "not compiled (see ad_compile_report): evaluated without machine code" )  \
     ROW( ESYNTAX,  "a text of formulas is wrong (see ad_tensor_error), or it has no such name" ) \
     ROW( ESINGULAR,"a matrix is singular, or not positive definite: see ad_tape_reason" ) \
-    ROW( EUNSOLVED,"what was given as a solution does not solve its equations" )
+    ROW( EUNSOLVED,"what was given as a solution does not solve its equations" )      \
+    ROW( EREMOTE,  "another rank failed: its own status says why" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {

@@ -8,7 +8,8 @@
  *           sweep/queries
  *   offers  adx_session adx_array adx_open_session adx_alive adx_close_session
  *           adx_on_tape ADX_BEYOND adx_close_off adx_is_closed_off
- *           adx_array_closed_off adx_unset adx_all_set
+ *           adx_array_closed_off adx_unset adx_all_set adx_begin_inputs
+ *           adx_check_results
  * ========================================================================== */
 
 // A part of a recording: behind what is on the current tape, or, if none is

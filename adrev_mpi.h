@@ -1,0 +1,1639 @@
+/* Made from src/ by `make headers`: changes belong there. */
+/* adrev_mpi.h - gradients of programs that run on many machines.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_mpi.h"            // includes adrev.h and <mpi.h>
+ *
+ *     mpicc -std=c11 main.c -lm && mpirun -n 4 ./a.out
+ *
+ * A sum whose parts the ranks share, with the same bits on any number of ranks:
+ *
+ *     #include <stdio.h>
+ *
+ *     static ad_rev misfit(size_t i, const ad_rev *x, void *ctx)
+ *     {
+ *         (void)ctx;
+ *         double t = 0.1 * (double)i;                 // datum i
+ *         return ad_rec(ad_sqr(ad_sub(ad_mul(x[0], ad_exp(ad_mul(x[1], -t))),
+ *                                     2 / (1 + t))));
+ *     }
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         const double x[] = { 2, 0.5 };
+ *         double y = 0, g[2] = {0};
+ *         MPI_Init(&argc, &argv);
+ *         ad_mpi *c = ad_mpi_new(MPI_COMM_WORLD);
+ *         ad_status s = ad_mpi_grad(c, 100, misfit, NULL, 2, x, &y, g);
+ *         if (ad_mpi_rank(c) == 0)
+ *             printf("%s: %.6f, gradient %.6f %.6f\n", ad_message(s), y, g[0],
+ *                    g[1]);
+ *         ad_mpi_free(c);
+ *         MPI_Finalize();
+ *     }
+ *
+ *     success: 2.599281, gradient 3.108554 5.190782
+ *
+ * A header of its own, which adrev_all.h does not include, because it needs an
+ * implementation of MPI: Open MPI and MPICH are tested. Where adrev_parallel.h
+ * is included before, each rank uses its pool of threads.
+ *
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   mpi/api          the interface
+ *   mpi/context      what a rank knows of the others; how it waits
+ *   mpi/agreement    how a rank that fails stops the others
+ *   mpi/messages     numbers that go from rank to rank
+ *   mpi/ranks        making and freeing a communicator
+ *   mpi/parts        parts of a sum, and the tree by which they are added
+ *   mpi/sums         sums over ranks, by a tree or by slices
+ *   mpi/grad         value and gradient of a sum of parts
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#include "adrev.h"
+
+#ifndef ADREV_MPI_H
+#define ADREV_MPI_H
+
+#include <mpi.h>
+
+/* === mpi/api ================================================================
+ * Derivatives of programs that run on several ranks: the types, and every
+ * public function with its contract.
+ *
+ * All functions of a communicator are called by the thread that called
+ * MPI_Init_thread (MPI_THREAD_FUNNELED), or by one thread if that was not
+ * asked for. Those that are called *collective* are called by all ranks, in the
+ * same order.
+ *
+ * A failure on one rank ends what is under way on all of them: the rank that
+ * failed has its own status, the others ADREV_EREMOTE. It ends what comes after
+ * it, too, up to the next collective query or ad_mpi_agree; from there on
+ * communicator and tapes are usable again. No rank waits for one that failed.
+ *
+ * ========================================================================== */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ADREV_MPI_SLICE   numbers from which sums go by slices.    default 100000
+//   Below, sums over ranks go up a tree: 2 log2(ranks) messages one after the
+//   other. From there on each rank adds up a slice: 2 (ranks - 1) short ones.
+//   The bits are the same. In the file with ADREV_IMPLEMENTATION, alike on all
+//   ranks.
+#ifndef ADREV_MPI_SLICE
+#define ADREV_MPI_SLICE 100000
+#endif
+
+// ADREV_MPI_PIECE   numbers of a message, at most.            default 131072
+//   What is longer goes in pieces. In the file with ADREV_IMPLEMENTATION, alike
+//   on all ranks.
+#ifndef ADREV_MPI_PIECE
+#define ADREV_MPI_PIECE 131072
+#endif
+
+// Ranks that compute together.
+typedef struct ad_mpi ad_mpi;
+
+// What ad_mpi_grad adds up: part `part`, at x.
+typedef ad_rev ad_part_fn(size_t part, const ad_rev *x, void *ctx);
+
+// Told of progress: so many parts of all are done. false: stop.
+typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
+
+/* --- ranks --------------------------------------------------------------- */
+
+// Ranks of a communicator, which is duplicated, so that messages are apart from
+// those of the program. MPI must have been initialised. Collective.
+//
+//   returns      to be freed with ad_mpi_free; NULL on all ranks: one of them
+//                is out of memory, or MPI is not initialised
+//   memory       1 MiB, and 200 bytes for each rank
+//   see          docs/mpi.md, tests/mpi/grad.c
+ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
+
+// The same with the caller's allocator, which is copied.
+ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator);
+
+// Frees it, before MPI_Finalize. Statements that use it must not be swept any
+// more. Collective. NULL is allowed.
+ADX_API void ad_mpi_free(ad_mpi *c);
+
+// The calling rank, and how many there are; of NULL 0 and 1.
+ADX_API int ad_mpi_rank(const ad_mpi *c);
+ADX_API int ad_mpi_size(const ad_mpi *c);
+
+// Whether all ranks are well. After a failure this makes the communicator
+// usable again: messages that are under way are thrown away, and requests end.
+// Collective.
+//
+//   mine         in    what this rank has to say, ADREV_OK if it is well
+//
+//   returns      ADREV_OK if it is on all ranks; mine; the failure of a
+//                statement since the last query; ADREV_EREMOTE: of another rank
+//   cost         2 log2(ranks) messages one after the other
+ADX_TRY ad_status ad_mpi_agree(ad_mpi *c, ad_status mine);
+
+// What ended the last query or call: a sentence; never NULL.
+ADX_API const char *ad_mpi_reason(const ad_mpi *c);
+
+// Messages that this rank has sent so far: statements, sweeps and sums, not
+// what statuses take.
+ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
+
+/* --- sums of parts ------------------------------------------------------- */
+
+// Value and gradient of a sum of parts: y = f(0, x) + f(1, x) + ..., each part
+// by one rank. The result has the same bits whatever the number of ranks and of
+// threads, because parts are added in a binary tree over their numbers, not
+// over ranks. Collective.
+//
+//   parts        in    at least 1, the same on all ranks. Have a few hundred
+//                      rather than one for each rank: then loads even out
+//   f            in    called for each part, with all of x. It records on the
+//                      tape that is current, and leaves no other current. With
+//                      a pool (adrev_parallel.h, ad_pool_use), several threads
+//                      of a rank call it at once
+//   x    [n]     in    the same on all ranks
+//   y            out   the sum; may be NULL
+//   g    [n]     out   g[i] = dy/dx[i]; NULL: the value alone
+//
+//   returns      ADREV_OK, with y and g the same on all ranks; ADREV_ESHAPE: an
+//                array or f is NULL, or ranks disagree on n or parts;
+//                ADREV_EPASSIVE: no part depends on x; ADREV_ENOMEM; the status
+//                of a part's recording; ADREV_EEXTERNAL: ad_mpi_watch_fn said
+//                stop; ADREV_EREMOTE: one of these on another rank
+//   cost         of each part, recording and sweep, and an addition of n
+//                numbers; then the sum over ranks (ADREV_MPI_SLICE)
+//   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers
+//   see          ad_mpi_range, docs/mpi.md
+ADX_TRY ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
+                              void *ctx, size_t n, const ad_real x[],
+                              ad_real *y, ad_real g[]);
+
+// The parts that this rank computes: *begin to *end - 1. So it can read their
+// data, and no other. Unless ad_mpi_balance is on, they never change.
+ADX_API void ad_mpi_range(const ad_mpi *c, size_t parts, size_t *begin,
+                          size_t *end);
+
+// on: parts move between ranks from call to call, so that all ranks take the
+// same time as measured in the call before. f must then be able to compute
+// every part on every rank. No bit of the results changes. Alike on all ranks.
+ADX_API void ad_mpi_balance(ad_mpi *c, bool on);
+
+// Has rank 0 told how many parts all ranks have done, about every `seconds`,
+// between two of its own parts and while it waits. NULL: nobody is told.
+// On all ranks; only rank 0 is told.
+ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
+                          void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ADREV_MPI_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_MPI_IMPLEMENTED
+#define ADREV_MPI_IMPLEMENTED
+
+#include <sched.h>
+
+/* === mpi/context ============================================================
+ * What a rank knows of the others, and how it waits for them. There are two
+ * communicators: one for the numbers of statements and sums, one for what ranks
+ * tell each other about themselves.
+ *
+ * Messages are found by MPI_Iprobe and then received, and MPI's collective
+ * operations are not used, for three reasons. A rank that waits can be told
+ * that another has failed, and stop waiting. The length of a message is known
+ * before it is written anywhere. And a rank that waits lets others run that
+ * share its processor.
+ *
+ *   needs   mpi/api
+ *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
+ *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_real adx_mpi_ok
+ *           adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
+ * ========================================================================== */
+
+// What ranks tell each other about themselves, as four words.
+typedef struct adx_mpi_word {
+    uint64_t epoch;             // of the one who says it
+    uint64_t status;
+    uint64_t print;             // what is asked for, and its sizes
+    uint64_t sent;              // messages with numbers, to the one who is told
+} adx_mpi_word;
+
+#define ADX_MPI_WORDS 4
+
+_Static_assert(sizeof(adx_mpi_word) == ADX_MPI_WORDS * sizeof(uint64_t),
+               "adx_mpi_word must be four words without gaps");
+_Static_assert(ADREV_MPI_PIECE >= 2 && ADREV_MPI_PIECE <= 100000000,
+               "ADREV_MPI_PIECE is out of range");
+
+// Tags of the second communicator.
+enum {
+    ADX_MPI_NOTE,               // the rank has failed
+    ADX_MPI_TREE,               // up and down the tree of an agreement
+    ADX_MPI_MEET,               // how many messages the rank has sent
+    ADX_MPI_DONE                // parts that it has done
+};
+
+// A message that is being sent. Its memory is that of the requests of its
+// pieces, and its numbers, if they are not the caller's.
+typedef struct adx_mpi_parcel adx_mpi_parcel;
+struct adx_mpi_parcel {
+    adx_mpi_parcel *next;
+    size_t n;                   // numbers
+    size_t pieces;
+    MPI_Request request[];      // [pieces]
+};
+
+struct ad_mpi {
+    ad_allocator memory;
+    MPI_Comm data;
+    MPI_Comm control;
+    int rank, size;
+
+    // Epochs are the times between agreements. No rank is more than one ahead
+    // of another, so what is told is of this epoch, of the next, or old.
+    uint64_t epoch;
+    ad_status own;              // what failed on this rank in this epoch
+    bool stopped;               // a rank has failed in this epoch
+    bool stopped_next;          // a rank has failed in the next one already
+    bool broken;                // an MPI function failed: nothing works
+    const char *why;            // what ended the last call
+
+    adx_mpi_word *met;          // [size] what others said when they met; epoch
+                                // 0: nothing yet
+    uint64_t *sent;             // [size] messages with numbers, to each rank
+    uint64_t *taken;            // [size] from each rank
+    uint64_t messages;          // of statements, sweeps and sums
+    MPI_Request *told;          // [2*size] notes of this epoch and the last one
+    adx_mpi_word note[2];
+    adx_mpi_parcel *going;      // messages that may not have been taken yet
+    size_t going_numbers;
+    ad_real *spare;             // [ADREV_MPI_PIECE] for what is thrown away
+    bool sweeping;              // a query is in its sweep
+
+    // Sums of parts.
+    size_t parts;               // for which the cuts are; 0: none
+    uint64_t *cut;              // [size + 1] rank r has cut[r] to cut[r + 1] - 1
+    uint64_t *cut_next;         // [size + 1] those of the next call
+    bool balance;
+    uint64_t *done;             // [size] parts that ranks have done
+    ad_mpi_watch_fn *watch;
+    void *watch_user;
+    double watch_seconds;
+    double watch_told;          // when it was told last
+    uint64_t watch_parts;       // of the sum that is going on; 0: of none
+};
+
+// The type of a number.
+static MPI_Datatype adx_mpi_real(void)
+{
+    return sizeof(ad_real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+}
+
+// Whether an MPI function worked. If not, MPI says nothing of what works after
+// that; so nothing is tried any more. (By default MPI ends the program instead.)
+static bool adx_mpi_ok(ad_mpi *c, int code)
+{
+    if (code == MPI_SUCCESS)
+        return true;
+    c->broken = true;
+    c->stopped = true;
+    c->why = "an MPI function failed: the communicator cannot be used any more";
+    return false;
+}
+
+// Whether a message is there.
+static bool adx_mpi_arrived(ad_mpi *c, MPI_Comm comm, int from, int tag,
+                            MPI_Status *status)
+{
+    int there = 0;
+    return adx_mpi_ok(c, MPI_Iprobe(from, tag, comm, &there, status))
+        && there != 0;
+}
+
+// Between two looks at messages. The first ones follow at once, since most
+// messages are there soon; then others may have the processor.
+static void adx_mpi_rest(unsigned looks)
+{
+    if (looks > 64)
+        sched_yield();
+}
+
+// What a call returns in the present state.
+static ad_status adx_mpi_status_of(const ad_mpi *c)
+{
+    return c->own != ADREV_OK ? c->own
+         : c->stopped || c->broken ? ADREV_EREMOTE : ADREV_OK;
+}
+
+/* === mpi/agreement ==========================================================
+ * How a rank that fails stops the others, and how all of them come together
+ * again.
+ *
+ * A rank that fails sends a note to each other one. Who waits for a message
+ * looks for notes, too, and gives up; it goes on to the next agreement, as the
+ * program does after an error. An agreement ends an epoch: all ranks learn the
+ * worst status. If it is not ADREV_OK, they tell each other how many messages
+ * with numbers they have sent in all, and throw away those that nobody has
+ * taken. So nothing is left of what failed.
+ *
+ * Who looks for notes also tells of the progress of a sum, if that is wanted.
+ *
+ * A note says in which epoch it was sent. A rank that fails right after an
+ * agreement may send it to one that still waits in this agreement, for which it
+ * counts afterwards; and a note of the epoch before may be read late.
+ *
+ *   needs   tape/memory mpi/api mpi/context
+ *   offers  adx_mpi_read_word adx_mpi_stop adx_mpi_begin_watch adx_mpi_look
+ *           adx_mpi_reap adx_mpi_agree
+ * ========================================================================== */
+
+/* --- notes --------------------------------------------------------------- */
+
+static void adx_mpi_send_word(ad_mpi *c, int to, int tag,
+                              const adx_mpi_word *word, MPI_Request *request)
+{
+    adx_mpi_ok(c, MPI_Isend(word, ADX_MPI_WORDS, MPI_UINT64_T, to, tag,
+                            c->control, request));
+}
+
+static adx_mpi_word adx_mpi_read_word(ad_mpi *c, int from, int tag)
+{
+    adx_mpi_word word = {0};
+    adx_mpi_ok(c, MPI_Recv(&word, ADX_MPI_WORDS, MPI_UINT64_T, from, tag,
+                           c->control, MPI_STATUS_IGNORE));
+    return word;
+}
+
+// Fails: this rank now, the others as soon as they look. ADREV_EREMOTE is no
+// failure of its own.
+ADX_COLD static void adx_mpi_stop(ad_mpi *c, ad_status status, const char *why)
+{
+    if (c->own == ADREV_OK && status != ADREV_EREMOTE)
+        c->own = status;
+    if (c->stopped)
+        return;                 // they know
+    c->why = why == NULL ? ad_message(status) : why;
+    c->stopped = true;
+    size_t which = c->epoch % 2;
+    MPI_Request *request = c->told + which * (size_t)c->size;
+    adx_mpi_ok(c, MPI_Waitall(c->size, request, MPI_STATUSES_IGNORE));
+    c->note[which] = (adx_mpi_word){ .epoch = c->epoch,
+                                     .status = (uint64_t)status };
+    for (int r = 0; r < c->size && !c->broken; r++)
+        if (r != c->rank)
+            adx_mpi_send_word(c, r, ADX_MPI_NOTE, &c->note[which],
+                              &request[r]);
+}
+
+/* --- progress of a sum --------------------------------------------------- */
+
+ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
+                          void *user)
+{
+    if (c == NULL)
+        return;
+    c->watch = watch;
+    c->watch_user = user;
+    c->watch_seconds = seconds;
+}
+
+static void adx_mpi_begin_watch(ad_mpi *c, uint64_t parts)
+{
+    memset(c->done, 0, (size_t)c->size * sizeof *c->done);
+    c->watch_parts = c->watch == NULL ? 0 : parts;
+    c->watch_told = MPI_Wtime();
+}
+
+// The other ranks tell rank 0 how many parts they have done.
+static void adx_mpi_tell_first(ad_mpi *c)
+{
+    const adx_mpi_word word = { .epoch = c->epoch,
+                                .status = c->done[c->rank] };
+    MPI_Request request = MPI_REQUEST_NULL;
+    adx_mpi_send_word(c, 0, ADX_MPI_DONE, &word, &request);
+    adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+// Rank 0 tells the user what all have done.
+static void adx_mpi_tell_user(ad_mpi *c)
+{
+    MPI_Status status;
+    while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
+                                         ADX_MPI_DONE, &status)) {
+        adx_mpi_word word = adx_mpi_read_word(c, status.MPI_SOURCE,
+                                              ADX_MPI_DONE);
+        if (word.epoch == c->epoch)
+            c->done[status.MPI_SOURCE] = word.status;
+    }
+    uint64_t sum = 0;
+    for (int r = 0; r < c->size; r++)
+        sum += c->done[r];
+    if (!c->watch((size_t)sum, (size_t)c->watch_parts, c->watch_user))
+        adx_mpi_stop(c, ADREV_EEXTERNAL, "ad_mpi_watch: the function said stop");
+}
+
+// Tells of progress when it is time.
+static void adx_mpi_tell(ad_mpi *c)
+{
+    double now = MPI_Wtime();
+    if (now - c->watch_told < c->watch_seconds)
+        return;
+    c->watch_told = now;
+    if (c->rank == 0)
+        adx_mpi_tell_user(c);
+    else
+        adx_mpi_tell_first(c);
+}
+
+// Reads notes. Returns whether to go on.
+static bool adx_mpi_look(ad_mpi *c)
+{
+    MPI_Status status;
+    if (c->watch_parts > 0 && !c->stopped)
+        adx_mpi_tell(c);
+    while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
+                                         ADX_MPI_NOTE, &status)) {
+        adx_mpi_word note = adx_mpi_read_word(c, status.MPI_SOURCE,
+                                              ADX_MPI_NOTE);
+        if (note.epoch == c->epoch && !c->stopped) {
+            c->stopped = true;
+            c->why = ad_message(ADREV_EREMOTE);
+        }
+        c->stopped_next |= note.epoch == c->epoch + 1;
+    }
+    return !c->stopped && !c->broken;
+}
+
+/* --- messages that are under way ----------------------------------------- */
+
+// Frees messages that have been taken. all: waits for them.
+static void adx_mpi_reap(ad_mpi *c, bool all)
+{
+    adx_mpi_parcel **at = &c->going;
+    while (*at != NULL && !c->broken) {
+        adx_mpi_parcel *p = *at;
+        int gone = 0;
+        if (all)
+            gone = adx_mpi_ok(c, MPI_Waitall((int)p->pieces, p->request,
+                                             MPI_STATUSES_IGNORE));
+        else
+            adx_mpi_ok(c, MPI_Testall((int)p->pieces, p->request, &gone,
+                                      MPI_STATUSES_IGNORE));
+        if (gone == 0) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        c->going_numbers -= p->n;
+        adx_drop(&c->memory, p);
+    }
+}
+
+// Throws away what has been sent to this rank and not been taken.
+static void adx_mpi_drain(ad_mpi *c)
+{
+    MPI_Status status;
+    unsigned looks = 0;
+    for (int r = 0; r < c->size && !c->broken; r++)
+        while (c->taken[r] < c->met[r].sent && !c->broken) {
+            if (!adx_mpi_arrived(c, c->data, r, MPI_ANY_TAG, &status)) {
+                adx_mpi_rest(looks++);
+                continue;
+            }
+            adx_mpi_ok(c, MPI_Recv(c->spare, ADREV_MPI_PIECE, adx_mpi_real(),
+                                   r, status.MPI_TAG, c->data,
+                                   MPI_STATUS_IGNORE));
+            c->taken[r]++;
+        }
+    adx_mpi_reap(c, true);
+}
+
+/* --- agreements ---------------------------------------------------------- */
+
+static adx_mpi_word adx_mpi_await_word(ad_mpi *c, int from, int tag)
+{
+    MPI_Status status;
+    unsigned looks = 0;
+    while (!c->broken && !adx_mpi_arrived(c, c->control, from, tag, &status))
+        adx_mpi_rest(looks++);
+    return c->broken ? (adx_mpi_word){0} : adx_mpi_read_word(c, from, tag);
+}
+
+// The worse of two. ADREV_EREMOTE only says that there is a worse one.
+static uint64_t adx_mpi_worse(uint64_t a, uint64_t b)
+{
+    return a == ADREV_OK || (a == ADREV_EREMOTE && b != ADREV_OK) ? b : a;
+}
+
+// The worst status of all ranks, by a binomial tree; and whether one asks for
+// something else than another.
+static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
+                              bool *differ)
+{
+    adx_mpi_word word = { .epoch = c->epoch, .status = (uint64_t)mine,
+                          .print = print };
+    MPI_Request request = MPI_REQUEST_NULL;
+    int step = 1;
+    for (; (c->rank & step) == 0 && step < c->size; step *= 2)
+        if (c->rank + step < c->size) {
+            adx_mpi_word other = adx_mpi_await_word(c, c->rank + step,
+                                                    ADX_MPI_TREE);
+            word.status = adx_mpi_worse(word.status, other.status);
+            word.sent |= other.sent | (other.print != print);
+        }
+    if (c->rank != 0 && !c->broken) {
+        adx_mpi_send_word(c, c->rank - step, ADX_MPI_TREE, &word, &request);
+        adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        word = adx_mpi_await_word(c, c->rank - step, ADX_MPI_TREE);
+    }
+    for (step /= 2; step > 0 && !c->broken; step /= 2)
+        if (c->rank + step < c->size) {
+            adx_mpi_send_word(c, c->rank + step, ADX_MPI_TREE, &word, &request);
+            adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        }
+    *differ = word.sent != 0 && word.status == ADREV_OK;
+    return c->broken ? ADREV_EREMOTE
+         : *differ ? ADREV_ESHAPE : (ad_status)word.status;
+}
+
+// Tells every rank how many messages it was sent, and waits for all of them.
+// Returns the worst status that one of them has.
+static ad_status adx_mpi_meet(ad_mpi *c, ad_status mine)
+{
+    MPI_Request request;
+    uint64_t worst = (uint64_t)mine;
+    for (int r = 0; r < c->size && !c->broken; r++) {
+        adx_mpi_word word = { .epoch = c->epoch + 1, .status = (uint64_t)mine,
+                              .sent = c->sent[r] };
+        if (r == c->rank) {
+            c->met[r] = word;
+            continue;
+        }
+        adx_mpi_send_word(c, r, ADX_MPI_MEET, &word, &request);
+        adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    for (int r = 0; r < c->size && !c->broken; r++) {
+        if (c->met[r].epoch == 0)
+            c->met[r] = adx_mpi_await_word(c, r, ADX_MPI_MEET);
+        worst = adx_mpi_worse(worst, c->met[r].status);
+    }
+    return c->broken ? ADREV_EREMOTE : (ad_status)worst;
+}
+
+// With ADREV_DEBUG: whether all messages that were sent here have been taken.
+// Says nothing where a rank has failed already.
+static ad_status adx_mpi_settled(ad_mpi *c, ad_status mine, bool strict)
+{
+    ad_status worst = adx_mpi_meet(c, mine);
+    for (int r = 0; worst == ADREV_OK && strict && r < c->size; r++)
+        if (c->met[r].sent != c->taken[r]) {
+            c->own = ADREV_ESHAPE;
+            c->why = "a rank sent a message here that was not asked for";
+            return ADREV_ESHAPE;
+        }
+    return mine;
+}
+
+// Ends an epoch. Returns ADREV_OK if all ranks say so, then or since the last
+// agreement; the status of this rank; or ADREV_EREMOTE.
+//
+//   print        in    of what is asked for: other numbers for other things
+//   strict       in    messages that were sent must have been taken
+static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
+                               bool strict)
+{
+    if (mine != ADREV_OK)
+        adx_mpi_stop(c, mine, NULL);
+    mine = adx_mpi_status_of(c);
+    if (c->broken)
+        return mine;
+    if (ADREV_DEBUG)
+        mine = adx_mpi_settled(c, mine, strict);
+    bool differ = false;
+    ad_status worst = adx_mpi_tree(c, mine, print, &differ);
+    if (worst != ADREV_OK && !c->broken) {
+        if (!ADREV_DEBUG)
+            adx_mpi_meet(c, mine);
+        adx_mpi_drain(c);
+    }
+    if (mine == ADREV_OK && worst != ADREV_OK && !c->broken) {
+        mine = differ ? ADREV_ESHAPE : ADREV_EREMOTE;
+        c->why = differ ? "ranks ask for different things, or sizes differ"
+                        : ad_message(ADREV_EREMOTE);
+    }
+    memset(c->met, 0, (size_t)c->size * sizeof *c->met);
+    c->own = ADREV_OK;
+    c->epoch++;
+    c->stopped = c->stopped_next || c->broken;
+    c->stopped_next = false;
+    return c->broken && mine == ADREV_OK ? ADREV_EREMOTE : mine;
+}
+
+/* === mpi/messages ===========================================================
+ * Numbers that go from rank to rank. Who sends does not wait: the numbers are
+ * copied, and go when the other takes them. So no order of statements can make
+ * a sweep wait for itself. Who receives waits until the message is there, or
+ * until a rank has failed.
+ *
+ * A message begins with two numbers: its stamp, which says to what kind of
+ * statement it belongs, and its length. So the length is right before anything
+ * is written, and statements that do not belong together are noticed. Messages
+ * of more than ADREV_MPI_PIECE numbers go in pieces.
+ *
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement
+ *   offers  adx_mpi_send adx_mpi_receive
+ * ========================================================================== */
+
+// Numbers that may be under way from this rank before it waits: 64 MiB.
+#define ADX_MPI_GOING ((size_t)1 << 23)
+
+#define ADX_MPI_FRONT 2         // numbers before those of a message
+
+static size_t adx_mpi_pieces(size_t n)
+{
+    return (n + ADX_MPI_FRONT + ADREV_MPI_PIECE - 1) / ADREV_MPI_PIECE;
+}
+
+// Where the pieces of a message are.
+static ad_real *adx_mpi_numbers(adx_mpi_parcel *p)
+{
+    char *end = (char *)&p->request[p->pieces];
+    size_t past = (size_t)(end - (char *)p) % sizeof(ad_real);
+    return (ad_real *)(void *)(end + (past == 0 ? 0 : sizeof(ad_real) - past));
+}
+
+// A message of n numbers, to be filled behind its front. NULL: this rank has
+// failed.
+static ad_real *adx_mpi_outgoing(ad_mpi *c, size_t n, adx_mpi_parcel **parcel)
+{
+    size_t pieces = adx_mpi_pieces(n);
+    size_t bytes = sizeof **parcel + pieces * sizeof(MPI_Request)
+                 + (n + ADX_MPI_FRONT + 1) * sizeof(ad_real);
+    *parcel = n > ADX_MOST_ELEMENTS / 4 || pieces > INT32_MAX
+            ? NULL : (adx_mpi_parcel *)adx_take(&c->memory, bytes, 1);
+    if (*parcel == NULL) {
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+        return NULL;
+    }
+    (*parcel)->n = n;
+    (*parcel)->pieces = pieces;
+    return adx_mpi_numbers(*parcel) + ADX_MPI_FRONT;
+}
+
+// Sends it. The message frees itself.
+static bool adx_mpi_post(ad_mpi *c, adx_mpi_parcel *p, int to, int tag,
+                         unsigned stamp)
+{
+    ad_real *at = adx_mpi_numbers(p);
+    size_t left = p->n + ADX_MPI_FRONT;
+    at[0] = (ad_real)stamp;
+    at[1] = (ad_real)p->n;
+    for (size_t i = 0; i < p->pieces; i++)
+        p->request[i] = MPI_REQUEST_NULL;
+    for (size_t i = 0; i < p->pieces && !c->broken; i++) {
+        int piece = (int)(left < ADREV_MPI_PIECE ? left : ADREV_MPI_PIECE);
+        adx_mpi_ok(c, MPI_Isend(at, piece, adx_mpi_real(), to, tag, c->data,
+                                &p->request[i]));
+        c->sent[to]++;
+        at += piece;
+        left -= (size_t)piece;
+    }
+    c->messages++;
+    c->going_numbers += p->n;
+    p->next = c->going;
+    c->going = p;
+    adx_mpi_reap(c, false);
+    for (unsigned looks = 0; c->going_numbers > ADX_MPI_GOING
+                             && adx_mpi_look(c); looks++) {
+        adx_mpi_rest(looks);
+        adx_mpi_reap(c, false);
+    }
+    return !c->stopped;
+}
+
+// Sends n numbers. False: a rank has failed.
+static bool adx_mpi_send(ad_mpi *c, int to, int tag, unsigned stamp, size_t n,
+                         const ad_real v[])
+{
+    adx_mpi_parcel *p;
+    ad_real *at = adx_mpi_outgoing(c, n, &p);
+    if (at == NULL)
+        return false;
+    if (n > 0)
+        memcpy(at, v, n * sizeof *v);
+    return adx_mpi_post(c, p, to, tag, stamp);
+}
+
+/* --- receiving ----------------------------------------------------------- */
+
+// With ADREV_DEBUG: whether that rank has gone on to an agreement, so that what
+// is waited for will never come. If it has failed, its note is under way.
+static bool adx_mpi_left(ad_mpi *c, int from)
+{
+    MPI_Status status;
+    adx_mpi_word *met = &c->met[from];
+    if (met->epoch == 0) {
+        if (!adx_mpi_arrived(c, c->control, from, ADX_MPI_MEET, &status))
+            return false;
+        *met = adx_mpi_read_word(c, from, ADX_MPI_MEET);
+    }
+    if (met->sent != c->taken[from] || met->status != ADREV_OK)
+        return false;
+    adx_mpi_stop(c, ADREV_ESHAPE, "a rank waits for a message of one that went "
+                 "on to a query: a call was forgotten there");
+    return true;
+}
+
+// Waits for a message, whose numbers then are *n. False: a rank has failed.
+static bool adx_mpi_await(ad_mpi *c, int from, int tag, int *n)
+{
+    MPI_Status status;
+    for (unsigned looks = 0; !adx_mpi_arrived(c, c->data, from, tag, &status);
+         looks++) {
+        if (looks % 16 == 0 && !adx_mpi_look(c))
+            return false;
+        if (ADREV_DEBUG && looks % 64 == 1 && adx_mpi_left(c, from))
+            return false;
+        adx_mpi_rest(looks);
+    }
+    return !c->broken
+        && adx_mpi_ok(c, MPI_Get_count(&status, adx_mpi_real(), n));
+}
+
+static bool adx_mpi_take_piece(ad_mpi *c, int from, int tag, int n,
+                               ad_real to[])
+{
+    c->taken[from]++;
+    return adx_mpi_ok(c, MPI_Recv(to, n, adx_mpi_real(), from, tag, c->data,
+                                  MPI_STATUS_IGNORE));
+}
+
+// Whether this is the front of the message that is expected. The kind of
+// statement is what the stamp has above `ids`.
+static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
+                             unsigned ids, size_t n)
+{
+    bool kind = (unsigned)front[0] / ids == stamp / ids;
+    if (kind && front[1] == (ad_real)n)
+        return true;
+    adx_mpi_stop(c, ADREV_ESHAPE, kind
+                 ? "a message has another length than is expected"
+                 : "a message of another statement than is expected: ranks make "
+                   "different calls");
+    return false;
+}
+
+// Takes the message of n numbers that comes next. Its first piece goes through
+// `spare`, because of its front. id: what the stamp says besides the kind.
+//
+// False: a rank has failed; what was written until then stays.
+static bool adx_mpi_receive(ad_mpi *c, int from, int tag, unsigned stamp,
+                            unsigned ids, size_t n, ad_real to[], unsigned *id)
+{
+    int count = 0;
+    if (!adx_mpi_look(c) || !adx_mpi_await(c, from, tag, &count)
+        || !adx_mpi_take_piece(c, from, tag, count, c->spare)
+        || !adx_mpi_is_front(c, c->spare, stamp, ids, n))
+        return false;
+    size_t have = (size_t)count - ADX_MPI_FRONT;
+    if (id != NULL)
+        *id = (unsigned)c->spare[0] % ids;
+    if (have > 0)
+        memcpy(to, c->spare + ADX_MPI_FRONT, have * sizeof *to);
+    while (have < n) {
+        if (!adx_mpi_await(c, from, tag, &count)
+            || (size_t)count > n - have
+            || !adx_mpi_take_piece(c, from, tag, count, to + have))
+            return false;
+        have += (size_t)count;
+    }
+    return true;
+}
+
+/* === mpi/ranks ==============================================================
+ * Making and freeing what a rank knows of the others.
+ *
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement
+ * ========================================================================== */
+
+static void adx_mpi_free_memory(ad_mpi *c)
+{
+    const ad_allocator memory = c->memory;
+    adx_drop(&memory, c->met);
+    adx_drop(&memory, c->sent);
+    adx_drop(&memory, c->taken);
+    adx_drop(&memory, c->told);
+    adx_drop(&memory, c->cut);
+    adx_drop(&memory, c->cut_next);
+    adx_drop(&memory, c->done);
+    adx_drop(&memory, c->spare);
+    adx_drop(&memory, c);
+}
+
+// Without communicators; NULL: no memory.
+static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
+                                  int size)
+{
+    size_t n = (size_t)size;
+    ad_mpi *c = (ad_mpi *)adx_take(memory, 1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    memset(c, 0, sizeof *c);
+    c->memory = *memory;
+    c->rank = rank;
+    c->size = size;
+    c->why = ad_message(ADREV_OK);
+    c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
+    c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
+    c->taken = (uint64_t *)adx_take(memory, n, sizeof *c->taken);
+    c->told = (MPI_Request *)adx_take(memory, 2 * n, sizeof *c->told);
+    c->cut = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut);
+    c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
+    c->done = (uint64_t *)adx_take(memory, n, sizeof *c->done);
+    c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
+    if (c->met == NULL || c->sent == NULL || c->taken == NULL
+        || c->told == NULL || c->cut == NULL || c->cut_next == NULL
+        || c->done == NULL || c->spare == NULL) {
+        adx_mpi_free_memory(c);
+        return NULL;
+    }
+    memset(c->met, 0, n * sizeof *c->met);
+    memset(c->sent, 0, n * sizeof *c->sent);
+    memset(c->taken, 0, n * sizeof *c->taken);
+    memset(c->cut_next, 0, (n + 1) * sizeof *c->cut_next);
+    for (size_t i = 0; i < 2 * n; i++)
+        c->told[i] = MPI_REQUEST_NULL;
+    return c;
+}
+
+// Duplicates the communicator twice, if all ranks have memory.
+static bool adx_mpi_duplicate(ad_mpi *c, MPI_Comm comm)
+{
+    int well = c != NULL;
+    int all = 0;
+    if (MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS
+        || all == 0 || MPI_Comm_dup(comm, &c->data) != MPI_SUCCESS)
+        return false;
+    if (MPI_Comm_dup(comm, &c->control) == MPI_SUCCESS)
+        return true;
+    MPI_Comm_free(&c->data);
+    return false;
+}
+
+ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator)
+{
+    int begun = 0;
+    int ended = 0;
+    int rank = 0;
+    int size = 0;
+    if (MPI_Initialized(&begun) != MPI_SUCCESS || !begun
+        || MPI_Finalized(&ended) != MPI_SUCCESS || ended
+        || comm == MPI_COMM_NULL || MPI_Comm_rank(comm, &rank) != MPI_SUCCESS
+        || MPI_Comm_size(comm, &size) != MPI_SUCCESS)
+        return NULL;
+    ad_mpi *c = !adx_is_allocator(allocator) ? NULL
+              : adx_mpi_new_memory(allocator, rank, size);
+    if (adx_mpi_duplicate(c, comm))
+        return c;
+    if (c != NULL)
+        adx_mpi_free_memory(c);
+    return NULL;
+}
+
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm)
+{
+    return ad_mpi_new_with(comm, &adx_libc);
+}
+#endif
+
+// What others said that nobody has read: their notes, and their progress.
+static void adx_mpi_read_rest(ad_mpi *c)
+{
+    MPI_Status status;
+    while (adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE, MPI_ANY_TAG,
+                           &status))
+        adx_mpi_read_word(c, status.MPI_SOURCE, status.MPI_TAG);
+}
+
+// Messages that nobody has taken are thrown away, as after a failure.
+ADX_API void ad_mpi_free(ad_mpi *c)
+{
+    if (c == NULL)
+        return;
+    adx_mpi_stop(c, ADREV_EREMOTE, NULL);
+    ad_ignore(adx_mpi_agree(c, ADREV_EREMOTE, 0, false));
+    if (!c->broken) {
+        adx_mpi_ok(c, MPI_Waitall(2 * c->size, c->told, MPI_STATUSES_IGNORE));
+        adx_mpi_ok(c, MPI_Barrier(c->control));
+        adx_mpi_read_rest(c);
+        MPI_Comm_free(&c->data);
+        MPI_Comm_free(&c->control);
+    }
+    adx_mpi_free_memory(c);
+}
+
+ADX_API int ad_mpi_rank(const ad_mpi *c)
+{
+    return c == NULL ? 0 : c->rank;
+}
+
+ADX_API int ad_mpi_size(const ad_mpi *c)
+{
+    return c == NULL ? 1 : c->size;
+}
+
+ADX_API ad_status ad_mpi_agree(ad_mpi *c, ad_status mine)
+{
+    return c == NULL ? ADREV_ENOTAPE : adx_mpi_agree(c, mine, 0, false);
+}
+
+ADX_API const char *ad_mpi_reason(const ad_mpi *c)
+{
+    return c == NULL ? ad_message(ADREV_ENOTAPE) : c->why;
+}
+
+ADX_API uint64_t ad_mpi_messages(const ad_mpi *c)
+{
+    return c == NULL ? 0 : c->messages;
+}
+
+/* === mpi/parts ==============================================================
+ * Parts of a sum, which rank has them, and the tree by which they are added.
+ *
+ * Node (level, index) of the tree is the sum of parts index*2^level to
+ * (index + 1)*2^level - 1: that of its left child and its right one or, where
+ * there are no parts to the right, its left child alone. So each node's bits are
+ * given by the parts, whoever adds them up. What a rank has done is a *row*: the
+ * nodes that make up its parts, as large as possible, from left to right. Rows
+ * of neighbours become one by adding the nodes of the right one, one by one.
+ *
+ *   needs   tape/memory mpi/api
+ *   offers  ADX_MPI_MOST_PARTS adx_mpi_node adx_mpi_row adx_mpi_take_vector
+ *           adx_mpi_free_row adx_mpi_push adx_mpi_next_node adx_mpi_round
+ *           adx_mpi_cuts
+ * ========================================================================== */
+
+#define ADX_MPI_MOST_PARTS ((uint64_t)1 << 48)
+
+typedef struct adx_mpi_node {
+    unsigned level;
+    uint64_t index;
+    ad_real *v;                 // [length]
+} adx_mpi_node;
+
+// The nodes of consecutive parts. There are at most two of a level.
+typedef struct adx_mpi_row {
+    const ad_allocator *memory;
+    uint64_t parts;             // of the whole sum
+    size_t length;              // numbers of a node
+    size_t count;
+    ad_real *idle;              // of a node that is not needed any more; or NULL
+    adx_mpi_node node[100];
+} adx_mpi_row;
+
+// Memory for a node; NULL: there is none.
+static ad_real *adx_mpi_take_vector(adx_mpi_row *row)
+{
+    ad_real *v = row->idle;
+    row->idle = NULL;
+    return v != NULL ? v : (ad_real *)adx_take(row->memory, row->length,
+                                               sizeof *v);
+}
+
+static void adx_mpi_drop_vector(adx_mpi_row *row, ad_real *v)
+{
+    if (row->idle == NULL)
+        row->idle = v;
+    else
+        adx_drop(row->memory, v);
+}
+
+static void adx_mpi_free_row(adx_mpi_row *row)
+{
+    for (size_t i = 0; i < row->count; i++)
+        adx_drop(row->memory, row->node[i].v);
+    adx_drop(row->memory, row->idle);
+    row->count = 0;
+    row->idle = NULL;
+}
+
+// Whether there are no parts to the right of this node.
+static bool adx_mpi_is_last(const adx_mpi_node *node, uint64_t parts)
+{
+    return (node->index + 1) << node->level >= parts;
+}
+
+// Adds the last two nodes, if they are the children of one.
+static bool adx_mpi_add_last(adx_mpi_row *row)
+{
+    if (row->count < 2)
+        return false;
+    adx_mpi_node *left = &row->node[row->count - 2];
+    const adx_mpi_node *right = left + 1;
+    if (left->level != right->level || left->index % 2 != 0
+        || right->index != left->index + 1)
+        return false;
+    ad_real *restrict to = left->v;
+    const ad_real *restrict from = right->v;
+    for (size_t i = 0; i < row->length; i++)
+        to[i] += from[i];
+    left->level++;
+    left->index /= 2;
+    row->count--;
+    adx_mpi_drop_vector(row, right->v);
+    return true;
+}
+
+// The last node becomes its parent, if it has no sibling to the right.
+static bool adx_mpi_raise_last(adx_mpi_row *row)
+{
+    adx_mpi_node *last = &row->node[row->count - 1];
+    if (last->index % 2 != 0 || (last->index == 0 && row->count == 1)
+        || !adx_mpi_is_last(last, row->parts))
+        return false;
+    last->level++;
+    last->index /= 2;
+    return true;
+}
+
+// Adds a node at the right end of a row, which takes over its memory.
+static void adx_mpi_push(adx_mpi_row *row, adx_mpi_node node)
+{
+    row->node[row->count++] = node;
+    while (adx_mpi_add_last(row) || adx_mpi_raise_last(row))
+        continue;
+}
+
+// The first node of the row of parts from *at to `end`; *at goes behind it. What
+// adx_mpi_push makes of these parts one by one is a row of these nodes.
+static adx_mpi_node adx_mpi_next_node(uint64_t *at, uint64_t end,
+                                      uint64_t parts)
+{
+    adx_mpi_node node = { .index = *at };
+    for (;;) {
+        const adx_mpi_node wider = { .level = node.level + 1,
+                                     .index = node.index / 2 };
+        uint64_t to = (wider.index + 1) << wider.level;
+        bool whole = node.index == 0 && *at == 0
+                  && adx_mpi_is_last(&node, parts);
+        if (whole || node.index % 2 != 0
+            || (to > end && (end < parts || to < parts)))
+            break;
+        node = wider;
+    }
+    uint64_t to = (node.index + 1) << node.level;
+    *at = to < end ? to : end;
+    return node;
+}
+
+/* --- who has which ------------------------------------------------------- */
+
+// The number near to `ideal` that is divided by the highest power of 2: so rows
+// are short. The loads of ranks differ by a sixteenth at most.
+static uint64_t adx_mpi_round(uint64_t ideal, uint64_t share)
+{
+    uint64_t least = ideal - share / 32;
+    uint64_t most = ideal + share / 32;
+    uint64_t power = 1;
+    while (most / (2 * power) * (2 * power) >= least && 2 * power <= most)
+        power *= 2;
+    return most / power * power;
+}
+
+// Parts are shared equally, unless there are cuts that were made for their
+// number (mpi/grad).
+static void adx_mpi_cuts(const ad_mpi *c, uint64_t parts, int rank,
+                         uint64_t *begin, uint64_t *end)
+{
+    uint64_t size = (uint64_t)c->size;
+    if (c->balance && c->parts == parts) {
+        *begin = c->cut[rank];
+        *end = c->cut[rank + 1];
+        return;
+    }
+    uint64_t r = (uint64_t)rank;
+    uint64_t share = parts / size;
+    *begin = r == 0 ? 0 : adx_mpi_round(share * r + parts % size * r / size,
+                                        share);
+    r++;
+    *end = r == size ? parts
+         : adx_mpi_round(share * r + parts % size * r / size, share);
+}
+
+ADX_API void ad_mpi_range(const ad_mpi *c, size_t parts, size_t *begin,
+                          size_t *end)
+{
+    uint64_t from = 0;
+    uint64_t to = 0;
+    if (c != NULL && parts <= ADX_MPI_MOST_PARTS)
+        adx_mpi_cuts(c, parts, c->rank, &from, &to);
+    *begin = (size_t)from;
+    *end = (size_t)to;
+}
+
+/* === mpi/sums ===============================================================
+ * The sum of the rows of all ranks, on all ranks: short nodes up a tree of ranks
+ * and down again, long ones by slices, of which each rank adds up one. The
+ * additions are those of the tree of parts either way.
+ *
+ *   needs   mpi/api mpi/agreement mpi/messages mpi/parts
+ *   offers  adx_mpi_send_sum adx_mpi_receive_sum adx_mpi_spread adx_mpi_sum
+ * ========================================================================== */
+
+// Tag and stamp of messages of sums.
+#define ADX_MPI_SUM 2
+#define ADX_MPI_SUM_STAMP 1u
+
+static bool adx_mpi_send_sum(ad_mpi *c, int to, size_t n, const ad_real v[])
+{
+    return adx_mpi_send(c, to, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, n, v);
+}
+
+static bool adx_mpi_receive_sum(ad_mpi *c, int from, size_t n, ad_real v[])
+{
+    return adx_mpi_receive(c, from, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, 1, n, v,
+                           NULL);
+}
+
+// Takes the nodes of the ranks from `from` to `to` - 1, which `from` sends, and
+// adds them to the row.
+static bool adx_mpi_take_row(ad_mpi *c, adx_mpi_row *row, int from, int to)
+{
+    uint64_t at, end, unused;
+    adx_mpi_cuts(c, row->parts, from, &at, &unused);
+    adx_mpi_cuts(c, row->parts, to - 1, &unused, &end);
+    while (at < end) {
+        adx_mpi_node node = adx_mpi_next_node(&at, end, row->parts);
+        node.v = adx_mpi_take_vector(row);
+        if (node.v == NULL) {
+            adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+            return false;
+        }
+        bool well = adx_mpi_receive_sum(c, from, row->length, node.v);
+        adx_mpi_push(row, node);
+        if (!well)
+            return false;
+    }
+    return true;
+}
+
+// Sends a vector from rank 0 to all others, down a binomial tree.
+static bool adx_mpi_spread(ad_mpi *c, size_t n, ad_real v[])
+{
+    int step = 1;
+    while ((c->rank & step) == 0 && step < c->size)
+        step *= 2;
+    if (c->rank != 0 && !adx_mpi_receive_sum(c, c->rank - step, n, v))
+        return false;
+    for (step /= 2; step > 0; step /= 2)
+        if (c->rank + step < c->size
+            && !adx_mpi_send_sum(c, c->rank + step, n, v))
+            return false;
+    return true;
+}
+
+// Up the tree: rank r takes the rows of the ranks to its right, then sends its
+// own to the left.
+static bool adx_mpi_sum_by_tree(ad_mpi *c, adx_mpi_row *row)
+{
+    int step = 1;
+    for (; (c->rank & step) == 0 && step < c->size; step *= 2) {
+        int from = c->rank + step;
+        int to = from + step < c->size ? from + step : c->size;
+        if (from < c->size && !adx_mpi_take_row(c, row, from, to))
+            return false;
+    }
+    if (c->rank != 0)
+        for (size_t i = 0; i < row->count; i++)
+            if (!adx_mpi_send_sum(c, c->rank - step, row->length,
+                                  row->node[i].v))
+                return false;
+    return true;
+}
+
+// The numbers of slice r: *from to *to - 1.
+static size_t adx_mpi_slice(const ad_mpi *c, size_t n, int r, size_t *from)
+{
+    size_t size = (size_t)c->size;
+    size_t at = (size_t)r;
+    *from = n / size * at + n % size * at / size;
+    at++;
+    return n / size * at + n % size * at / size - *from;
+}
+
+// Adds up the slice of this rank in a row of its own.
+static bool adx_mpi_add_slices(ad_mpi *c, const adx_mpi_row *row,
+                               adx_mpi_row *slice, size_t begin)
+{
+    for (int r = 0; r < c->size; r++) {
+        size_t own = 0;
+        uint64_t at, end;
+        adx_mpi_cuts(c, row->parts, r, &at, &end);
+        while (at < end) {
+            adx_mpi_node node = adx_mpi_next_node(&at, end, row->parts);
+            node.v = adx_mpi_take_vector(slice);
+            if (node.v == NULL) {
+                adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+                return false;
+            }
+            bool well = true;
+            if (r == c->rank)
+                memcpy(node.v, row->node[own++].v + begin,
+                       slice->length * sizeof *node.v);
+            else
+                well = adx_mpi_receive_sum(c, r, slice->length, node.v);
+            adx_mpi_push(slice, node);
+            if (!well)
+                return false;
+        }
+    }
+    return true;
+}
+
+// Sends each rank its slice of the row's nodes. The ranks after this one come
+// first, so that not all send to the same.
+static bool adx_mpi_send_slices(ad_mpi *c, const adx_mpi_row *row)
+{
+    for (int k = 1; k < c->size; k++) {
+        int to = (c->rank + k) % c->size;
+        size_t from;
+        size_t n = adx_mpi_slice(c, row->length, to, &from);
+        for (size_t i = 0; i < row->count; i++)
+            if (!adx_mpi_send_sum(c, to, n, row->node[i].v + from))
+                return false;
+    }
+    return true;
+}
+
+// Sends the sum of this rank's slice to all others, and takes theirs.
+static bool adx_mpi_exchange_slices(ad_mpi *c, const ad_real mine[], size_t n,
+                                    ad_real all[])
+{
+    size_t from;
+    size_t count = adx_mpi_slice(c, n, c->rank, &from);
+    memcpy(all + from, mine, count * sizeof *all);
+    for (int k = 1; k < c->size; k++)
+        if (!adx_mpi_send_sum(c, (c->rank + k) % c->size, count, mine))
+            return false;
+    for (int k = 1; k < c->size; k++) {
+        int r = (c->rank + c->size - k) % c->size;
+        count = adx_mpi_slice(c, n, r, &from);
+        if (!adx_mpi_receive_sum(c, r, count, all + from))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_mpi_sum_by_slices(ad_mpi *c, adx_mpi_row *row, ad_real all[])
+{
+    size_t from;
+    adx_mpi_row slice = { .memory = row->memory, .parts = row->parts };
+    slice.length = adx_mpi_slice(c, row->length, c->rank, &from);
+    bool well = adx_mpi_send_slices(c, row)
+             && adx_mpi_add_slices(c, row, &slice, from)
+             && adx_mpi_exchange_slices(c, slice.node[0].v, row->length, all);
+    adx_mpi_free_row(&slice);
+    return well;
+}
+
+// all[row->length]: the sum of the rows of all ranks. False: a rank has failed.
+static bool adx_mpi_sum(ad_mpi *c, adx_mpi_row *row, ad_real all[])
+{
+    if (row->length >= ADREV_MPI_SLICE && c->size > 1)
+        return adx_mpi_sum_by_slices(c, row, all);
+    if (!adx_mpi_sum_by_tree(c, row))
+        return false;
+    if (c->rank == 0)
+        memcpy(all, row->node[0].v, row->length * sizeof *all);
+    return adx_mpi_spread(c, row->length, all);
+}
+
+/* === mpi/grad ===============================================================
+ * Value and gradient of a sum of parts. A rank goes through its parts one by
+ * one, on one tape; with a pool, in several chunks, each with a tape of its own.
+ *
+ *   needs   number/recording tape/memory sweep/session parallel/api
+ *           parallel/pool mpi/api mpi/context mpi/agreement mpi/parts mpi/sums
+ * ========================================================================== */
+
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+typedef atomic_bool adx_mpi_flag;
+typedef atomic_size_t adx_mpi_count;
+#else
+typedef bool adx_mpi_flag;
+typedef size_t adx_mpi_count;
+#endif
+
+// What one call of ad_mpi_grad computes.
+typedef struct adx_mpi_task {
+    ad_mpi *c;
+    ad_part_fn *f;
+    void *ctx;
+    size_t n;
+    const ad_real *x;
+    bool value_only;
+    uint64_t parts;
+    size_t length;              // of a node: the gradient, the value, and how
+                                // many parts depend on x
+    const adx_context *caller;  // of the thread that may call MPI
+    adx_mpi_flag stop;
+    adx_mpi_count done;
+} adx_mpi_task;
+
+// Consecutive parts, on one thread.
+typedef struct adx_mpi_chunk {
+    adx_mpi_task *task;
+    uint64_t begin, end;
+    ad_status status;
+    adx_mpi_row row;
+} adx_mpi_chunk;
+
+/* --- parts --------------------------------------------------------------- */
+
+// Value and gradient of part i, into a vector. The tape has the inputs only, as
+// before.
+static ad_status adx_mpi_part(const adx_mpi_task *k, ad_tape *t, uint64_t i,
+                              const ad_rev in[], ad_real v[])
+{
+    size_t g = k->length - 2;
+    ad_rev y = k->f((size_t)i, in, k->ctx);
+    ad_use(t);
+    ad_status status = adx_check_results(t, 1, &y);
+    if (status != ADREV_OK)
+        return status;
+    v[g] = y.v;
+    v[g + 1] = y.job != 0 || k->value_only;
+    if (k->value_only)
+        return ADREV_OK;
+    if (y.job != 0)
+        return ad_gradient(t, y, k->n, in, v);
+    memset(v, 0, g * sizeof *v);
+    return ADREV_OK;
+}
+
+// After a part, on the thread that may call MPI: whether to go on.
+static bool adx_mpi_between(adx_mpi_task *k)
+{
+    k->c->done[k->c->rank] = k->done;
+    return adx_mpi_look(k->c);
+}
+
+// Does the parts of a chunk on tape t, which is current.
+static ad_status adx_mpi_parts(adx_mpi_chunk *p, ad_tape *t, ad_rev in[])
+{
+    adx_mpi_task *k = p->task;
+    ad_status status = ADREV_OK;
+    adx_begin_inputs(k->n, k->x, in, k->value_only);
+    adx_close_off(k->n, in);
+    for (uint64_t i = p->begin; i < p->end && status == ADREV_OK; i++) {
+        ad_mark mark = ad_tape_mark(t);
+        ad_real *v = adx_mpi_take_vector(&p->row);
+        if (v == NULL)
+            return ADREV_ENOMEM;
+        status = adx_mpi_part(k, t, i, in, v);
+        adx_mpi_push(&p->row, (adx_mpi_node){ .index = i, .v = v });
+        if (status == ADREV_OK && !adx_is_closed_off(k->n, in))
+            status = ADREV_EBEYOND;
+        if (status == ADREV_OK)
+            status = ad_tape_rewind(t, mark);
+        k->done++;
+        if (&adx_now == k->caller && !adx_mpi_between(k))
+            k->stop = true;
+        if (k->stop)
+            return status;
+    }
+    return status;
+}
+
+static void adx_mpi_do_chunk(adx_mpi_chunk *p)
+{
+    const ad_allocator *memory = &p->task->c->memory;
+    ad_rev *in = (ad_rev *)adx_take(memory, p->task->n + ADX_BEYOND,
+                                    sizeof *in);
+    ad_tape *t = in == NULL ? NULL : ad_tape_new_with(memory);
+    ad_tape *before = ad_use(t);
+    p->status = t == NULL ? ADREV_ENOMEM : adx_mpi_parts(p, t, in);
+    ad_use(before);
+    ad_tape_free(t);
+    adx_drop(memory, in);
+    if (p->status != ADREV_OK)
+        p->task->stop = true;
+}
+
+// One chunk, or a few for each thread of a pool.
+static size_t adx_mpi_chunks(uint64_t parts)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    size_t threads = adx_mine.execute != NULL ? 16
+                   : adx_mine.seat == NULL
+                   ? 1 : (size_t)adx_mine.pool->workers + 1;
+    uint64_t chunks = threads == 1 ? 1 : 4 * (uint64_t)threads;
+    return (size_t)(chunks < parts ? chunks : parts > 0 ? parts : 1);
+#else
+    (void)parts;
+    return 1;
+#endif
+}
+
+static void adx_mpi_call_chunk(size_t i, void *user)
+{
+    adx_mpi_do_chunk((adx_mpi_chunk *)user + i);
+}
+
+// Does the parts of this rank. They become one row, that of the first chunk.
+static ad_status adx_mpi_own_parts(adx_mpi_task *k, size_t chunks,
+                                   adx_mpi_chunk chunk[])
+{
+    uint64_t begin, end;
+    adx_mpi_cuts(k->c, k->parts, k->c->rank, &begin, &end);
+    for (size_t i = 0; i < chunks; i++) {
+        uint64_t n = end - begin;
+        chunk[i] = (adx_mpi_chunk){ .task = k,
+            .begin = begin + n / chunks * i + n % chunks * i / chunks };
+        chunk[i].row.memory = &k->c->memory;
+        chunk[i].row.parts = k->parts;
+        chunk[i].row.length = k->length;
+        if (i > 0)
+            chunk[i - 1].end = chunk[i].begin;
+    }
+    chunk[chunks - 1].end = end;
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (chunks > 1)
+        ad_fork_n(chunks, adx_mpi_call_chunk, chunk);
+    else
+#endif
+        adx_mpi_call_chunk(0, chunk);
+    ad_status status = chunk[0].status;
+    for (size_t i = 1; i < chunks; i++) {
+        adx_mpi_row *row = &chunk[i].row;
+        status = status == ADREV_OK ? chunk[i].status : status;
+        for (size_t j = 0; status == ADREV_OK && j < row->count; j++)
+            adx_mpi_push(&chunk[0].row, row->node[j]);
+        row->count = status == ADREV_OK ? 0 : row->count;
+        adx_mpi_free_row(row);
+    }
+    return status;
+}
+
+/* --- moving parts between ranks ------------------------------------------ */
+
+ADX_API void ad_mpi_balance(ad_mpi *c, bool on)
+{
+    if (c != NULL && c->balance != on) {
+        c->balance = on;
+        c->parts = 0;
+    }
+}
+
+// New cuts, so that all ranks take as long as rank r took for each of its parts.
+static void adx_mpi_move_cuts(const ad_mpi *c, uint64_t parts,
+                              const ad_real seconds[], uint64_t cut[])
+{
+    double all = 0;
+    double before = 0;
+    uint64_t begin, end;
+    int r = 0;
+    for (int i = 0; i < c->size; i++)
+        all += (double)seconds[i];
+    cut[0] = 0;
+    cut[c->size] = parts;
+    for (int i = 1; i < c->size; i++) {
+        double want = all * i / c->size;
+        while (r + 1 < c->size && before + (double)seconds[r] < want)
+            before += (double)seconds[r++];
+        adx_mpi_cuts(c, parts, r, &begin, &end);
+        double part = (want - before) / (double)seconds[r];
+        part = part > 0 ? part < 1 ? part : 1 : 0;      // NaN: 0
+        uint64_t ideal = begin + (uint64_t)(part * (double)(end - begin));
+        cut[i] = adx_mpi_round(ideal, parts / (uint64_t)c->size);
+        if (cut[i] < cut[i - 1])
+            cut[i] = cut[i - 1];
+        if (cut[i] > parts)
+            cut[i] = parts;
+    }
+}
+
+// Rank 0 is told how long each rank took, and says who has which parts in the
+// next call. A cut goes as two numbers of 24 bits, which a float has.
+static void adx_mpi_rebalance(ad_mpi *c, uint64_t parts, double took)
+{
+    size_t n = 2 * ((size_t)c->size + 1);
+    ad_real seconds = (ad_real)took;
+    ad_real *all = (ad_real *)adx_take(&c->memory, n + (size_t)c->size,
+                                       sizeof *all);
+    if (all == NULL) {
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+        return;
+    }
+    ad_real *times = all + n;
+    bool well = c->rank == 0 || adx_mpi_send_sum(c, 0, 1, &seconds);
+    times[0] = seconds;
+    for (int r = 1; well && c->rank == 0 && r < c->size; r++)
+        well = adx_mpi_receive_sum(c, r, 1, &times[r]);
+    if (well && c->rank == 0) {
+        uint64_t *cut = c->cut_next;
+        adx_mpi_move_cuts(c, parts, times, cut);
+        for (int i = 0; i <= c->size; i++) {
+            all[2 * i] = (ad_real)(cut[i] >> 24);
+            all[2 * i + 1] = (ad_real)(cut[i] & 0xffffff);
+        }
+    }
+    well = well && adx_mpi_spread(c, n, all);
+    for (int i = 0; well && i <= c->size; i++)
+        c->cut_next[i] = ((uint64_t)all[2 * i] << 24)
+                       + (uint64_t)all[2 * i + 1];
+    adx_drop(&c->memory, all);
+}
+
+/* --- the query ----------------------------------------------------------- */
+
+// What all ranks must have alike, as one word; with ADREV_DEBUG also x.
+static uint64_t adx_mpi_print(uint64_t kind, uint64_t a, uint64_t b, size_t n,
+                              const ad_real x[])
+{
+    uint64_t print = ((kind * 0x9e3779b97f4a7c15u + a) * 0x9e3779b97f4a7c15u
+                      + b) * 0x9e3779b97f4a7c15u;
+    const unsigned char *byte = (const unsigned char *)x;
+    for (size_t i = 0; ADREV_DEBUG && x != NULL && i < n * sizeof *x; i++)
+        print = (print ^ byte[i]) * 0x100000001b3u;
+    return print;
+}
+
+// The sum over all ranks of what this one has done, in all[k->length].
+static void adx_mpi_finish(adx_mpi_task *k, adx_mpi_row *row, double took,
+                           ad_real all[])
+{
+    ad_mpi *c = k->c;
+    if (adx_mpi_look(c) && adx_mpi_sum(c, row, all) && c->balance)
+        adx_mpi_rebalance(c, k->parts, took);
+}
+
+static ad_status adx_mpi_compute(adx_mpi_task *k, size_t chunks, ad_real **all)
+{
+    const ad_allocator *memory = &k->c->memory;
+    adx_mpi_chunk *chunk = (adx_mpi_chunk *)adx_take(memory, chunks,
+                                                     sizeof *chunk);
+    *all = (ad_real *)adx_take(memory, k->length, sizeof **all);
+    ad_status status = chunk == NULL || *all == NULL ? ADREV_ENOMEM : ADREV_OK;
+    if (status == ADREV_OK) {
+        double begun = MPI_Wtime();
+        status = adx_mpi_own_parts(k, chunks, chunk);
+        if (status == ADREV_OK)
+            adx_mpi_finish(k, &chunk[0].row, MPI_Wtime() - begun, *all);
+        adx_mpi_free_row(&chunk[0].row);
+    }
+    adx_drop(memory, chunk);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
+                              void *ctx, size_t n, const ad_real x[],
+                              ad_real *y, ad_real g[])
+{
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    bool value_only = g == NULL || n == 0;
+    bool wrong = f == NULL || parts == 0 || parts > ADX_MPI_MOST_PARTS
+              || adx_no_array(n, x) || (y == NULL && value_only);
+    adx_mpi_task k = { .c = c, .f = f, .ctx = ctx, .n = n, .x = x,
+                       .value_only = value_only, .parts = parts,
+                       .length = value_only ? 2 : n + 2, .caller = &adx_now };
+    uint64_t print = adx_mpi_print(1, parts, n + value_only, wrong ? 0 : n, x);
+    ad_real *all = NULL;
+    ad_status status = wrong ? ADREV_ESHAPE : adx_mpi_status_of(c);
+    if (status == ADREV_OK) {
+        ad_tape *before = ad_use(NULL);
+        adx_mpi_begin_watch(c, parts);
+        status = adx_mpi_compute(&k, adx_mpi_chunks(parts), &all);
+        c->watch_parts = 0;
+        ad_use(before);
+    }
+    status = adx_mpi_agree(c, status, print, false);
+    if (status == ADREV_OK && all[k.length - 1] == 0)
+        status = ADREV_EPASSIVE;        // on all ranks: no failure of one
+    if (status == ADREV_OK) {
+        if (y != NULL)
+            *y = all[k.length - 2];
+        if (!value_only)
+            memcpy(g, all, n * sizeof *g);
+        memcpy(c->cut, c->cut_next, ((size_t)c->size + 1) * sizeof *c->cut);
+        c->parts = c->balance ? parts : 0;
+    }
+    if (status == ADREV_OK && c->watch != NULL && c->rank == 0)
+        c->watch(parts, parts, c->watch_user);
+    adx_drop(&c->memory, all);
+    return status;
+}
+
+#endif // ADREV_MPI_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION

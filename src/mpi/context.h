@@ -1,0 +1,133 @@
+#pragma once
+
+/* === mpi/context ============================================================
+ * What a rank knows of the others, and how it waits for them. There are two
+ * communicators: one for the numbers of statements and sums, one for what ranks
+ * tell each other about themselves.
+ *
+ * Messages are found by MPI_Iprobe and then received, and MPI's collective
+ * operations are not used, for three reasons. A rank that waits can be told
+ * that another has failed, and stop waiting. The length of a message is known
+ * before it is written anywhere. And a rank that waits lets others run that
+ * share its processor.
+ *
+ *   needs   mpi/api
+ *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
+ *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_real adx_mpi_ok
+ *           adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
+ * ========================================================================== */
+
+// What ranks tell each other about themselves, as four words.
+typedef struct adx_mpi_word {
+    uint64_t epoch;             // of the one who says it
+    uint64_t status;
+    uint64_t print;             // what is asked for, and its sizes
+    uint64_t sent;              // messages with numbers, to the one who is told
+} adx_mpi_word;
+
+#define ADX_MPI_WORDS 4
+
+_Static_assert(sizeof(adx_mpi_word) == ADX_MPI_WORDS * sizeof(uint64_t),
+               "adx_mpi_word must be four words without gaps");
+_Static_assert(ADREV_MPI_PIECE >= 2 && ADREV_MPI_PIECE <= 100000000,
+               "ADREV_MPI_PIECE is out of range");
+
+// Tags of the second communicator.
+enum {
+    ADX_MPI_NOTE,               // the rank has failed
+    ADX_MPI_TREE,               // up and down the tree of an agreement
+    ADX_MPI_MEET,               // how many messages the rank has sent
+    ADX_MPI_DONE                // parts that it has done
+};
+
+// A message that is being sent. Its memory is that of the requests of its
+// pieces, and its numbers, if they are not the caller's.
+typedef struct adx_mpi_parcel adx_mpi_parcel;
+struct adx_mpi_parcel {
+    adx_mpi_parcel *next;
+    size_t n;                   // numbers
+    size_t pieces;
+    MPI_Request request[];      // [pieces]
+};
+
+struct ad_mpi {
+    ad_allocator memory;
+    MPI_Comm data;
+    MPI_Comm control;
+    int rank, size;
+
+    // Epochs are the times between agreements. No rank is more than one ahead
+    // of another, so what is told is of this epoch, of the next, or old.
+    uint64_t epoch;
+    ad_status own;              // what failed on this rank in this epoch
+    bool stopped;               // a rank has failed in this epoch
+    bool stopped_next;          // a rank has failed in the next one already
+    bool broken;                // an MPI function failed: nothing works
+    const char *why;            // what ended the last call
+
+    adx_mpi_word *met;          // [size] what others said when they met; epoch
+                                // 0: nothing yet
+    uint64_t *sent;             // [size] messages with numbers, to each rank
+    uint64_t *taken;            // [size] from each rank
+    uint64_t messages;          // of statements, sweeps and sums
+    MPI_Request *told;          // [2*size] notes of this epoch and the last one
+    adx_mpi_word note[2];
+    adx_mpi_parcel *going;      // messages that may not have been taken yet
+    size_t going_numbers;
+    ad_real *spare;             // [ADREV_MPI_PIECE] for what is thrown away
+    bool sweeping;              // a query is in its sweep
+
+    // Sums of parts.
+    size_t parts;               // for which the cuts are; 0: none
+    uint64_t *cut;              // [size + 1] rank r has cut[r] to cut[r + 1] - 1
+    uint64_t *cut_next;         // [size + 1] those of the next call
+    bool balance;
+    uint64_t *done;             // [size] parts that ranks have done
+    ad_mpi_watch_fn *watch;
+    void *watch_user;
+    double watch_seconds;
+    double watch_told;          // when it was told last
+    uint64_t watch_parts;       // of the sum that is going on; 0: of none
+};
+
+// The type of a number.
+static MPI_Datatype adx_mpi_real(void)
+{
+    return sizeof(ad_real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+}
+
+// Whether an MPI function worked. If not, MPI says nothing of what works after
+// that; so nothing is tried any more. (By default MPI ends the program instead.)
+static bool adx_mpi_ok(ad_mpi *c, int code)
+{
+    if (code == MPI_SUCCESS)
+        return true;
+    c->broken = true;
+    c->stopped = true;
+    c->why = "an MPI function failed: the communicator cannot be used any more";
+    return false;
+}
+
+// Whether a message is there.
+static bool adx_mpi_arrived(ad_mpi *c, MPI_Comm comm, int from, int tag,
+                            MPI_Status *status)
+{
+    int there = 0;
+    return adx_mpi_ok(c, MPI_Iprobe(from, tag, comm, &there, status))
+        && there != 0;
+}
+
+// Between two looks at messages. The first ones follow at once, since most
+// messages are there soon; then others may have the processor.
+static void adx_mpi_rest(unsigned looks)
+{
+    if (looks > 64)
+        sched_yield();
+}
+
+// What a call returns in the present state.
+static ad_status adx_mpi_status_of(const ad_mpi *c)
+{
+    return c->own != ADREV_OK ? c->own
+         : c->stopped || c->broken ? ADREV_EREMOTE : ADREV_OK;
+}

@@ -1,0 +1,318 @@
+#pragma once
+
+/* === mpi/grad ===============================================================
+ * Value and gradient of a sum of parts. A rank goes through its parts one by
+ * one, on one tape; with a pool, in several chunks, each with a tape of its own.
+ *
+ *   needs   number/recording tape/memory sweep/session parallel/api
+ *           parallel/pool mpi/api mpi/context mpi/agreement mpi/parts mpi/sums
+ * ========================================================================== */
+
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+typedef atomic_bool adx_mpi_flag;
+typedef atomic_size_t adx_mpi_count;
+#else
+typedef bool adx_mpi_flag;
+typedef size_t adx_mpi_count;
+#endif
+
+// What one call of ad_mpi_grad computes.
+typedef struct adx_mpi_task {
+    ad_mpi *c;
+    ad_part_fn *f;
+    void *ctx;
+    size_t n;
+    const ad_real *x;
+    bool value_only;
+    uint64_t parts;
+    size_t length;              // of a node: the gradient, the value, and how
+                                // many parts depend on x
+    const adx_context *caller;  // of the thread that may call MPI
+    adx_mpi_flag stop;
+    adx_mpi_count done;
+} adx_mpi_task;
+
+// Consecutive parts, on one thread.
+typedef struct adx_mpi_chunk {
+    adx_mpi_task *task;
+    uint64_t begin, end;
+    ad_status status;
+    adx_mpi_row row;
+} adx_mpi_chunk;
+
+/* --- parts --------------------------------------------------------------- */
+
+// Value and gradient of part i, into a vector. The tape has the inputs only, as
+// before.
+static ad_status adx_mpi_part(const adx_mpi_task *k, ad_tape *t, uint64_t i,
+                              const ad_rev in[], ad_real v[])
+{
+    size_t g = k->length - 2;
+    ad_rev y = k->f((size_t)i, in, k->ctx);
+    ad_use(t);
+    ad_status status = adx_check_results(t, 1, &y);
+    if (status != ADREV_OK)
+        return status;
+    v[g] = y.v;
+    v[g + 1] = y.job != 0 || k->value_only;
+    if (k->value_only)
+        return ADREV_OK;
+    if (y.job != 0)
+        return ad_gradient(t, y, k->n, in, v);
+    memset(v, 0, g * sizeof *v);
+    return ADREV_OK;
+}
+
+// After a part, on the thread that may call MPI: whether to go on.
+static bool adx_mpi_between(adx_mpi_task *k)
+{
+    k->c->done[k->c->rank] = k->done;
+    return adx_mpi_look(k->c);
+}
+
+// Does the parts of a chunk on tape t, which is current.
+static ad_status adx_mpi_parts(adx_mpi_chunk *p, ad_tape *t, ad_rev in[])
+{
+    adx_mpi_task *k = p->task;
+    ad_status status = ADREV_OK;
+    adx_begin_inputs(k->n, k->x, in, k->value_only);
+    adx_close_off(k->n, in);
+    for (uint64_t i = p->begin; i < p->end && status == ADREV_OK; i++) {
+        ad_mark mark = ad_tape_mark(t);
+        ad_real *v = adx_mpi_take_vector(&p->row);
+        if (v == NULL)
+            return ADREV_ENOMEM;
+        status = adx_mpi_part(k, t, i, in, v);
+        adx_mpi_push(&p->row, (adx_mpi_node){ .index = i, .v = v });
+        if (status == ADREV_OK && !adx_is_closed_off(k->n, in))
+            status = ADREV_EBEYOND;
+        if (status == ADREV_OK)
+            status = ad_tape_rewind(t, mark);
+        k->done++;
+        if (&adx_now == k->caller && !adx_mpi_between(k))
+            k->stop = true;
+        if (k->stop)
+            return status;
+    }
+    return status;
+}
+
+static void adx_mpi_do_chunk(adx_mpi_chunk *p)
+{
+    const ad_allocator *memory = &p->task->c->memory;
+    ad_rev *in = (ad_rev *)adx_take(memory, p->task->n + ADX_BEYOND,
+                                    sizeof *in);
+    ad_tape *t = in == NULL ? NULL : ad_tape_new_with(memory);
+    ad_tape *before = ad_use(t);
+    p->status = t == NULL ? ADREV_ENOMEM : adx_mpi_parts(p, t, in);
+    ad_use(before);
+    ad_tape_free(t);
+    adx_drop(memory, in);
+    if (p->status != ADREV_OK)
+        p->task->stop = true;
+}
+
+// One chunk, or a few for each thread of a pool.
+static size_t adx_mpi_chunks(uint64_t parts)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    size_t threads = adx_mine.execute != NULL ? 16
+                   : adx_mine.seat == NULL
+                   ? 1 : (size_t)adx_mine.pool->workers + 1;
+    uint64_t chunks = threads == 1 ? 1 : 4 * (uint64_t)threads;
+    return (size_t)(chunks < parts ? chunks : parts > 0 ? parts : 1);
+#else
+    (void)parts;
+    return 1;
+#endif
+}
+
+static void adx_mpi_call_chunk(size_t i, void *user)
+{
+    adx_mpi_do_chunk((adx_mpi_chunk *)user + i);
+}
+
+// Does the parts of this rank. They become one row, that of the first chunk.
+static ad_status adx_mpi_own_parts(adx_mpi_task *k, size_t chunks,
+                                   adx_mpi_chunk chunk[])
+{
+    uint64_t begin, end;
+    adx_mpi_cuts(k->c, k->parts, k->c->rank, &begin, &end);
+    for (size_t i = 0; i < chunks; i++) {
+        uint64_t n = end - begin;
+        chunk[i] = (adx_mpi_chunk){ .task = k,
+            .begin = begin + n / chunks * i + n % chunks * i / chunks };
+        chunk[i].row.memory = &k->c->memory;
+        chunk[i].row.parts = k->parts;
+        chunk[i].row.length = k->length;
+        if (i > 0)
+            chunk[i - 1].end = chunk[i].begin;
+    }
+    chunk[chunks - 1].end = end;
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (chunks > 1)
+        ad_fork_n(chunks, adx_mpi_call_chunk, chunk);
+    else
+#endif
+        adx_mpi_call_chunk(0, chunk);
+    ad_status status = chunk[0].status;
+    for (size_t i = 1; i < chunks; i++) {
+        adx_mpi_row *row = &chunk[i].row;
+        status = status == ADREV_OK ? chunk[i].status : status;
+        for (size_t j = 0; status == ADREV_OK && j < row->count; j++)
+            adx_mpi_push(&chunk[0].row, row->node[j]);
+        row->count = status == ADREV_OK ? 0 : row->count;
+        adx_mpi_free_row(row);
+    }
+    return status;
+}
+
+/* --- moving parts between ranks ------------------------------------------ */
+
+ADX_API void ad_mpi_balance(ad_mpi *c, bool on)
+{
+    if (c != NULL && c->balance != on) {
+        c->balance = on;
+        c->parts = 0;
+    }
+}
+
+// New cuts, so that all ranks take as long as rank r took for each of its parts.
+static void adx_mpi_move_cuts(const ad_mpi *c, uint64_t parts,
+                              const ad_real seconds[], uint64_t cut[])
+{
+    double all = 0;
+    double before = 0;
+    uint64_t begin, end;
+    int r = 0;
+    for (int i = 0; i < c->size; i++)
+        all += (double)seconds[i];
+    cut[0] = 0;
+    cut[c->size] = parts;
+    for (int i = 1; i < c->size; i++) {
+        double want = all * i / c->size;
+        while (r + 1 < c->size && before + (double)seconds[r] < want)
+            before += (double)seconds[r++];
+        adx_mpi_cuts(c, parts, r, &begin, &end);
+        double part = (want - before) / (double)seconds[r];
+        part = part > 0 ? part < 1 ? part : 1 : 0;      // NaN: 0
+        uint64_t ideal = begin + (uint64_t)(part * (double)(end - begin));
+        cut[i] = adx_mpi_round(ideal, parts / (uint64_t)c->size);
+        if (cut[i] < cut[i - 1])
+            cut[i] = cut[i - 1];
+        if (cut[i] > parts)
+            cut[i] = parts;
+    }
+}
+
+// Rank 0 is told how long each rank took, and says who has which parts in the
+// next call. A cut goes as two numbers of 24 bits, which a float has.
+static void adx_mpi_rebalance(ad_mpi *c, uint64_t parts, double took)
+{
+    size_t n = 2 * ((size_t)c->size + 1);
+    ad_real seconds = (ad_real)took;
+    ad_real *all = (ad_real *)adx_take(&c->memory, n + (size_t)c->size,
+                                       sizeof *all);
+    if (all == NULL) {
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+        return;
+    }
+    ad_real *times = all + n;
+    bool well = c->rank == 0 || adx_mpi_send_sum(c, 0, 1, &seconds);
+    times[0] = seconds;
+    for (int r = 1; well && c->rank == 0 && r < c->size; r++)
+        well = adx_mpi_receive_sum(c, r, 1, &times[r]);
+    if (well && c->rank == 0) {
+        uint64_t *cut = c->cut_next;
+        adx_mpi_move_cuts(c, parts, times, cut);
+        for (int i = 0; i <= c->size; i++) {
+            all[2 * i] = (ad_real)(cut[i] >> 24);
+            all[2 * i + 1] = (ad_real)(cut[i] & 0xffffff);
+        }
+    }
+    well = well && adx_mpi_spread(c, n, all);
+    for (int i = 0; well && i <= c->size; i++)
+        c->cut_next[i] = ((uint64_t)all[2 * i] << 24)
+                       + (uint64_t)all[2 * i + 1];
+    adx_drop(&c->memory, all);
+}
+
+/* --- the query ----------------------------------------------------------- */
+
+// What all ranks must have alike, as one word; with ADREV_DEBUG also x.
+static uint64_t adx_mpi_print(uint64_t kind, uint64_t a, uint64_t b, size_t n,
+                              const ad_real x[])
+{
+    uint64_t print = ((kind * 0x9e3779b97f4a7c15u + a) * 0x9e3779b97f4a7c15u
+                      + b) * 0x9e3779b97f4a7c15u;
+    const unsigned char *byte = (const unsigned char *)x;
+    for (size_t i = 0; ADREV_DEBUG && x != NULL && i < n * sizeof *x; i++)
+        print = (print ^ byte[i]) * 0x100000001b3u;
+    return print;
+}
+
+// The sum over all ranks of what this one has done, in all[k->length].
+static void adx_mpi_finish(adx_mpi_task *k, adx_mpi_row *row, double took,
+                           ad_real all[])
+{
+    ad_mpi *c = k->c;
+    if (adx_mpi_look(c) && adx_mpi_sum(c, row, all) && c->balance)
+        adx_mpi_rebalance(c, k->parts, took);
+}
+
+static ad_status adx_mpi_compute(adx_mpi_task *k, size_t chunks, ad_real **all)
+{
+    const ad_allocator *memory = &k->c->memory;
+    adx_mpi_chunk *chunk = (adx_mpi_chunk *)adx_take(memory, chunks,
+                                                     sizeof *chunk);
+    *all = (ad_real *)adx_take(memory, k->length, sizeof **all);
+    ad_status status = chunk == NULL || *all == NULL ? ADREV_ENOMEM : ADREV_OK;
+    if (status == ADREV_OK) {
+        double begun = MPI_Wtime();
+        status = adx_mpi_own_parts(k, chunks, chunk);
+        if (status == ADREV_OK)
+            adx_mpi_finish(k, &chunk[0].row, MPI_Wtime() - begun, *all);
+        adx_mpi_free_row(&chunk[0].row);
+    }
+    adx_drop(memory, chunk);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
+                              void *ctx, size_t n, const ad_real x[],
+                              ad_real *y, ad_real g[])
+{
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    bool value_only = g == NULL || n == 0;
+    bool wrong = f == NULL || parts == 0 || parts > ADX_MPI_MOST_PARTS
+              || adx_no_array(n, x) || (y == NULL && value_only);
+    adx_mpi_task k = { .c = c, .f = f, .ctx = ctx, .n = n, .x = x,
+                       .value_only = value_only, .parts = parts,
+                       .length = value_only ? 2 : n + 2, .caller = &adx_now };
+    uint64_t print = adx_mpi_print(1, parts, n + value_only, wrong ? 0 : n, x);
+    ad_real *all = NULL;
+    ad_status status = wrong ? ADREV_ESHAPE : adx_mpi_status_of(c);
+    if (status == ADREV_OK) {
+        ad_tape *before = ad_use(NULL);
+        adx_mpi_begin_watch(c, parts);
+        status = adx_mpi_compute(&k, adx_mpi_chunks(parts), &all);
+        c->watch_parts = 0;
+        ad_use(before);
+    }
+    status = adx_mpi_agree(c, status, print, false);
+    if (status == ADREV_OK && all[k.length - 1] == 0)
+        status = ADREV_EPASSIVE;        // on all ranks: no failure of one
+    if (status == ADREV_OK) {
+        if (y != NULL)
+            *y = all[k.length - 2];
+        if (!value_only)
+            memcpy(g, all, n * sizeof *g);
+        memcpy(c->cut, c->cut_next, ((size_t)c->size + 1) * sizeof *c->cut);
+        c->parts = c->balance ? parts : 0;
+    }
+    if (status == ADREV_OK && c->watch != NULL && c->rank == 0)
+        c->watch(parts, parts, c->watch_user);
+    adx_drop(&c->memory, all);
+    return status;
+}

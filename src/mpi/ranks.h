@@ -1,0 +1,149 @@
+#pragma once
+
+/* === mpi/ranks ==============================================================
+ * Making and freeing what a rank knows of the others.
+ *
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement
+ * ========================================================================== */
+
+static void adx_mpi_free_memory(ad_mpi *c)
+{
+    const ad_allocator memory = c->memory;
+    adx_drop(&memory, c->met);
+    adx_drop(&memory, c->sent);
+    adx_drop(&memory, c->taken);
+    adx_drop(&memory, c->told);
+    adx_drop(&memory, c->cut);
+    adx_drop(&memory, c->cut_next);
+    adx_drop(&memory, c->done);
+    adx_drop(&memory, c->spare);
+    adx_drop(&memory, c);
+}
+
+// Without communicators; NULL: no memory.
+static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
+                                  int size)
+{
+    size_t n = (size_t)size;
+    ad_mpi *c = (ad_mpi *)adx_take(memory, 1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    memset(c, 0, sizeof *c);
+    c->memory = *memory;
+    c->rank = rank;
+    c->size = size;
+    c->why = ad_message(ADREV_OK);
+    c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
+    c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
+    c->taken = (uint64_t *)adx_take(memory, n, sizeof *c->taken);
+    c->told = (MPI_Request *)adx_take(memory, 2 * n, sizeof *c->told);
+    c->cut = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut);
+    c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
+    c->done = (uint64_t *)adx_take(memory, n, sizeof *c->done);
+    c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
+    if (c->met == NULL || c->sent == NULL || c->taken == NULL
+        || c->told == NULL || c->cut == NULL || c->cut_next == NULL
+        || c->done == NULL || c->spare == NULL) {
+        adx_mpi_free_memory(c);
+        return NULL;
+    }
+    memset(c->met, 0, n * sizeof *c->met);
+    memset(c->sent, 0, n * sizeof *c->sent);
+    memset(c->taken, 0, n * sizeof *c->taken);
+    memset(c->cut_next, 0, (n + 1) * sizeof *c->cut_next);
+    for (size_t i = 0; i < 2 * n; i++)
+        c->told[i] = MPI_REQUEST_NULL;
+    return c;
+}
+
+// Duplicates the communicator twice, if all ranks have memory.
+static bool adx_mpi_duplicate(ad_mpi *c, MPI_Comm comm)
+{
+    int well = c != NULL;
+    int all = 0;
+    if (MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS
+        || all == 0 || MPI_Comm_dup(comm, &c->data) != MPI_SUCCESS)
+        return false;
+    if (MPI_Comm_dup(comm, &c->control) == MPI_SUCCESS)
+        return true;
+    MPI_Comm_free(&c->data);
+    return false;
+}
+
+ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator)
+{
+    int begun = 0;
+    int ended = 0;
+    int rank = 0;
+    int size = 0;
+    if (MPI_Initialized(&begun) != MPI_SUCCESS || !begun
+        || MPI_Finalized(&ended) != MPI_SUCCESS || ended
+        || comm == MPI_COMM_NULL || MPI_Comm_rank(comm, &rank) != MPI_SUCCESS
+        || MPI_Comm_size(comm, &size) != MPI_SUCCESS)
+        return NULL;
+    ad_mpi *c = !adx_is_allocator(allocator) ? NULL
+              : adx_mpi_new_memory(allocator, rank, size);
+    if (adx_mpi_duplicate(c, comm))
+        return c;
+    if (c != NULL)
+        adx_mpi_free_memory(c);
+    return NULL;
+}
+
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm)
+{
+    return ad_mpi_new_with(comm, &adx_libc);
+}
+#endif
+
+// What others said that nobody has read: their notes, and their progress.
+static void adx_mpi_read_rest(ad_mpi *c)
+{
+    MPI_Status status;
+    while (adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE, MPI_ANY_TAG,
+                           &status))
+        adx_mpi_read_word(c, status.MPI_SOURCE, status.MPI_TAG);
+}
+
+// Messages that nobody has taken are thrown away, as after a failure.
+ADX_API void ad_mpi_free(ad_mpi *c)
+{
+    if (c == NULL)
+        return;
+    adx_mpi_stop(c, ADREV_EREMOTE, NULL);
+    ad_ignore(adx_mpi_agree(c, ADREV_EREMOTE, 0, false));
+    if (!c->broken) {
+        adx_mpi_ok(c, MPI_Waitall(2 * c->size, c->told, MPI_STATUSES_IGNORE));
+        adx_mpi_ok(c, MPI_Barrier(c->control));
+        adx_mpi_read_rest(c);
+        MPI_Comm_free(&c->data);
+        MPI_Comm_free(&c->control);
+    }
+    adx_mpi_free_memory(c);
+}
+
+ADX_API int ad_mpi_rank(const ad_mpi *c)
+{
+    return c == NULL ? 0 : c->rank;
+}
+
+ADX_API int ad_mpi_size(const ad_mpi *c)
+{
+    return c == NULL ? 1 : c->size;
+}
+
+ADX_API ad_status ad_mpi_agree(ad_mpi *c, ad_status mine)
+{
+    return c == NULL ? ADREV_ENOTAPE : adx_mpi_agree(c, mine, 0, false);
+}
+
+ADX_API const char *ad_mpi_reason(const ad_mpi *c)
+{
+    return c == NULL ? ad_message(ADREV_ENOTAPE) : c->why;
+}
+
+ADX_API uint64_t ad_mpi_messages(const ad_mpi *c)
+{
+    return c == NULL ? 0 : c->messages;
+}

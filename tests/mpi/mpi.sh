@@ -1,0 +1,74 @@
+#!/bin/sh
+# tags:
+# Programs on several ranks of this machine:      sh tests/mpi/mpi.sh CC FLAGS DIR
+# With Open MPI; with MPI=mpich by MPICH, on two ranks, since its ranks do not
+# sleep. What is not installed is skipped by name.
+# SPDX-License-Identifier: MIT-0
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cc=$1
+flags=$2
+dir=$3
+most=4
+case $MPI in
+    mpich) compile=mpicc.mpich start=mpirun.mpich most=2 ;;
+    *) compile=mpicc.openmpi start=mpirun.openmpi ;;
+esac
+if ! command -v $compile > /dev/null 2>&1; then
+    echo "mpi: skipped, $compile is not installed"
+    echo "mpi: 0 passed, 0 failed"
+    exit 0
+fi
+export OMPI_CC="$cc" MPICH_CC="$cc"
+mkdir -p "$dir"
+strict="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion"
+strict="$strict -Wdouble-promotion -Werror"
+passed=0
+failed=0
+
+# count PASSED FAILED
+count() {
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+}
+
+# start RANKS PROGRAM ...
+start() {
+    ranks=$1
+    shift
+    case $MPI in
+        mpich) timeout 120 $start -n "$ranks" "$@" ;;
+        *) timeout 120 $start --allow-run-as-root --oversubscribe \
+               --mca mpi_yield_when_idle 1 -n "$ranks" "$@" ;;
+    esac
+}
+
+# run RANKS PROGRAM SWITCHES: builds tests/mpi/PROGRAM.c, and runs it
+run() {
+    [ "$1" -le $most ] || return
+    # shellcheck disable=SC2086  # flags are lists
+    if ! $compile $strict $flags $3 -I"$root" -I"$root/tests/support" \
+            "$root/tests/mpi/$2.c" -o "$dir/$2" -lm -pthread > "$dir/log" 2>&1
+    then
+        cat "$dir/log"
+        echo "$2 $3: does not build"
+        count 0 1
+        return
+    fi
+    start "$1" "$dir/$2" > "$dir/log" 2>&1
+    line=$(grep -o ': [0-9]* passed, [0-9]* failed$' "$dir/log" | tail -n 1)
+    case $line in
+        *" 0 failed") ;;
+        *) echo "$2 $3 on $1 ranks:"
+           cat "$dir/log" ;;
+    esac
+    # shellcheck disable=SC2046  # two numbers
+    count $(echo "${line:-: 0 passed, 1 failed}" | tr -dc '0-9 ')
+}
+
+run 4 grad
+run 3 grad "-DADREV_MPI_SLICE=5 -DADREV_MPI_PIECE=7 -DADREV_DEBUG=1"
+run 2 grad "-DTHREADS=3"
+rm -f "$dir/grad"
+echo "mpi: $passed passed, $failed failed"
+[ "$failed" = 0 ]
