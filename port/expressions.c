@@ -619,9 +619,11 @@ static form write_call(buffer *b, node *n, bool apart)
     const library l = call_library(n);
     if (l.kind == L_OPERATION && number_of(n))
         return write_operation(b, n, l, apart);
+    if (l.kind == L_HELPER && number_of(n))
+        return write_parts_call(b, n, l, apart);
     if (l.kind == L_PARTS && (number_of(n)
                               || ty_changed(n->kid[n->kids - 1]->ty))) {
-        const bool plain = !number_of(n);
+        const bool plain = is_number(n) && !number_of(n);
         put(b, plain ? "ad_value(" : "");
         write_parts_call(b, n, l, apart);
         put(b, plain ? ")" : "");
@@ -887,7 +889,7 @@ static form write_parts_call(buffer *b, node *n, library l, bool apart)
         write_as(b, n->kid[i], i <= l.numbers ? F_NUMBER : F_PLAIN, apart);
     }
     put(b, ")");
-    return F_NUMBER;
+    return number_of(n) ? F_NUMBER : F_PLAIN;
 }
 
 static form write(buffer *b, node *n, bool apart)

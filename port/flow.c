@@ -236,6 +236,8 @@ static ty *see_memory(node *call, library l, ty **arg, int n)
         put_off(MEMORY, call, result->to, NULL, NULL);
     } else if (l.kind == L_COPY && n > 1) {
         join(pointee(arg[0]), pointee(arg[1]), call);
+        step_note(arg[0]);
+        step_note(arg[1]);
         put_off(MEMORY, call, pointee(arg[0]), NULL, NULL);
         return arg[0];
     } else if (l.kind == L_SET && n > 0) {
@@ -249,6 +251,9 @@ static ty *see_library(node *call, library l, ty **arg, int n)
 {
     ty *value;
     switch (l.kind) {
+    case L_CONSTANT:
+        return computed(call);
+    case L_HELPER:
     case L_OPERATION:
         value = computed(call);
         for (int i = 0; i < n && i < l.numbers; i++)
@@ -269,11 +274,11 @@ static ty *see_library(node *call, library l, ty **arg, int n)
         return computed(call);
     case L_PARTS:
         value = computed(call);
-        flows(arg[0], value);
-        if (n > 1 && l.numbers == 2)
-            flows(arg[1], value);
-        if (pointee(arg[n - 1])->kind == T_NUM)
-            flows(arg[0], pointee(arg[n - 1]));
+        for (int i = 0; i < n && i < l.numbers; i++)
+            flows(arg[i], value);
+        for (int i = l.numbers; i < n; i++)         // all of them, or none
+            if (pointee(arg[i])->kind == T_NUM)
+                num_join(pointee(arg[i])->num, value->num);
         return value;
     case L_PASSIVE:
         for (int i = 0; i < n; i++)
@@ -427,6 +432,8 @@ static ty *see_call(node *call)
         return see_unseen(call, f, arg, n);
     for (int i = 0; target == NULL && i < f->pars; i++)
         flows(f->par[i], f->to);
+    for (int i = 0; target == NULL && i < n; i++)
+        step_note(arg[i]);
     if (target == NULL)
         put_off(POINTER, call, f, "a function by a pointer of which nothing is "
                 "known", "name the function that is called");
@@ -566,8 +573,10 @@ static ty *see_unary(node *n)
     ty *t = see(n->kid[0]);
     const text o = n->opcode;
 
-    if (is(o, "&"))
+    if (is(o, "&")) {
+        address_note(n->kid[0]);
         return pointer_to(t);
+    }
     if (is(o, "*"))
         return t->kind == T_PTR || t->kind == T_ARR ? t->to : t;
     if (is(o, "!")) {
@@ -584,6 +593,8 @@ static ty *see_unary(node *n)
     }
     if (is(o, "__real") || is(o, "__imag"))
         return odd(n, "complex numbers", "write them as two numbers");
+    if (t->kind == T_PTR && (is(o, "++") || is(o, "--")))
+        step_note(t);
     return t->kind == T_PTR ? t : ty_of(n->type, n);
 }
 
@@ -623,8 +634,10 @@ static ty *see_binary(node *n)
         join(a, b, n);
         return other();
     }
-    if (a->kind == T_PTR || b->kind == T_PTR)
+    if (a->kind == T_PTR || b->kind == T_PTR) {
+        step_note(a->kind == T_PTR ? a : b);
         return a->kind == T_PTR ? a : b;
+    }
     ty *t = ty_of(n->type, n);
     flows(a, t);
     flows(b, t);
@@ -635,6 +648,8 @@ static ty *see_compound(node *n)
 {
     ty *a = see(n->kid[0]), *b = see(n->kid[1]);
     flows(b, a);
+    if (a->kind == T_PTR)
+        step_note(a);
     return a;
 }
 
@@ -673,6 +688,10 @@ static ty *see_member(node *n)
 static ty *see_element(node *n)
 {
     ty *a = see(n->kid[0]), *b = see(n->kid[1]);
+    const node *k = n->kid[0];
+    if (a->kind == T_PTR && !is(k->cast, "ArrayToPointerDecay")
+        && !is(base_node(n->kid[1])->value, "0"))
+        step_note(a);
     return a->kind == T_PTR || a->kind == T_ARR ? a->to : pointee(b);
 }
 
@@ -1063,6 +1082,7 @@ bool flow_run(void)
         seed_inputs(entry_named(opt.entry[i]));
         seed_outputs(entry_named(opt.entry[i]));
     }
+    steps_settle();
     num_spread();
     records_settle();
     for (function *f = functions; f != NULL; f = f->next)

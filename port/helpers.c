@@ -25,6 +25,40 @@ static const helper parts[] = {
     { "remquo", "static inline @ remquo#(@ x, @ y, int *q)\n{\n"
       "    (void)remquo(ad_value(x), ad_value(y), q);\n"
       "    return $(ad_remainder(x, y));\n}\n" },
+    { "sincos", "static inline void sincos#(@ x, @ *s, @ *c)\n{\n"
+      "    *s = $(ad_sin(x));\n    *c = $(ad_cos(x));\n}\n" },
+    { "lgamma_r", "static inline @ lgamma_r#(@ x, int *sign)\n{\n"
+      "    const double v = ad_value(x);\n"
+      "    *sign = signbit(v) && (v == 0 || fmod(floor(v), 2) != 0) ? -1 : 1;\n"
+      "    return $(ad_lgamma(x));\n}\n" },
+    { "gsl_pow_2", "static inline @ gsl_pow_2#(@ x)\n{\n"
+      "    return $(ad_mul(x, x));\n}\n" },
+    { "gsl_pow_3", "static inline @ gsl_pow_3#(@ x)\n{\n"
+      "    return $(ad_mul(ad_mul(x, x), x));\n}\n" },
+    { "gsl_pow_4", "static inline @ gsl_pow_4#(@ x)\n{\n"
+      "    const @ x2 = $(ad_mul(x, x));\n    return $(ad_mul(x2, x2));\n}\n" },
+    { "gsl_pow_5", "static inline @ gsl_pow_5#(@ x)\n{\n"
+      "    const @ x2 = $(ad_mul(x, x));\n"
+      "    return $(ad_mul(ad_mul(x2, x2), x));\n}\n" },
+    { "gsl_pow_6", "static inline @ gsl_pow_6#(@ x)\n{\n"
+      "    const @ x2 = $(ad_mul(x, x));\n"
+      "    return $(ad_mul(ad_mul(x2, x2), x2));\n}\n" },
+    { "gsl_pow_7", "static inline @ gsl_pow_7#(@ x)\n{\n"
+      "    const @ x3 = $(ad_mul(ad_mul(x, x), x));\n"
+      "    return $(ad_mul(ad_mul(x3, x3), x));\n}\n" },
+    { "gsl_pow_8", "static inline @ gsl_pow_8#(@ x)\n{\n"
+      "    const @ x2 = $(ad_mul(x, x)), x4 = $(ad_mul(x2, x2));\n"
+      "    return $(ad_mul(x4, x4));\n}\n" },
+    { "gsl_pow_9", "static inline @ gsl_pow_9#(@ x)\n{\n"
+      "    const @ x3 = $(ad_mul(ad_mul(x, x), x));\n"
+      "    return $(ad_mul(ad_mul(x3, x3), x3));\n}\n" },
+    { "gsl_pow_int", "static inline @ gsl_pow_int#(@ x, int n)\n{\n"
+      "    unsigned left = n < 0 ? -(unsigned)n : (unsigned)n;\n"
+      "    @ value = $(1);\n"
+      "    x = n < 0 ? $(ad_div(1, x)) : x;\n"
+      "    for (; left; left >>= 1) {\n"
+      "        value = left & 1 ? $(ad_mul(value, x)) : value;\n"
+      "        x = $(ad_mul(x, x));\n    }\n    return value;\n}\n" },
     { "added", "static inline @ added#(@ *x, @ y)\n{\n"
       "    return *x = $(ad_add(*x, y));\n}\n" },
     { "subtracted", "static inline @ subtracted#(@ *x, @ y)\n{\n"

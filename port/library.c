@@ -17,6 +17,7 @@ static const row rows[] = {
 #define OP1(name)     { #name, L_OPERATION, #name, 1 },
 #define OP2(name)     { #name, L_OPERATION, #name, 2 },
 #define AS(name, as, n) { #name, L_OPERATION, #as, n },
+#define HELPED(name)  { #name, L_HELPER, NULL, 1 },
 #define IS(kind, name) { #name, kind, NULL, 0 },
     AS(fabs, abs, 1) AS(fmin, min, 2) AS(fmax, max, 2) AS(scalbn, ldexp, 1)
     AS(scalbln, ldexp, 1) AS(ldexp, ldexp, 1) AS(fma, fma, 3)
@@ -27,6 +28,7 @@ static const row rows[] = {
     OP1(round) OP1(rint) OP1(nearbyint)
     OP2(pow) OP2(hypot) OP2(atan2) OP2(fdim) OP2(fmod) OP2(remainder)
     OP2(copysign) AS(drem, remainder, 2)
+    OP1(exp10) AS(pow10, exp10, 1) OP1(j0) OP1(j1) OP1(y0) OP1(y1) OP2(jn) OP2(yn)
     IS(L_VALUE, isnan) IS(L_VALUE, isinf) IS(L_VALUE, isfinite)
     IS(L_VALUE, isnormal) IS(L_VALUE, signbit) IS(L_VALUE, fpclassify)
     IS(L_VALUE, isinf_sign) IS(L_VALUE, finite) IS(L_VALUE, __isnan)
@@ -47,6 +49,24 @@ static const row rows[] = {
     IS(L_SORT, qsort) IS(L_SORT, bsearch) IS(L_SORT, memcmp)
     { "frexp", L_PARTS, NULL, 1 }, { "modf", L_PARTS, NULL, 1 },
     { "remquo", L_PARTS, NULL, 2 },
+    { "sincos", L_PARTS, NULL, 1 }, { "lgamma_r", L_PARTS, NULL, 1 },
+    HELPED(gsl_pow_2) HELPED(gsl_pow_3) HELPED(gsl_pow_4) HELPED(gsl_pow_5)
+    HELPED(gsl_pow_6) HELPED(gsl_pow_7) HELPED(gsl_pow_8) HELPED(gsl_pow_9)
+    HELPED(gsl_pow_int)
+    AS(gsl_log1p, log1p, 1) AS(gsl_expm1, expm1, 1) AS(gsl_hypot, hypot, 2)
+    AS(gsl_acosh, acosh, 1) AS(gsl_asinh, asinh, 1) AS(gsl_atanh, atanh, 1)
+    AS(gsl_ldexp, ldexp, 1) AS(gsl_sf_exp, exp, 1) AS(gsl_sf_log, log, 1)
+    AS(gsl_sf_sin, sin, 1) AS(gsl_sf_cos, cos, 1) AS(gsl_sf_hypot, hypot, 2)
+    AS(gsl_sf_erf, erf, 1) AS(gsl_sf_erfc, erfc, 1)
+    AS(gsl_sf_gamma, tgamma, 1) AS(gsl_sf_lngamma, lgamma, 1)
+    AS(gsl_sf_psi, digamma, 1) AS(gsl_sf_psi_n, polygamma, 2)
+    AS(gsl_sf_gamma_inc_P, gamma_p, 2) AS(gsl_sf_gamma_inc_Q, gamma_q, 2)
+    AS(gsl_sf_bessel_J0, j0, 1) AS(gsl_sf_bessel_J1, j1, 1)
+    AS(gsl_sf_bessel_Jn, jn, 2) AS(gsl_sf_bessel_Y0, y0, 1)
+    AS(gsl_sf_bessel_Y1, y1, 1) AS(gsl_sf_bessel_Yn, yn, 2)
+    IS(L_VALUE, gsl_isnan) IS(L_VALUE, gsl_isinf) IS(L_VALUE, gsl_finite)
+    IS(L_VALUE, gsl_fcmp) IS(L_CONSTANT, gsl_nan) IS(L_CONSTANT, gsl_posinf)
+    IS(L_CONSTANT, gsl_neginf)
     IS(L_REFUSED, nextafter) IS(L_REFUSED, nexttoward) IS(L_STEP, logb)
     IS(L_REFUSED, pthread_create) IS(L_REFUSED, thrd_create)
     IS(L_REFUSED, setjmp) IS(L_REFUSED, _setjmp) IS(L_REFUSED, longjmp)

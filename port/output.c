@@ -238,6 +238,14 @@ static void write_twin(item *t)
     unit_written = before;
 }
 
+static bool has_enumeration(const node *n)
+{
+    for (int i = 0; i < n->kids; i++)
+        if (n->kid[i]->kind == EnumDecl || has_enumeration(n->kid[i]))
+            return true;
+    return false;
+}
+
 static void need_item(int i, bool twin)
 {
     item *t = &items[i];
@@ -245,6 +253,8 @@ static void need_item(int i, bool twin)
         t->twin = true;
         write_twin(t);
         need_text(text_in(&t->twin_text), t->first->unit);
+        if (has_enumeration(t->first))
+            need_item(i, false);
     } else if (!twin && !t->plain) {
         t->plain = true;
         write_plain(t);

@@ -13,6 +13,7 @@
  *   names        declarations by their names
  *   alike        types that several units declare
  *   units        the files that are read
+ *   steps        pointers that step from one member to the next
  *   flow         what flows where; which numbers are active
  *   instances    functions that are looked at anew for each call
  *   later        what is decided when it is known what is active
@@ -255,7 +256,8 @@ typedef struct num {            // the activity of numbers
     struct num *same;           // joined with
     unsigned index;
     bool varied, useful;
-    bool fixed;                 // must be a plain number
+    unsigned stepped;           // bit n: n pointers lead here, and the first one
+                                // steps
 } num;
 
 typedef enum ty_kind {
@@ -314,6 +316,8 @@ void record_share(node *decl, record *r);
 void records_link(void);
 void records_settle(void);
 ty *ty_root(ty *t);                     // of T_FUN
+ty *only_numbers(ty *t);                // the first of them, if all are alike
+ty *ty_bound(ty *t);                    // what a pointer to void points to
 ty *ty_base(ty *t);                     // behind pointers and arrays
 void ty_print(buffer *b, const ty *t, text name);
 void join(ty *a, ty *b, const node *at);        // of one and the same type
@@ -340,7 +344,8 @@ typedef enum library_kind {
     L_OPERATION,        // a row of the operator table
     L_VALUE,            // of the value alone: isnan, lround
     L_TEXT,             // writes numbers as text into memory
-    L_PARTS,            // frexp, modf, remquo
+    L_HELPER,           // written by a helper: gsl_pow_2
+    L_PARTS,            // and parts of it through pointers: frexp, sincos
     L_STEP,             // a step: its derivative is 0
     L_PASSIVE,          // looks at values, computes no number: printf
     L_ALLOC, L_COPY, L_SET, L_FREE,
@@ -447,6 +452,10 @@ library call_library(const node *call);
 bool is_number(const node *n);          // its type is a number
 void twin_name(buffer *b, const node *decl);
 
+void step_note(ty *pointer);            // it goes to other elements
+void address_note(const node *place);   // the address of it is taken
+void steps_settle(void);
+
 extern function *flow_in;               // that is looked at
 void reach(function *f);
 void see_variable(node *d);             // of file scope
@@ -492,6 +501,7 @@ void write_body(buffer *b, function *f);
 bool first_declarator(const node *d);
 void write_group(buffer *b, node **decl, int n, bool apart, span all);
 void write_record(buffer *b, node *r);
+bool macro_declares(text words, int unit);
 void write_type_words(buffer *b, text words, const ty *base);
 void write_gaps(buffer *b, node *n, bool apart,
                 void (*each)(buffer *, node *, bool));

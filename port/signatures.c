@@ -137,7 +137,12 @@ bool stands_apart(const function *f)
     const ty *t = f->type->to;
     while (t->kind == T_PTR && t->alias == NULL)
         t = t->to;
+    const span s = span_of(f->decl);
     return in_macro(f->decl) || old_definition(f->decl)
+        || (ty_changed(t)
+            && macro_declares(slice((span){ s.file, s.begin,
+                                            f->decl->loc.expanded.at }),
+                              f->decl->unit))
         || (t->kind == T_FUN && t->alias == NULL && ty_changed(t));
 }
 

@@ -39,6 +39,42 @@ static bool number_macro(text w, const ty *base)
         || (base->alias != NULL && same(t, base->alias->name));
 }
 
+// A macro that stands for the structure: `#define POINT struct point`.
+static bool record_macro(text w, const ty *base)
+{
+    const macro *m = base->kind == T_REC ? macro_named(w, unit_written) : NULL;
+    size_t i = 0, last = 0;
+    while (m != NULL && !m->call && (i = skip_blank(m->body, i)) < m->body.n) {
+        last = i;
+        i = skip_token(m->body, i);
+    }
+    return m != NULL && m->body.n > 0
+        && same((text){ m->body.at + last, i - last }, base->record->name);
+}
+
+static bool has_declarator(text t, int unit, int depth)
+{
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
+        const size_t next = skip_token(t, i);
+        const text w = { t.at + i, next - i };
+        const macro *m = word_char(w.at[0]) ? macro_named(w, unit) : NULL;
+        if (strchr("*[(", w.at[0]) != NULL && depth > 0)
+            return true;
+        if (m != NULL && !m->call && depth < 8
+            && has_declarator(m->body, unit, depth + 1))
+            return true;
+        i = next;
+    }
+    return false;
+}
+
+// Whether a macro among these words stands for more than a type's name: for
+// `double *`.
+bool macro_declares(text words, int unit)
+{
+    return has_declarator(words, unit, 0);
+}
+
 // Where no word is known to be the type: only storage and qualifiers stay.
 static void words_anew(buffer *b, size_t from, text t)
 {
@@ -80,6 +116,11 @@ void write_type_words(buffer *b, text t, const ty *base)
         } else if (!done && ty_changed(base) && typedef_named(w, unit_written) != NULL) {
             put_text(b, w);
             put(b, opt.suffix);
+            done = true;
+        } else if (ty_changed(base) && record_macro(w, base)) {
+            putf(b, "%s%.*s%s", base->record->tagless ? "" : base->record->is_union
+                 ? "union " : "struct ", (int)base->record->name.n,
+                 base->record->name.at, opt.suffix);
             done = true;
         } else if (names_record(w, base) && ty_changed(base)) {
             put_text(b, w);
@@ -341,6 +382,45 @@ static void indent_as(buffer *b, int f, size_t at)
     put_text(b, (text){ t.at + i, n });
 }
 
+static bool within(span a, span b)
+{
+    return a.file == b.file && a.begin >= b.begin && a.end <= b.end;
+}
+
+// An enumeration that a member of a structure at file scope declares. It is
+// written with the plain structure: its names must stand but once.
+static const node *enumeration_in(const node *d, span words)
+{
+    const node *r = d->parent, *top = r;
+    while (top->kind == RecordDecl)
+        top = top->parent;
+    for (int i = 0; top == tree && i < r->kids; i++)
+        if (r->kid[i]->kind == EnumDecl && within(span_of(r->kid[i]), words))
+            return r->kid[i];
+    return NULL;
+}
+
+static bool has_negative(const node *n)
+{
+    if (n->kind == UnaryOperator && is(n->opcode, "-"))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (has_negative(n->kid[i]))
+            return true;
+    return false;
+}
+
+static void name_enumeration(buffer *b, const node *e, span words)
+{
+    const span s = span_of(e);
+    put_text(b, slice((span){ words.file, words.begin, s.begin }));
+    if (e->name.n)
+        putf(b, "enum %.*s", (int)e->name.n, e->name.at);
+    else
+        put(b, has_negative(e) ? "int" : "unsigned");
+    put_text(b, slice((span){ words.file, s.end, words.end }));
+}
+
 // The specifiers. A structure that is declared in them is written here if it is
 // in another one, or has no name; otherwise it was written before.
 static void write_specifiers(buffer *b, node *d, span words, bool again)
@@ -349,6 +429,12 @@ static void write_specifiers(buffer *b, node *d, span words, bool again)
     node *r = base->kind == T_REC ? base->record->decl : NULL;
     const span s = r ? span_of(r) : words;
 
+    const node *e = enumeration_in(d, words);
+
+    if (e != NULL) {
+        name_enumeration(b, e, words);
+        return;
+    }
     if (r == NULL || s.file != words.file || s.begin < words.begin
         || s.end > words.end) {
         write_type_words(b, slice(words), base);
@@ -396,16 +482,25 @@ static size_t declarator_start(const node *d, size_t *words)
          : skip_blank(t, skip_blank(t, span_of(before).end) + 1);
 }
 
+static bool words_declare(const node *d)
+{
+    const span s = span_of(d);
+    return macro_declares(slice((span){ s.file, s.begin, d->loc.expanded.at }),
+                          d->unit);
+}
+
 void write_group(buffer *b, node **decl, int n, bool apart, span all)
 {
     const node *first = decl[0];
 
-    if (apart || in_macro(first) || first->loc.macro) {
+    if (apart || in_macro(first) || first->loc.macro
+        || (ty_changed(first->ty) && words_declare(first))) {
         for (int i = 0; i < n; i++) {
             put(b, i ? "; " : "");
             declare_apart(b, decl[i]);
         }
-        put(b, ";");
+        const text words = slice(all);
+        put(b, !apart && words.n && words.at[words.n - 1] != ';' ? "" : ";");
         return;
     }
     const size_t begin = span_of(first).begin;
@@ -448,11 +543,6 @@ static int field_group(node **list, int n, int i)
            && span_of(list[k]).begin == span_of(list[i]).begin)
         k++;
     return k;
-}
-
-static bool within(span a, span b)
-{
-    return a.file == b.file && a.begin >= b.begin && a.end <= b.end;
 }
 
 // Structures in the structure that no named field declares.
@@ -514,7 +604,11 @@ void write_record(buffer *b, node *r)
             list[n++] = r->kid[i];
     while (open < all.end && t.at[open] != '{')
         open++;
-    if (r->name.n) {
+    if (r->name.n && r->loc.macro) {
+        putf(b, "%.*s %.*s%s ", (int)r->tag.n, r->tag.at, (int)r->name.n,
+             r->name.at, opt.suffix);
+        write_fields(b, list, n, all, open);
+    } else if (r->name.n) {
         const size_t name = r->loc.expanded.at;
         put_text(b, slice((span){ all.file, all.begin, name + r->name.n }));
         put(b, opt.suffix);

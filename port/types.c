@@ -52,6 +52,7 @@ void num_join(num *a, num *b)
     b->same = a;
     a->varied |= b->varied;
     a->useful |= b->useful;
+    a->stepped |= b->stepped;
 }
 
 void num_edge(num *from, num *to)
@@ -510,7 +511,7 @@ static void differ(ty *a, ty *b, const node *at, const node *cause)
     conflicts[conflict_count++] = (conflict){ a, b, at, cause };
 }
 
-static ty *bound(ty *t)
+ty *ty_bound(ty *t)
 {
     while (t->kind == T_VOID && t->bound != NULL)
         t = t->bound;
@@ -546,13 +547,50 @@ static const node *cause(const ty *t, const node *at)
     return at;
 }
 
+// Whether there are but numbers of one type: that of `first`, once it is known.
+static bool all_numbers(ty *t, ty **first)
+{
+    if (t->kind == T_ARR)
+        return all_numbers(t->to, first);
+    if (t->kind == T_NUM)
+        *first = *first ? *first : t;
+    if (t->kind != T_REC)
+        return t->kind == T_NUM && !t->odd && t->single == (*first)->single;
+    for (int i = 0; i < t->record->fields; i++)
+        if (!all_numbers(t->record->field[i], first))
+            return false;
+    return true;
+}
+
+// The first of them; NULL: there is something else.
+ty *only_numbers(ty *t)
+{
+    ty *first = NULL;
+    return all_numbers(t, &first) ? first : NULL;
+}
+
+static void join_number(ty *t, void *with)
+{
+    num_join(t->num, ((ty *)with)->num);
+}
+
+// A structure of numbers of one type is used as an array of them.
+static bool join_whole(ty *whole, ty *number)
+{
+    const ty *first = whole->kind == T_REC ? only_numbers(whole) : NULL;
+    if (first == NULL || first->single != number->single || number->odd)
+        return false;
+    each_number(whole, join_number, number);
+    return true;
+}
+
 void join(ty *a, ty *b, const node *at)
 {
     const node *from = cause(a, at);
 
     from = from == at ? cause(b, at) : from;
-    a = bound(a);
-    b = bound(b);
+    a = ty_bound(a);
+    b = ty_bound(b);
     if (a == b)
         return;
     if (a->kind == T_VOID)
@@ -572,6 +610,9 @@ void join(ty *a, ty *b, const node *at)
         join(a, b->to, at);
     else if (a->kind == T_REC && b->kind == T_REC && a->record == b->record)
         return;
+    else if ((a->kind == T_NUM && join_whole(b, a))
+             || (b->kind == T_NUM && join_whole(a, b)))
+        return;
     else if (a->kind != T_OTHER || b->kind != T_OTHER)
         differ(a, b, at, from);
 }
@@ -587,7 +628,7 @@ typedef struct walk {
 
 static void walk_numbers(walk *w, ty *t)
 {
-    t = t ? bound(t) : NULL;
+    t = t ? ty_bound(t) : NULL;
     if (t == NULL)
         return;
     if (t->kind == T_NUM)
@@ -726,21 +767,6 @@ void records_link(void)
     }
 }
 
-// Whether there are but numbers of one type: that of `first`, once it is known.
-static bool all_numbers(const ty *t, const ty **first)
-{
-    if (t->kind == T_ARR)
-        return all_numbers(t->to, first);
-    if (t->kind == T_NUM)
-        *first = *first ? *first : t;
-    if (t->kind != T_REC)
-        return t->kind == T_NUM && !t->odd && t->single == (*first)->single;
-    for (int i = 0; i < t->record->fields; i++)
-        if (!all_numbers(t->record->field[i], first))
-            return false;
-    return true;
-}
-
 static void refuse_union(record *r)
 {
     static const char way[] = "make the union a structure";
@@ -756,9 +782,8 @@ static void unions_check(void)
     for (size_t i = 0; i < record_count; i++) {
         record *r = record_of(records[i]);
         ty t = { .kind = T_REC, .record = r };
-        const ty *first = NULL;
         if (r->is_union && any_varied(&t) && r->fields > 1
-            && !all_numbers(&t, &first))
+            && only_numbers(&t) == NULL)
             refuse_union(r);
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 /* plain.h - what the originals are compiled with. */
+#define _GNU_SOURCE
 #include <float.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 /* quad.h - the originals with numbers of 113 bits: the judge of derivatives. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <assert.h>
 #include <float.h>
@@ -79,6 +80,9 @@ typedef double port_double;
 #define hypotf hypotq
 #define ilogb ilogbq
 #define ilogbf ilogbq
+#define j0 j0q
+#define j1 j1q
+#define jn jnq
 #define ldexp ldexpq
 #define ldexpf ldexpq
 #define lgamma lgammaq
@@ -123,6 +127,7 @@ typedef double port_double;
 #define scalbnf scalbnq
 #define sin sinq
 #define sinf sinq
+#define sincos sincosq
 #define sinh sinhq
 #define sinhf sinhq
 #define sqrt sqrtq
@@ -135,6 +140,16 @@ typedef double port_double;
 #define tgammaf tgammaq
 #define trunc truncq
 #define truncf truncq
+#define y0 y0q
+#define y1 y1q
+#define yn ynq
+#define lgamma_r(x, sign) port_lgamma_r(x, sign)
 
 typedef double real;
 typedef double single;
+
+static __float128 port_lgamma_r(__float128 x, int *sign)
+{
+    *sign = x < 0 && fmodq(floorq(x), 2) != 0 ? -1 : 1;
+    return lgammaq(x);
+}

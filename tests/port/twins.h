@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 /* twins.h - what twins are compiled with: NUMBER is ad_rev or ad_fwd. */
+#define _GNU_SOURCE
 #include "adrev.h"
 #include <float.h>
 #include <math.h>
