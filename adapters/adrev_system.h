@@ -87,6 +87,9 @@ typedef struct ad_system {
     adx_system_matrix by_p;     // with respect to p, by rows
     const double *directions;   // of sensitivities, [][parameters]; NULL: each
                                 // parameter in turn
+    size_t bent;                // moves of the model, when this was found out:
+    bool bends;                 // dF/d(dy/dt) depends on t or y
+    bool squares;               // it depends on dy/dt
 } ad_system;
 
 /* --- made and freed ------------------------------------------------------ */

@@ -441,6 +441,354 @@ static void test_fit(void)
     }
 }
 
+/* --- adjoint problems of DAEs ---------------------------------------------- */
+
+// What a DAE and its adjoint problem need.
+typedef struct dae_run {
+    ad_system *s;
+    void *ida;
+    N_Vector y, rate, a, a_rate, q;
+    SUNMatrix A, B;
+    SUNLinearSolver solver, solver_b;
+    int which;
+    bool adjoint;               // IDAAdjInit; IDAFree fails if nothing follows
+} dae_run;
+
+// Takes s over.
+static void begin_dae(dae_run *r, ad_system *s, kind how, double y[],
+                      double rate[], double a[], double a_rate[], double q[])
+{
+    const sunindextype n = (sunindextype)s->n;
+    r->s = s;
+    r->y = N_VMake_Serial(n, y, context);
+    r->rate = N_VMake_Serial(n, rate, context);
+    r->a = N_VMake_Serial(n, a, context);
+    r->a_rate = N_VMake_Serial(n, a_rate, context);
+    r->q = N_VMake_Serial((sunindextype)s->parameters, q, context);
+    r->A = matrix_of(how, s->n, n - 1);
+    r->B = matrix_of(how, s->n, n - 1);
+    r->solver = solver_of(how, r->y, r->A);
+    r->solver_b = solver_of(how, r->a, r->B);
+    r->ida = IDACreate(context);
+    IDASetErrHandlerFn(r->ida, quiet, NULL);
+    CHECK(ad_ida_init(r->ida, s, 0, r->y, r->rate) == IDA_SUCCESS
+          && IDASStolerances(r->ida, 1e-10, 1e-14) == IDA_SUCCESS
+          && IDASetMaxNumSteps(r->ida, 50000) == IDA_SUCCESS
+          && ad_ida_linear_solver(r->ida, r->solver, r->A) == IDALS_SUCCESS,
+          "IDAS");
+    r->adjoint = false;
+}
+
+static void end_dae(dae_run *r)
+{
+    IDAFree(&r->ida);
+    SUNLinSolFree(r->solver);
+    SUNLinSolFree(r->solver_b);
+    SUNMatDestroy(r->A);
+    SUNMatDestroy(r->B);
+    N_VDestroy(r->y);
+    N_VDestroy(r->rate);
+    N_VDestroy(r->a);
+    N_VDestroy(r->a_rate);
+    N_VDestroy(r->q);
+    ad_system_free(r->s);
+}
+
+// Forwards to `end`.
+static void forwards_dae(dae_run *r, double end)
+{
+    int points = 0;
+    double t = 0;
+    CHECK(r->adjoint || IDAAdjInit(r->ida, 100, IDA_HERMITE) == IDA_SUCCESS,
+          "to go back");
+    r->adjoint = true;
+    CHECK(IDASolveF(r->ida, end, &t, r->y, r->rate, IDA_NORMAL, &points)
+          == IDA_SUCCESS, "forwards: %s", ad_message(ad_system_status(r->s)));
+}
+
+// dG/dy at t into the adjoint; K' x = dG/dy is solved by a matrix of its own if
+// B is NULL.
+static void take_dae(dae_run *r, double t, double g[])
+{
+    N_Vector slope = N_VMake_Serial((sunindextype)r->s->n, g, context);
+    SUNMatrix A = matrix_of(DENSE, r->s->n, 0);
+    SUNLinearSolver solver = solver_of(DENSE, slope, A);
+    CHECK(ad_ida_backward_at(r->s, t, r->y, r->rate, slope,
+                             r->B != NULL ? r->solver_b : solver,
+                             r->B != NULL ? r->B : A, r->a, r->a_rate, r->q)
+          == IDA_SUCCESS, "dG/dy");
+    SUNLinSolFree(solver);
+    SUNMatDestroy(A);
+    N_VDestroy(slope);
+}
+
+// Starts the adjoint problem at t.
+static void start_dae(dae_run *r, double t, double tolerance)
+{
+    CHECK(ad_ida_backward(r->ida, r->s, &r->which, t, r->a, r->a_rate, r->q)
+          == IDA_SUCCESS
+          && IDASStolerancesB(r->ida, r->which, tolerance, tolerance)
+             == IDA_SUCCESS
+          && IDASetMaxNumStepsB(r->ida, r->which, 50000) == IDA_SUCCESS
+          && IDAQuadSStolerancesB(r->ida, r->which, tolerance, tolerance)
+             == IDA_SUCCESS
+          && IDASetQuadErrConB(r->ida, r->which, SUNTRUE) == IDA_SUCCESS
+          && ad_ida_linear_solver_b(r->ida, r->which, r->solver_b, r->B)
+             == IDALS_SUCCESS, "an adjoint problem");
+}
+
+// Back to t; y and dy/dt there.
+static void back_dae(dae_run *r, double to)
+{
+    double t = 0;
+    CHECK(IDASolveB(r->ida, to, IDA_NORMAL) == IDA_SUCCESS
+          && IDAGetB(r->ida, r->which, &t, r->a, r->a_rate) == IDA_SUCCESS
+          && IDAGetQuadB(r->ida, r->which, &t, r->q) == IDA_SUCCESS
+          && IDAGetAdjY(r->ida, to, r->y, r->rate) == IDA_SUCCESS,
+          "backwards: %s", ad_message(ad_system_status(r->s)));
+}
+
+// (1 + t) (1 + y) y' + p = 0: (1 + y)^2 = (1 + y0)^2 - 2 p log(1 + t).
+static void melting(ad_rev t, const ad_rev *y, const ad_rev *rate,
+                    const ad_rev *p, ad_rev *r, void *ctx)
+{
+    (void)ctx;
+    r[0] = ad_rec(ad_add(ad_mul(ad_mul(ad_add(1, t), ad_add(1, y[0])), rate[0]),
+                         p[0]));
+}
+
+static void test_adjoint_mass(kind how)
+{
+    const ld end = sqrtl(9 - logl(3));      // 1 + y at t = 2, p = 0.5
+    double y = 2, rate = -0.5 / 3, a = 0, a_rate = 0, q = 0, g = 1;
+    ad_system *s = ad_system_dae(melting, NULL, 1, 1);
+    dae_run r;
+    s->p[0] = 0.5;
+    begin_dae(&r, s, how, &y, &rate, &a, &a_rate, &q);
+    forwards_dae(&r, 2);
+    CHECK_NEAR(y, end - 1, 1e-8L);
+    take_dae(&r, 2, &g);
+    // a F_r = 1, and (a F_r)' = a y' (1 + t), which is a' F_r + a (F_r)'.
+    CHECK_NEAR(a, 1 / (3 * end), 1e-8L);
+    CHECK_NEAR(a_rate, -(ld)a / 3, 1e-8L);
+    start_dae(&r, 2, 1e-10);
+    back_dae(&r, 0);
+    CHECK(ad_ida_backward_gradient(s, 0, r.y, r.rate, r.a, r.a) == IDA_SUCCESS,
+          "dG/dy");
+    // Some 300 steps with errors of 1e-10 each.
+    CHECK_NEAR(a, 3 / end, 1e-7L);
+    CHECK_NEAR(q, -logl(3) / end, 1e-7L);
+    end_dae(&r);
+}
+
+// Of Robertson's DAE, whose last equation and variable are algebraic: against
+// the published derivatives, and forward sensitivities. G = y0 + 1e4 y1 + 3 y2.
+static void test_adjoint_robertson(kind how)
+{
+    double y[3] = { 1, 0, 0 }, rate[3] = { -0.04, 0.04, 0 };
+    double a[3] = { 0 }, a_rate[3] = { 0 }, q[3] = { 0 };
+    double g[3] = { 1, 1e4, 3 };
+    ad_system *s = ad_system_dae(conserved, NULL, 3, 3);
+    dae_run r;
+    memcpy(s->p, robertson_p, sizeof robertson_p);
+    begin_dae(&r, s, how, y, rate, a, a_rate, q);
+    forwards_dae(&r, 4);
+    take_dae(&r, 4, g);
+    CHECK(!s->bends && !s->squares, "a constant dF/d(dy/dt)");
+    start_dae(&r, 4, 1e-9);
+    back_dae(&r, 0);
+    for (int j = 0; j < 3; j++) {
+        ld want = 0, largest = 0;
+        for (int i = 0; i < 3; i++) {
+            const ld term = (ld)g[i] * (ld)published[1][1 + j][i];
+            want += term;
+            largest = fmaxl(largest, fabsl(term));
+        }
+        // Five digits are published of each term.
+        CHECK(fabsl((ld)q[j] - want) < 1e-3L * largest, "dG/dp%d: %g, not %Lg",
+              j, q[j], want);
+    }
+    CHECK(ad_ida_backward_gradient(s, 0, r.y, r.rate, r.a, r.a) == IDA_SUCCESS
+          && a[2] == 0, "an algebraic variable follows");
+    end_dae(&r);
+}
+
+// y' = -p0 y, 0 = z - p1 y^2, G = z at 1: known, and G depends on p1 at once.
+static void tracked(ad_rev t, const ad_rev *y, const ad_rev *rate,
+                    const ad_rev *p, ad_rev *r, void *ctx)
+{
+    (void)t;
+    (void)ctx;
+    r[0] = ad_rec(ad_sub(y[0], ad_mul(p[1], ad_sqr(y[1]))));
+    r[1] = ad_rec(ad_add(rate[1], ad_mul(p[0], y[1])));
+}
+
+static void test_adjoint_algebraic(kind how)
+{
+    double y[2] = { 0.75 * 4, 2 }, rate[2] = { -2 * 0.6 * 0.75 * 4, -0.6 * 2 };
+    double a[2] = { 0 }, a_rate[2] = { 0 }, q[2] = { 0 }, g[2] = { 1, 0 };
+    ad_system *s = ad_system_dae(tracked, NULL, 2, 2);
+    dae_run r;
+    s->p[0] = 0.6;
+    s->p[1] = 0.75;
+    begin_dae(&r, s, how, y, rate, a, a_rate, q);
+    forwards_dae(&r, 1);
+    take_dae(&r, 1, g);
+    start_dae(&r, 1, 1e-10);
+    back_dae(&r, 0);
+    CHECK(ad_ida_backward_gradient(s, 0, r.y, r.rate, r.a, r.a) == IDA_SUCCESS,
+          "dG/dy");
+    const ld left = expl(-2 * 0.6L);        // G = p1 y0^2 exp(-2 p0)
+    CHECK_NEAR(q[0], -2 * 0.75L * 4 * left, 1e-7L);
+    CHECK_NEAR(q[1], 4 * left, 1e-7L);
+    CHECK_NEAR(a[1], 2 * 0.75L * 2 * left, 1e-7L);
+    CHECK(a[0] == 0, "an algebraic variable follows");
+    end_dae(&r);
+}
+
+// The adjoint problem is linear: its residual at (v, c v) is what a product must
+// give, and, where dF/d(dy/dt) is constant, a matrix.
+static void test_adjoint_products(void)
+{
+    double y[2] = { 3, 2 }, rate[2] = { -1.5, -1.2 }, v[2] = { 0.7, -1.1 };
+    double along[2], want[2], got[2];
+    const double c = 6.5;
+    for (int k = 0; k < 2; k++) {
+        ad_system *s = k == 0 ? ad_system_dae(melting, NULL, 1, 1)
+                              : ad_system_dae(tracked, NULL, 2, 2);
+        const sunindextype n = (sunindextype)s->n;
+        s->p[0] = 0.6;
+        s->p[k] += 0.75;
+        for (int i = 0; i < 2; i++)
+            along[i] = c * v[i];
+        N_Vector at = N_VMake_Serial(n, y, context), to = N_VClone(at);
+        N_Vector at_rate = N_VMake_Serial(n, rate, context);
+        N_Vector a = N_VMake_Serial(n, v, context);
+        N_Vector a_rate = N_VMake_Serial(n, along, context);
+        SUNMatrix A = matrix_of(DENSE, s->n, 0);
+        CHECK(adx_ida_residual_b(2, at, at_rate, a, a_rate, to, s) == 0
+              && s->bends == (k == 0), "a residual");
+        memcpy(want, NV_DATA_S(to), s->n * sizeof *want);
+        CHECK(adx_ida_product_b(2, at, at_rate, a, a, a, a, to, c, s, a, a)
+              == 0, "a product");
+        SUNMatZero(A);
+        CHECK(adx_ida_jacobian_b(2, c, at, at_rate, a, a, a, A, s, a, a, a)
+              == 0, "a matrix");
+        for (size_t i = 0; i < s->n; i++) {
+            CHECK_CLOSE(NV_DATA_S(to)[i], want[i], 2);
+            got[i] = 0;
+            for (size_t j = 0; j < s->n; j++)
+                got[i] += entry(A, i, j) * v[j];
+            if (k == 1)
+                CHECK_CLOSE(got[i], want[i], 4);
+        }
+        SUNMatDestroy(A);
+        N_VDestroy(at);
+        N_VDestroy(to);
+        N_VDestroy(at_rate);
+        N_VDestroy(a);
+        N_VDestroy(a_rate);
+        ad_system_free(s);
+    }
+}
+
+// The same fit by an ODE and as a DAE, which stops at each year.
+static void test_adjoint_fit(void)
+{
+    double x[FITTED], want[FITTED], y[2], rate[2], seen[YEARS][2];
+    double a[2] = { 0 }, a_rate[2] = { 0 }, q[RATES] = { 0 }, g[2];
+    dae_run r;
+    memcpy(x, fitted, sizeof x);
+    by_adjoint(x, 1e-10, want);
+    ad_system *s = ad_system_implicit(hares, NULL, 2, RATES);
+    memcpy(s->p, x, RATES * sizeof *x);
+    memcpy(y, x + RATES, sizeof y);
+    rate[0] = x[0] * y[0] - x[1] * y[0] * y[1];
+    rate[1] = x[3] * y[0] * y[1] - x[2] * y[1];
+    begin_dae(&r, s, DENSE, y, rate, a, a_rate, q);
+    memcpy(seen[0], y, sizeof y);
+    for (int i = 1; i < YEARS; i++) {
+        forwards_dae(&r, i);
+        memcpy(seen[i], y, sizeof y);
+    }
+    for (int i = YEARS - 1; i > 0; i--) {
+        for (int k = 0; k < 2; k++)
+            g[k] = 2 * (seen[i][k] - pelts[i][k]);
+        take_dae(&r, i, g);
+        if (i == YEARS - 1)
+            start_dae(&r, i, 1e-10);
+        else
+            CHECK(IDAReInitB(r.ida, r.which, i, r.a, r.a_rate) == IDA_SUCCESS
+                  && IDAQuadReInitB(r.ida, r.which, r.q) == IDA_SUCCESS,
+                  "year %d", i);
+        back_dae(&r, i - 1);
+    }
+    for (int j = 0; j < FITTED; j++) {
+        const double got = j < RATES ? q[j]
+            : a[j - RATES] + 2 * (seen[0][j - RATES] - pelts[0][j - RATES]);
+        CHECK_NEAR(got, want[j], 1e-6L);    // some 10^3 steps of 1e-10
+    }
+    end_dae(&r);
+}
+
+// y'^2 = p y: not linear in y'. And two algebraic equations for one variable.
+static void squared(ad_rev t, const ad_rev *y, const ad_rev *rate,
+                    const ad_rev *p, ad_rev *r, void *ctx)
+{
+    (void)t;
+    (void)ctx;
+    r[0] = ad_rec(ad_sub(ad_sqr(rate[0]), ad_mul(p[0], y[0])));
+}
+
+static void crowded(ad_rev t, const ad_rev *y, const ad_rev *rate,
+                    const ad_rev *p, ad_rev *r, void *ctx)
+{
+    (void)t;
+    (void)ctx;
+    r[0] = ad_rec(ad_add(ad_add(rate[0], rate[1]), ad_mul(p[0], y[0])));
+    r[1] = y[0];
+}
+
+static void test_adjoint_failures(void)
+{
+    double y[2] = { 1, 2 }, rate[2] = { 1, 1 }, a[2] = { 0 }, b[2] = { 1, 1 };
+    double q = 0;
+    int which = 0;
+    dae_run r;
+    ad_system *s = ad_system_dae(squared, NULL, 1, 1);
+    s->p[0] = 1;
+    begin_dae(&r, s, DENSE, y, rate, a, b, &q);
+    CHECK(adx_ida_residual_b(0, r.y, r.rate, r.a, r.a_rate, r.a, s) == -1
+          && ad_system_status(s) == ADREV_ESHAPE
+          && ad_ida_backward(r.ida, s, &which, 1, r.a, r.a_rate, r.q)
+             == IDA_ILL_INPUT, "not linear in dy/dt");
+    CHECK(ad_ida_backward(r.ida, NULL, &which, 1, r.a, r.a_rate, r.q)
+          == IDA_MEM_FAIL
+          && ad_ida_backward_at(NULL, 0, r.y, r.rate, r.a, r.solver, r.A, r.a,
+                                r.a_rate, r.q) == IDA_MEM_FAIL
+          && ad_ida_backward_gradient(NULL, 0, r.y, r.rate, r.a, r.a)
+             == IDA_MEM_FAIL
+          && ad_ida_backward_at(s, 0, r.y, r.rate, r.a, r.solver, NULL, r.a,
+                                r.a_rate, r.q) == IDA_ILL_INPUT
+          && ad_ida_backward_gradient(s, 0, r.y, r.rate, r.a, NULL)
+             == IDA_ILL_INPUT, "no system, no matrix, no vector");
+    end_dae(&r);
+    s = ad_system_dae(crowded, NULL, 2, 1);
+    begin_dae(&r, s, DENSE, y, rate, a, b, &q);
+    CHECK(ad_ida_backward_at(s, 0, r.y, r.rate, r.a, r.solver, r.A, r.a,
+                             r.a_rate, r.q) == IDA_ILL_INPUT,
+          "more algebraic equations than variables");
+    end_dae(&r);
+    s = ad_system_dae(tracked, NULL, 2, 2);
+    double of_p[2] = { 0 };
+    s->p[1] = 1;
+    begin_dae(&r, s, DENSE, y, rate, a, b, of_p);
+    y[1] = (double)NAN;
+    CHECK(ad_ida_backward_at(s, 0, r.y, r.rate, r.a, r.solver, r.A, r.a,
+                             r.a_rate, r.q) == IDA_RES_FAIL, "no number");
+    end_dae(&r);
+}
+
 /* --- KINSOL ---------------------------------------------------------------- */
 
 // Zero at y = 1; Newton's first step from 6 leads to where there is none.
@@ -674,6 +1022,15 @@ int main(void)
         test_matrices((kind)how);
     test_brusselator();
     test_fit();
+    for (int how = 0; how < KINDS; how++) {
+        test_adjoint_mass((kind)how);
+        test_adjoint_algebraic((kind)how);
+    }
+    test_adjoint_robertson(DENSE);
+    test_adjoint_robertson(CSR);
+    test_adjoint_products();
+    test_adjoint_fit();
+    test_adjoint_failures();
     test_kinsol();
     test_failures();
     test_codes();
