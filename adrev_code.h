@@ -53,8 +53,10 @@
  *   code/statements   a C statement for each node
  *   code/matrix       one loop for a product and its adjoint
  *   code/repeats      what repeats in a program
+ *   code/order        another order of nodes, in which more repeats
  *   code/access       what the statements of loops read
  *   code/loops        loops for what repeats
+ *   code/lists        lists of integers as initialisers
  *   code/functions    a C function
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -136,8 +138,11 @@ extern "C" {
  * What repeats is written as loops, where they save 200 statements and more: the
  * same operations again and again, with arguments at even distances, or from a
  * table of indices or of constants. Loops nest up to three deep. Operations keep
- * their order, so the bits are the same. Without such repetition, and with array
- * nodes (each of which is a loop already), the code has each operation once.
+ * their order, unless the code is half as long if those that wait for nothing
+ * more come first; each has the same arguments, so the bits are the same. Without
+ * such repetition, and with array nodes (each of which is a loop already), the
+ * code has each operation once. Patterns that repeat are written by macros, as
+ * the same constants.
  */
 
 enum {
@@ -465,6 +470,7 @@ typedef struct adx_text {
                                 // and loops, and the size of work as data
     bool header;                // declarations only
     bool muted;                 // nothing is put
+    bool failed;                // no memory for a part of it
 } adx_text;
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
@@ -717,6 +723,7 @@ typedef struct adx_writing {
     const char *array[3];       // names of the inputs, and how many of each
     size_t length[3];
     size_t split;
+    bool unrolled;              // no loops are looked for
     bool *used;
     bool *stored;               // the number is in work
     uint32_t *place;            // where in work
@@ -1658,10 +1665,11 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy code/layout
- *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
- *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
- *           adx_class_of adx_varying adx_read_by adx_may_repeat adx_entry_at
- *           adx_next_instance adx_roll
+ *   offers  ADX_ROLL_DEPTH ADX_ROLL_LEAST adx_item adx_looped adx_rolled
+ *           adx_free_rolled adx_join_equal adx_part_equal ADX_CLASS_RESULT
+ *           ADX_CLASS_CONSTANT adx_class_of adx_varying adx_read_by
+ *           adx_symbol_of adx_order adx_free_order adx_may_repeat adx_new_item
+ *           adx_fold_again adx_entry_at adx_next_instance adx_roll
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -1716,6 +1724,7 @@ typedef struct adx_rolled {
     size_t next;                // root, after what is written so far
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
+    adx_node *was;              // the program's, before equal ones were joined
     bool failed;                // no memory
 } adx_rolled;
 
@@ -1732,6 +1741,7 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
     adx_drop(a, r->leaf_of);
     adx_drop(a, r->index_of);
     adx_drop(a, r->part_of);
+    adx_drop(a, r->was);
     adx_drop(a, r);
 }
 
@@ -1871,6 +1881,32 @@ static uint64_t adx_symbol_of(const adx_writing *k, const adx_node *s)
     return symbol;
 }
 
+// Another order of the used nodes than that of the program.
+typedef struct adx_order {
+    uint32_t *node;             // [used nodes]
+    uint64_t *symbol;           // [nodes]
+} adx_order;
+
+static void adx_free_order(const ad_allocator *a, adx_order *order)
+{
+    adx_drop(a, order->node);
+    adx_drop(a, order->symbol);
+}
+
+// Entry `at` of the sequence: which node it is, and its symbol. `next`: the
+// used node that it is in the order of the program; order NULL: in this one.
+static size_t adx_ordered_node(const adx_order *order, size_t at, size_t next)
+{
+    return order == NULL ? next : order->node[at];
+}
+
+static uint64_t adx_ordered_symbol(const adx_writing *k, const adx_order *order,
+                                   size_t node)
+{
+    return order == NULL ? adx_symbol_of(k, &k->p->node[node])
+                         : order->symbol[node];
+}
+
 static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
                                   size_t output)
 {
@@ -1923,10 +1959,11 @@ static void adx_sample(adx_sampling *s, uint64_t symbol)
         *met = (uint32_t)key;
 }
 
-// Whether loops may pay. false with `failed`: no memory. (Array nodes read
-// ranges, whose places are decided elsewhere: with them there are no other
-// loops.)
-static bool adx_may_repeat(const adx_writing *k, bool *failed)
+// Whether loops may pay, in the order of the program (NULL) or in another one.
+// false with `failed`: no memory. (Array nodes read ranges, whose places are
+// decided elsewhere: with them there are no other loops.)
+static bool adx_may_repeat(const adx_writing *k, const adx_order *order,
+                           bool *failed)
 {
     const adx_program *p = k->p;
     adx_sampling s = { .bits = 8, .oldest = 1 };
@@ -1944,9 +1981,10 @@ static bool adx_may_repeat(const adx_writing *k, bool *failed)
     if (*failed)
         return false;
     memset(s.met, 0, room * sizeof *s.met);
-    for (size_t i = 0; i < p->nodes; i++)
+    for (size_t i = 0, at = 0; i < p->nodes; i++)
         if (adx_is_used(p, &p->node[i], k->used))
-            adx_sample(&s, adx_symbol_of(k, &p->node[i]));
+            adx_sample(&s, adx_ordered_symbol(
+                           k, order, adx_ordered_node(order, at++, i)));
     adx_drop(p->memory, s.met);
     return s.again >= ADX_ROLL_AGAIN;
 }
@@ -2283,26 +2321,35 @@ static uint32_t adx_new_statement(const ad_allocator *a, adx_rolled *r,
                                           .entries = 1, .text = 1 });
 }
 
+static void adx_roll_nodes(const adx_writing *k, adx_rolled *r,
+                           const adx_order *order)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->nodes && !r->failed; i++) {
+        if (!adx_is_used(p, &p->node[i], k->used))
+            continue;
+        size_t at = r->entries;
+        size_t node = adx_ordered_node(order, at, i);
+        r->entry_of[node] = (uint32_t)at;
+        r->root[at] = adx_new_statement(
+            p->memory, r, adx_ordered_symbol(k, order, node), node);
+    }
+    r->nodes = r->entries;
+    if (!r->failed)
+        adx_fold_entries(p->memory, r, 0);
+}
+
 // The items of a program's nodes and outputs; without outputs if there are no
 // loops. NULL: no memory.
-static adx_rolled *adx_roll(const adx_writing *k)
+static adx_rolled *adx_roll(const adx_writing *k, const adx_order *order)
 {
     const adx_program *p = k->p;
     const ad_allocator *a = p->memory;
     adx_rolled *r = adx_begin_rolled(k);
     if (r == NULL)
         return NULL;
-    for (size_t i = 0; i < p->nodes && !r->failed; i++) {
-        const adx_node *s = &p->node[i];
-        if (!adx_is_used(p, s, k->used))
-            continue;
-        r->entry_of[i] = (uint32_t)r->entries;
-        size_t at = r->entries;
-        r->root[at] = adx_new_statement(a, r, adx_symbol_of(k, s), i);
-    }
-    r->nodes = r->entries;
     if (!r->failed)
-        adx_fold_entries(a, r, 0);
+        adx_roll_nodes(k, r, order);
     for (size_t i = 0; i < p->outputs && !r->failed && r->loops > 0; i++)
         r->root[r->roots + i] =
             adx_new_statement(a, r, adx_output_symbol(k, r, i), i);
@@ -2312,6 +2359,259 @@ static adx_rolled *adx_roll(const adx_writing *k)
         return r;
     adx_free_rolled(a, r);
     return NULL;
+}
+
+ADX_SELDOM_END
+
+/* === code/order =============================================================
+ * Another order of a program's nodes, in which more of them repeat. A number
+ * that is computed once and read in many iterations spoils the iteration that
+ * computes it: that one is not like the others. So nodes are put into the order
+ * of levels: a node has the level behind the highest one of its arguments.
+ * Within a level they are sorted by their symbols, and then by the places of
+ * their arguments, so that loops go through arrays in order.
+ *
+ * A sum is a chain: each node reads the one before, which nobody else reads. Its
+ * nodes stay together, behind all that they read, as one unit of the order;
+ * chains of the same length follow one another. Guards, which nobody reads, come
+ * last, in their own order.
+ *
+ * Every number is computed from the same numbers as before, so the bits are the
+ * same. What suffers is locality: more numbers have to be in work.
+ *
+ *   needs   tape/memory function/operations function/program function/emit
+ *           function/copy code/layout code/repeats
+ *   offers  adx_order_by_levels
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Arrays have an element for each node, used or not, unless said otherwise.
+typedef struct adx_ordering {
+    adx_program *p;
+    const bool *used;
+    uint64_t *symbol;
+    uint32_t *head;             // the first node of its chain; itself: of none
+    uint32_t *length;           // of the chain that begins there
+    uint32_t *level;            // of the chain that begins there; from 1 on
+    uint32_t *rank;             // [numbers] place of what makes it
+    uint32_t *readers;          // [numbers] how many nodes read it
+    uint32_t *node;             // [n] the order
+    uint32_t *other;            // [n] for sorting
+    size_t n;
+    uint32_t levels;            // the highest one, which is that of guards
+} adx_ordering;
+
+static bool adx_begin_ordering(adx_ordering *o)
+{
+    const adx_program *p = o->p;
+    const ad_allocator *a = p->memory;
+    uint32_t **const arrays[] = { &o->head, &o->length, &o->level };
+    bool ok = true;
+    for (size_t i = 0; i < p->nodes; i++)
+        o->n += adx_is_used(p, &p->node[i], o->used);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i] = (uint32_t *)adx_take(a, p->nodes, sizeof **arrays[i]);
+        ok = ok && *arrays[i] != NULL;
+    }
+    o->symbol = (uint64_t *)adx_take(a, p->nodes, sizeof *o->symbol);
+    o->rank = (uint32_t *)adx_take(a, p->numbers, sizeof *o->rank);
+    o->readers = (uint32_t *)adx_take(a, p->numbers, sizeof *o->readers);
+    o->node = (uint32_t *)adx_take(a, o->n, sizeof *o->node);
+    o->other = (uint32_t *)adx_take(a, o->n, sizeof *o->other);
+    return ok && o->symbol != NULL && o->rank != NULL && o->readers != NULL
+        && o->node != NULL && o->other != NULL;
+}
+
+static void adx_end_ordering(adx_ordering *o)
+{
+    const ad_allocator *a = o->p->memory;
+    adx_drop(a, o->head);
+    adx_drop(a, o->length);
+    adx_drop(a, o->level);
+    adx_drop(a, o->rank);
+    adx_drop(a, o->readers);
+    adx_drop(a, o->other);
+}
+
+/* --- chains and levels ---------------------------------------------------- */
+
+static void adx_count_readers(adx_ordering *o)
+{
+    const adx_program *p = o->p;
+    memset(o->readers, 0, p->numbers * sizeof *o->readers);
+    for (size_t i = 0; i < p->nodes; i++)
+        for (int a = 0; adx_is_used(p, &p->node[i], o->used)
+                        && a < adx_varying(&p->node[i]); a++)
+            o->readers[adx_read_by(&p->node[i], a)]++;
+}
+
+// Whether x is what node i goes on with.
+static bool adx_is_link(const adx_ordering *o, size_t i, uint32_t x)
+{
+    uint32_t from = o->p->from[x];
+    return from < ADX_FROM_INPUT && o->readers[x] == 1
+        && o->symbol[from] == o->symbol[i];
+}
+
+// Finds the chain that node i goes on with. Where the order of arguments makes
+// no difference, that is then its first one.
+static void adx_find_chain(adx_ordering *o, size_t i)
+{
+    adx_node *s = &o->p->node[i];
+    o->head[i] = (uint32_t)i;
+    o->length[i] = 1;
+    o->level[i] = 1;
+    if (s->op == ADX_OP_guard)
+        return;
+    if (adx_commutes(s->op) && !adx_is_link(o, i, s->a)
+        && adx_is_link(o, i, s->b)) {
+        uint32_t a = s->a;
+        s->a = s->b;
+        s->b = a;
+        s->c = s->a;
+    }
+    if (adx_is_link(o, i, s->a)) {
+        o->head[i] = o->head[o->p->from[s->a]];
+        o->length[o->head[i]]++;
+    }
+}
+
+// Afterwards a link is another symbol than the node with which a chain begins.
+static void adx_mark_links(adx_ordering *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (o->head[o->node[i]] != o->node[i])
+            o->symbol[o->node[i]] |= (uint64_t)1 << 61;
+}
+
+// Raises the level of node i, or of its chain, above that of an argument.
+static void adx_raise_level(adx_ordering *o, size_t i, uint32_t x)
+{
+    uint32_t from = o->p->from[x];
+    uint32_t *level = &o->level[o->head[i]];
+    if (from >= ADX_FROM_INPUT || o->head[from] == o->head[i])
+        return;
+    if (*level <= o->level[o->head[from]])
+        *level = o->level[o->head[from]] + 1;
+    if (*level > o->levels)
+        o->levels = *level;
+}
+
+static void adx_find_levels(adx_ordering *o, const adx_writing *k)
+{
+    const adx_program *p = o->p;
+    o->levels = 1;
+    for (uint32_t x = 0; x < p->numbers; x++)
+        o->rank[x] = x;
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
+        if (!adx_is_used(p, s, o->used))
+            continue;
+        o->symbol[i] = adx_symbol_of(k, s);
+        adx_find_chain(o, i);
+        for (int a = 0; s->op != ADX_OP_guard && a < adx_varying(s); a++)
+            adx_raise_level(o, i, adx_read_by(s, a));
+    }
+    o->levels++;
+    for (size_t i = 0; i < p->nodes; i++)
+        if (p->node[i].op == ADX_OP_guard)
+            o->level[i] = o->levels;
+}
+
+// Lists the nodes level by level: a stable counting sort. begin[] has a place
+// for each level and two more; afterwards it is where the next level begins.
+static void adx_list_levels(adx_ordering *o, uint32_t begin[])
+{
+    const adx_program *p = o->p;
+    memset(begin, 0, (o->levels + 2) * sizeof *begin);
+    for (size_t i = 0; i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], o->used))
+            begin[o->level[o->head[i]] + 1]++;
+    for (uint32_t l = 0; l < o->levels; l++)
+        begin[l + 1] += begin[l];
+    for (size_t i = 0; i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], o->used))
+            o->node[begin[o->level[o->head[i]]]++] = (uint32_t)i;
+}
+
+/* --- the nodes of a level ------------------------------------------------- */
+
+// Whether node i comes before node j of the same level.
+static bool adx_is_before(const adx_ordering *o, uint32_t i, uint32_t j)
+{
+    uint32_t first = o->head[i];
+    uint32_t second = o->head[j];
+    const adx_node *s = &o->p->node[first];
+    const adx_node *t = &o->p->node[second];
+    if (first == second || s->op == ADX_OP_guard)
+        return i < j;
+    if (o->symbol[first] != o->symbol[second])
+        return o->symbol[first] < o->symbol[second];
+    if (o->length[first] != o->length[second])
+        return o->length[first] < o->length[second];
+    for (int a = 0; a < adx_varying(s); a++) {
+        uint32_t mine = o->rank[adx_read_by(s, a)];
+        uint32_t its = o->rank[adx_read_by(t, a)];
+        if (mine != its)
+            return mine < its;
+    }
+    return first < second;
+}
+
+// Merges two sorted pieces of a level: [low, middle) and [middle, high).
+static void adx_merge_nodes(adx_ordering *o, size_t low, size_t middle,
+                            size_t high)
+{
+    size_t a = low;
+    size_t b = middle;
+    if (!adx_is_before(o, o->node[middle], o->node[middle - 1]))
+        return;
+    for (size_t to = low; to < high; to++)
+        o->other[to] = b == high
+                    || (a < middle && !adx_is_before(o, o->node[b], o->node[a]))
+                     ? o->node[a++] : o->node[b++];
+    memcpy(&o->node[low], &o->other[low], (high - low) * sizeof *o->node);
+}
+
+// Sorts the nodes of a level; those of lower levels have their places.
+static void adx_sort_level(adx_ordering *o, size_t low, size_t high)
+{
+    for (size_t width = 1; width < high - low; width *= 2)
+        for (size_t at = low; at + width < high; at += 2 * width)
+            adx_merge_nodes(o, at, at + width, high - at < 2 * width
+                            ? high : at + 2 * width);
+    for (size_t i = low; i < high; i++) {
+        const adx_node *s = &o->p->node[o->node[i]];
+        if (s->op != ADX_OP_guard)
+            o->rank[s->r] = (uint32_t)i;
+    }
+}
+
+// Orders the used nodes of q by levels. Some of their arguments may have changed
+// places then. false: no memory. For programs without array nodes.
+static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
+                                adx_order *order)
+{
+    const ad_allocator *a = q->memory;
+    adx_ordering o = { .p = q, .used = k->used };
+    uint32_t *begin = NULL;
+    if (adx_begin_ordering(&o)) {
+        adx_count_readers(&o);
+        adx_find_levels(&o, k);
+        begin = (uint32_t *)adx_take(a, o.levels + 2, sizeof *begin);
+    }
+    if (begin != NULL) {
+        adx_list_levels(&o, begin);
+        for (uint32_t l = 1; l <= o.levels; l++)
+            adx_sort_level(&o, begin[l - 1], begin[l]);
+        adx_mark_links(&o);
+    }
+    *order = (adx_order){ o.node, o.symbol };
+    bool ok = begin != NULL;
+    adx_drop(a, begin);
+    adx_end_ordering(&o);
+    return ok;
 }
 
 ADX_SELDOM_END
@@ -2583,7 +2883,8 @@ static adx_cuts adx_find_cuts(const adx_writing *k, uint32_t item,
 /* --- indices -------------------------------------------------------------- */
 
 // Numbers that the instances of a block have, one each: base + sum of step[l]
-// t[l], plus an element of a table that depends on the loops with `apart`.
+// t[l], plus an element of a table that depends on the loops with `apart`. What
+// stands in the table is no less than 0.
 typedef struct adx_roll_index {
     const adx_writing *k;
     const adx_looped *leaf;
@@ -2594,6 +2895,7 @@ typedef struct adx_roll_index {
     long step[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
     bool table;
+    long least, most;           // of what is left without the linear part
 } adx_roll_index;
 
 static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
@@ -2615,13 +2917,26 @@ static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
     return at;
 }
 
-// What is left of an element without its linear part.
+// What is left of an element without its linear part; of constants, which.
 static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
 {
     long rest = adx_stream_at(s, t);
     for (uint32_t l = 0; l < s->leaf->depth; l++)
         rest -= s->step[l] * ((long)t[l] - (long)s->b->low[l]);
     return rest;
+}
+
+static void adx_find_least(adx_roll_index *s)
+{
+    uint32_t t[ADX_ROLL_DEPTH];
+    memcpy(t, s->b->low, sizeof t);
+    s->least = s->most = adx_rest_at(s, t);
+    if (s->table && !s->constants)
+        do {
+            long rest = adx_rest_at(s, t);
+            s->least = rest < s->least ? rest : s->least;
+            s->most = rest > s->most ? rest : s->most;
+        } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
 
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
@@ -2652,8 +2967,10 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
     for (uint32_t l = 0; l < f->depth; l++) {
         s.table = s.table || s.apart[l];
         s.step[l] = s.apart[l] ? 0 : s.step[l];
-        s.base -= s.step[l] * (long)b->low[l];
     }
+    adx_find_least(&s);
+    for (uint32_t l = 0; l < f->depth; l++)
+        s.base -= s.step[l] * (long)b->low[l];
     return s;
 }
 
@@ -2668,19 +2985,27 @@ static void adx_say_table_name(const adx_roll_index *s, char before)
             : s->which == 0 ? "x" : s->which == 1 ? "y" : "z");
 }
 
-// Writes an element of the table; returns what stands behind it.
-static void adx_say_table_element(const adx_roll_index *s, const uint32_t t[],
-                                  size_t i)
+// Writes the elements of the table, as many in a line as fit; `b` has those
+// instances that differ in it.
+static void adx_say_table_elements(const adx_roll_index *s,
+                                   const adx_roll_box *b)
 {
     adx_text *text = s->k->text;
-    const char *before = i == 0 ? "" : i % 10 == 0 ? ",\n            " : ", ";
-    if (!s->constants) {
-        adx_say(text, "%s%ld", before, adx_rest_at(s, t));
-        return;
-    }
-    adx_say(text, "%s", before);
-    adx_say_literal(text, *adx_constant_of(s->k->p,
-                                           (uint32_t)adx_stream_at(s, t)));
+    uint32_t t[ADX_ROLL_DEPTH];
+    size_t line = text->bytes;
+    const char *before = "\n    ";
+    memcpy(t, b->low, sizeof t);
+    do {
+        adx_put_text(text, before, strlen(before));
+        if (s->constants)
+            adx_say_literal(text, *adx_constant_of(
+                                s->k->p, (uint32_t)adx_stream_at(s, t)));
+        else
+            adx_say_index(text, "", (size_t)(adx_rest_at(s, t) - s->least), "");
+        bool full = text->bytes - line > 70;
+        before = full ? ",\n    " : ",";
+        line = full ? text->bytes : line;
+    } while (adx_next_instance(s->leaf->depth, t, b->low, b->high));
 }
 
 // Declares the table of a stream, if it has one.
@@ -2688,9 +3013,7 @@ static void adx_declare_table(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;
     adx_roll_box b = *s->b;
-    uint32_t t[ADX_ROLL_DEPTH];
     size_t n = 1;
-    bool narrow = true;
     if (!s->table)
         return;
     for (uint32_t l = 0; l < s->leaf->depth; l++) {
@@ -2698,21 +3021,12 @@ static void adx_declare_table(const adx_roll_index *s, char before)
             b.high[l] = b.low[l] + 1;
         n *= b.high[l] - b.low[l];
     }
-    memcpy(t, b.low, sizeof t);
-    do
-        narrow = narrow && adx_rest_at(s, t) >= 0
-              && adx_rest_at(s, t) <= 0xffff;
-    while (adx_next_instance(s->leaf->depth, t, b.low, b.high));
     adx_say_margin(s->k, s->b->depth);
     adx_say(text, "static const %s ", s->constants ? text->real
-            : narrow ? "unsigned short" : "long");
+            : s->most - s->least <= 0xffff ? "unsigned short" : "long");
     adx_say_table_name(s, before);
-    adx_say(text, "[%lu] = {\n            ", (unsigned long)n);
-    memcpy(t, b.low, sizeof t);
-    size_t i = 0;
-    do
-        adx_say_table_element(s, t, i++);
-    while (adx_next_instance(s->leaf->depth, t, b.low, b.high));
+    adx_say(text, "[%lu] = {", (unsigned long)n);
+    adx_say_table_elements(s, &b);
     adx_say(text, "\n");
     adx_say_margin(s->k, s->b->depth);
     adx_say(text, "};\n");
@@ -2749,7 +3063,7 @@ static void adx_say_stream(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;
     bool first = !s->table;
-    long base = s->table ? 0 : s->base;
+    long base = s->table ? s->least : s->base;
     for (uint32_t l = 0; s->table && l < s->leaf->depth; l++)
         base -= s->step[l] * (long)s->b->low[l];
     uint32_t begin = 0;
@@ -2785,8 +3099,8 @@ ADX_SELDOM_END
  * Everything is done twice: first without text, to learn which results have to
  * be in work.
  *
- *   needs   tape/memory function/operations function/program code/text
- *           code/layout code/statements code/repeats code/access
+ *   needs   function/operations function/program code/text code/layout
+ *           code/statements code/repeats code/order code/access
  *   offers  adx_begin_loops adx_rolled_text adx_say_roots
  * ========================================================================== */
 
@@ -3168,24 +3482,43 @@ static void adx_find_loop_places(adx_writing *k)
     k->places = end;
 }
 
-// Gives the function loops if they pay; else it stays as it is. false: no
-// memory.
-static bool adx_begin_loops(adx_writing *k, adx_program *q)
+// The loops of a program in the order of levels; NULL without `failed`: none
+// pay. (Programs of which little would be gained are left alone.)
+static adx_rolled *adx_roll_levels(const adx_writing *k, adx_program *q,
+                                   bool *failed)
 {
-    bool failed;
-    if (!adx_may_repeat(k, &failed))
+    adx_order order = { NULL, NULL };
+    adx_rolled *r = NULL;
+    *failed = !adx_order_by_levels(k, q, &order);
+    if (!*failed && adx_may_repeat(k, &order, failed)) {
+        r = adx_roll(k, &order);
+        *failed = r == NULL;
+    }
+    adx_free_order(q->memory, &order);
+    return r;
+}
+
+// Gives the function loops if they pay, with its nodes in the order of levels
+// or in their own; else it stays as it is. false: no memory.
+static bool adx_begin_loops(adx_writing *k, adx_program *q, bool by_levels)
+{
+    bool failed = false;
+    adx_rolled *r = NULL;
+    if (!by_levels && !adx_may_repeat(k, NULL, &failed))
         return !failed;
     adx_node *nodes = adx_join_equal(q, k->used);
-    adx_rolled *r = nodes == NULL ? NULL : adx_roll(k);
+    if (nodes != NULL && by_levels)
+        r = adx_roll_levels(k, q, &failed);
+    else if (nodes != NULL)
+        failed = (r = adx_roll(k, NULL)) == NULL;
     if (r == NULL || r->loops == 0) {
-        failed = r == NULL;
         adx_free_rolled(q->memory, r);
         if (nodes != NULL)
             adx_part_equal(q, nodes, k->used);
-        return !failed;
+        return !failed && nodes != NULL;
     }
     k->rolled = r;
-    adx_drop(q->memory, nodes);
+    r->was = nodes;
     memset(k->stored, 0, q->numbers * sizeof *k->stored);
     memset(k->place, 0, q->numbers * sizeof *k->place);
     adx_find_parts(k);
@@ -3241,6 +3574,219 @@ static void adx_say_roots(adx_writing *k, size_t part, bool outputs)
 
 ADX_SELDOM_END
 
+/* === code/lists =============================================================
+ * Lists of integers, such as the pattern of a sparse matrix, as initialisers of
+ * constant arrays. A list in which differences of successive elements repeat is
+ * one of loops, as a program is (code/repeats). C has no loops in initialisers,
+ * but its preprocessor writes a piece again: a loop becomes a macro of its first
+ * element, and macros for 10, 100 ... iterations, which call one another:
+ *
+ *     #define f_r1_1(v) v, v, v + 1
+ *     #define f_r1_10(v) f_r1_1(v), f_r1_1(v + 2), f_r1_1(v + 4) ...
+ *     0, f_r1_10(1), f_r1_10(21), f_r1_1(41), 49
+ *
+ *   needs   tape/memory code/text code/repeats
+ *   offers  adx_say_list
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+#define ADX_LIST_WIDTH 64       // columns after which a line is broken
+
+typedef struct adx_list {
+    adx_text *t;
+    const uint32_t *v;
+    adx_rolled *r;              // its loops; `leaf` is the number of the macro
+    uint32_t macros;
+    bool inside;                // of a macro, where v is the first element
+    bool begun;
+    size_t line;                // bytes of the text before this line
+} adx_list;
+
+// Writes what stands before the next element.
+static void adx_separate(adx_list *l)
+{
+    if (l->begun)
+        adx_say(l->t, ",");
+    if (l->t->bytes - l->line > ADX_LIST_WIDTH) {
+        adx_say(l->t, l->inside ? " \\\n    " : "\n    ");
+        l->line = l->t->bytes;
+    } else if (l->begun)
+        adx_say(l->t, " ");
+    l->begun = true;
+}
+
+// Writes an element, or its distance from the macro's first one.
+static void adx_say_value(adx_list *l, long value)
+{
+    if (!l->inside)
+        adx_say(l->t, "%ld", value);
+    else if (value == 0)
+        adx_say(l->t, "v");
+    else
+        adx_say(l->t, value < 0 ? "v - %ld" : "v + %ld",
+                value < 0 ? -value : value);
+}
+
+static long adx_list_step(const adx_list *l, const adx_item *loop)
+{
+    return (long)l->v[loop->first + loop->entries / loop->count]
+         - (long)l->v[loop->first];
+}
+
+// The macro of a loop like this one; 0: there is none yet. (Loops are behind
+// all elements.)
+static uint32_t adx_macro_of(const adx_list *l, const adx_item *loop)
+{
+    for (size_t i = l->r->items; l->r->item[i - 1].count > 1; i--)
+        if (l->r->item[i - 1].symbol == loop->symbol
+            && l->r->item[i - 1].leaf != 0)
+            return l->r->item[i - 1].leaf;
+    return 0;
+}
+
+// Writes calls for so many iterations, the first of which begins with `value`.
+static void adx_call_macro(adx_list *l, const adx_item *loop, uint32_t macro,
+                           size_t iterations, long value)
+{
+    size_t power = 1;
+    while (10 * power <= iterations && 10 * power <= loop->count)
+        power *= 10;
+    if (l->inside && power == iterations && power > 1)
+        power /= 10;            // its own definition
+    for (; power > 0; power /= 10)
+        for (; iterations >= power; iterations -= power) {
+            adx_separate(l);
+            adx_say(l->t, "%s_r%lu_%lu(", l->t->name, (unsigned long)macro,
+                    (unsigned long)power);
+            adx_say_value(l, value);
+            adx_say(l->t, ")");
+            value += (long)power * adx_list_step(l, loop);
+        }
+}
+
+// Writes a sequence of elements and loops, less a number.
+static void adx_say_elements(adx_list *l, const uint32_t item[], size_t n,
+                             long less)
+{
+    for (size_t i = 0; i < n; i++) {
+        const adx_item *s = &l->r->item[item[i]];
+        const long value = (long)l->v[s->first] - less;
+        if (s->count > 1) {
+            adx_call_macro(l, s, adx_macro_of(l, s), s->count, value);
+            continue;
+        }
+        adx_separate(l);
+        adx_say_value(l, value);
+    }
+}
+
+static void adx_begin_macro(adx_list *l, uint32_t macro, size_t power)
+{
+    l->line = l->t->bytes;
+    l->begun = false;
+    adx_say(l->t, "#define %s_r%lu_%lu(v) ", l->t->name, (unsigned long)macro,
+            (unsigned long)power);
+}
+
+// Defines the macros of a loop, after those of the loops in it.
+static void adx_define_loop(adx_list *l, uint32_t item)
+{
+    adx_item *loop = &l->r->item[item];
+    if (loop->count == 1 || adx_macro_of(l, loop) != 0)
+        return;
+    for (uint32_t i = 0; i < loop->items; i++)
+        adx_define_loop(l, l->r->list[loop->body + i]);
+    loop->leaf = ++l->macros;
+    adx_begin_macro(l, loop->leaf, 1);
+    adx_say_elements(l, &l->r->list[loop->body], loop->items,
+                     (long)l->v[loop->first]);
+    for (size_t power = 10; power <= loop->count; power *= 10) {
+        adx_say(l->t, "\n");
+        adx_begin_macro(l, loop->leaf, power);
+        adx_call_macro(l, loop, loop->leaf, power, 0);
+    }
+    adx_say(l->t, "\n");
+}
+
+static void adx_define_loops(adx_list *l)
+{
+    l->inside = true;
+    for (size_t i = 0; i < l->r->roots; i++)
+        adx_define_loop(l, l->r->root[i]);
+    l->inside = false;
+}
+
+static void adx_undefine_loops(const adx_list *l)
+{
+    for (size_t i = l->r->items; l->r->item[i - 1].count > 1; i--) {
+        const adx_item *loop = &l->r->item[i - 1];
+        for (size_t power = 1; loop->leaf != 0 && power <= loop->count;
+             power *= 10)
+            adx_say(l->t, "\n#undef %s_r%lu_%lu", l->t->name,
+                    (unsigned long)loop->leaf, (unsigned long)power);
+    }
+}
+
+// The loops of a list. Elements are the same symbol that are as far from the
+// element before. NULL: no memory.
+static adx_rolled *adx_roll_list(const ad_allocator *a, const uint32_t v[],
+                                 size_t n)
+{
+    uint32_t before = 0;
+    adx_rolled *r = (adx_rolled *)adx_take(a, 1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    *r = (adx_rolled){ .root = (uint32_t *)adx_take(a, n, sizeof *r->root) };
+    r->failed = r->root == NULL;
+    for (size_t i = 0; i < n && !r->failed; before = v[i++])
+        r->root[i] = adx_new_item(a, r, (adx_item){
+            .symbol = (uint64_t)1 << 33 | (uint32_t)(v[i] - before),
+            .count = 1, .first = (uint32_t)i, .entries = 1, .text = 1 });
+    if (!r->failed)
+        r->roots = adx_fold_again(a, r, r->root, n);
+    if (!r->failed)
+        return r;
+    adx_free_rolled(a, r);
+    return NULL;
+}
+
+static void adx_say_rolled_list(adx_list *l)
+{
+    adx_define_loops(l);
+    l->line = l->t->bytes;
+    l->begun = false;
+    adx_say(l->t, "    ");
+    adx_say_elements(l, l->r->root, l->r->roots, 0);
+    adx_undefine_loops(l);
+}
+
+// Writes the elements of an initialiser, from the beginning of a line on; at
+// least one, since there are no empty arrays. Without memory the text fails.
+static void adx_say_list(adx_text *t, const ad_allocator *a, bool unrolled,
+                         const uint32_t v[], size_t n)
+{
+    adx_rolled *r = NULL;
+    if (!unrolled && !t->muted && n >= ADX_ROLL_LEAST) {
+        r = adx_roll_list(a, v, n);
+        t->failed = t->failed || r == NULL;
+    }
+    adx_list l = { .t = t, .v = v, .r = r, .line = t->bytes };
+    if (r != NULL && r->loops > 0)
+        adx_say_rolled_list(&l);
+    else {
+        adx_say(t, n == 0 ? "    0" : "    ");
+        for (size_t i = 0; i < n; i++) {
+            adx_separate(&l);
+            adx_say_value(&l, (long)v[i]);
+        }
+    }
+    adx_say(t, "\n");
+    adx_free_rolled(a, r);
+}
+
+ADX_SELDOM_END
+
 /* === code/functions =========================================================
  * A C function: the inputs and constants that arrays need in `work`, a
  * statement for each used node in program order, and the results. Nothing but
@@ -3255,8 +3801,9 @@ ADX_SELDOM_END
  *   needs   tape/memory core/derived function/operations function/program
  *           function/copy function/places function/functions function/pattern
  *           code/text code/layout code/statements code/matrix code/loops
- *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
- *           adx_say_block adx_has_block adx_say_loop
+ *           code/lists
+ *   offers  adx_has_check adx_declare_function adx_say_function adx_say_block
+ *           adx_has_block adx_say_loop
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3502,40 +4049,42 @@ static void adx_say_results(adx_writing *k)
         }
 }
 
-// Writes an element of a list of constants, ten in a line.
-static void adx_say_item(adx_text *t, size_t i, uint32_t v)
+static void adx_say_pattern_list(adx_writing *k, const char *list,
+                                 const uint32_t v[], size_t n)
 {
-    adx_say_index(t, i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ", v, "");
+    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n",
+            k->text->exported ? "" : "static ", k->text->name, k->what, list,
+            (unsigned long)(n == 0 ? 1 : n));
+    adx_say_list(k->text, k->p->memory, k->unrolled, v, n);
+    adx_say(k->text, "};\n");
 }
 
-static void adx_begin_list(adx_writing *k, const char *list, size_t n)
+// The row of each entry.
+static uint32_t *adx_rows_of(const ad_allocator *a, const adx_entries *g)
 {
-    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n    %s",
-            k->text->exported ? "" : "static ", k->text->name, k->what, list,
-            (unsigned long)(n == 0 ? 1 : n), n == 0 ? "0" : "");
+    uint32_t *row = (uint32_t *)adx_take(a, g->start[g->rows], sizeof *row);
+    for (uint32_t i = 0; row != NULL && i < g->rows; i++)
+        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
+            row[j] = i;
+    return row;
 }
 
 // The pattern of a sparse matrix, as lists of constants.
 static void adx_say_pattern(adx_writing *k)
 {
-    adx_text *t = k->text;
+    const ad_allocator *a = k->p->memory;
     const adx_entries *g = k->entries;
     size_t n = g->start[g->rows];
-    adx_say(t, "#define %s_%s_NONZEROS %lu\n", t->name, k->what,
+    uint32_t *row = adx_rows_of(a, g);
+    adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
             (unsigned long)n);
-    adx_begin_list(k, "start", g->rows + 1);
-    for (size_t i = 0; i <= g->rows; i++)
-        adx_say_item(t, i, g->start[i]);
-    adx_say(t, "\n};\n");
-    adx_begin_list(k, "row", n);
-    for (uint32_t i = 0; i < g->rows; i++)
-        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
-            adx_say_item(t, j, i);
-    adx_say(t, "\n};\n");
-    adx_begin_list(k, "column", n);
-    for (size_t j = 0; j < n; j++)
-        adx_say_item(t, j, g->col[j]);
-    adx_say(t, "\n};\n\n");
+    adx_say_pattern_list(k, "start", g->start, g->rows + 1);
+    if (row != NULL)
+        adx_say_pattern_list(k, "row", row, n);
+    k->text->failed = k->text->failed || row == NULL;
+    adx_say_pattern_list(k, "column", g->col, n);
+    adx_say(k->text, "\n");
+    adx_drop(a, row);
 }
 
 // So that no compiler warns of constants that are not used, or of results
@@ -4137,6 +4686,9 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
          : *array == 'H' ? n * n : strcmp(array, "x") == 0 ? fn->n : n;
 }
 
+#define ADX_LEVELS_LEAST 1000           // nodes, for the order of levels
+#define ADX_LEVELS_LEAST_TEXT 50000     // bytes, without it
+
 // Everything that is to be written.
 typedef struct adx_c_file {
     ad_fn *fn;
@@ -4218,6 +4770,54 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
     }
 }
 
+// The length of a C function, without its pattern, as it would be written now.
+static size_t adx_count_text(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_entries *entries = k->entries;
+    adx_text dry = *t;
+    dry.write = NULL;
+    dry.bytes = 0;
+    k->text = &dry;
+    k->entries = NULL;
+    adx_say_function(k);
+    k->text = t;
+    k->entries = entries;
+    return dry.bytes;
+}
+
+// Makes of a function what it was before loops were looked for. false: no
+// memory.
+static bool adx_undo_loops(adx_writing *k, adx_program *q)
+{
+    if (k->rolled != NULL)
+        adx_part_equal(q, k->rolled->was, k->used);
+    if (k->rolled != NULL)
+        k->rolled->was = NULL;
+    adx_free_rolled(q->memory, k->rolled);
+    k->rolled = NULL;
+    k->places = 0;
+    adx_end_writing(k);
+    return adx_begin_writing(k);
+}
+
+// Gives the function loops. The order of levels needs more memory, and is only
+// tried for long texts, and taken if the text has half the length. false: no
+// memory.
+static bool adx_find_loops(adx_writing *k, adx_program *q)
+{
+    if (!adx_begin_loops(k, q, false))
+        return false;
+    size_t bytes = q->manys > 0 || q->nodes < ADX_LEVELS_LEAST
+                 ? 0 : adx_count_text(k);
+    if (bytes < ADX_LEVELS_LEAST_TEXT)
+        return true;
+    if (!adx_undo_loops(k, q) || !adx_begin_loops(k, q, true))
+        return false;
+    return (k->rolled != NULL && 2 * adx_count_text(k) < bytes)
+        || (adx_undo_loops(k, q) && adx_begin_loops(k, q, false));
+}
+
 // Writes what ad_fn_compile needs besides a C function. q has more outputs than
 // that: values behind the derivatives, which only blocks of points want.
 static void adx_write_besides(adx_writing *k, const adx_program *q,
@@ -4244,12 +4844,13 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     adx_results results;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
+                      .unrolled = file->options->unrolled,
                       .entries = adx_entries_of(file->fn, kind->bit) };
     adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
-    if (ok && !file->options->unrolled)
-        ok = adx_begin_loops(&k, q);
+    if (ok && !k.unrolled)
+        ok = adx_find_loops(&k, q);
     if (ok && t->header) {
         adx_declare_function(&k);
     } else if (ok) {
@@ -4261,7 +4862,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     }
     adx_free_rolled(q->memory, k.rolled);
     adx_end_writing(&k);
-    return ok ? ADREV_OK : ADREV_ENOMEM;
+    return ok && !t->failed ? ADREV_OK : ADREV_ENOMEM;
 }
 
 static ad_status adx_do_kind(adx_c_file *file, size_t which)
@@ -4302,7 +4903,7 @@ ADX_SELDOM_END
  * reordered; and the work of the function that is called.
  *
  *   needs   tape/memory function/api function/functions function/pattern
- *           function/plans code/api code/text code/functions code/wanted
+ *           function/plans code/api code/text code/lists code/wanted
  *   offers  adx_write_points
  * ========================================================================== */
 
@@ -4356,6 +4957,7 @@ typedef struct adx_point {
     ad_fn *fn;
     const adx_point_kind *kind;
     unsigned asked;
+    bool unrolled;              // lists are written without loops
     size_t zeros;               // at the beginning of work
     size_t scratch;             // behind them
     adx_by_columns matrix[3];   // of sparse results
@@ -4485,6 +5087,22 @@ static void adx_say_head(adx_point *e, const char *type, const char *what,
     t->muted = t->header;       // what follows is the body
 }
 
+// Where columns begin, and the rows of all entries, as one list.
+static void adx_say_columns(adx_point *e, const adx_entries *g)
+{
+    const ad_allocator *a = &e->fn->memory;
+    size_t begins = g->rows + 1;
+    size_t entries = g->start[g->rows];
+    uint32_t *list = (uint32_t *)adx_take(a, begins + entries, sizeof *list);
+    e->text->failed = e->text->failed || list == NULL;
+    if (list == NULL)
+        return;
+    memcpy(list, g->start, begins * sizeof *list);
+    memcpy(list + begins, g->col, entries * sizeof *list);
+    adx_say_list(e->text, a, e->unrolled, list, begins + entries);
+    adx_drop(a, list);
+}
+
 // Writes the shape of an input or result. By CasADi's convention a dense matrix
 // has its size and a 1; any other one has where its columns begin, and the row
 // of each entry.
@@ -4504,17 +5122,12 @@ static void adx_say_sparsity(adx_point *e, char shape, const adx_entries *g,
                 (unsigned long)which, cols + 3, rows, cols);
         return;
     }
-    adx_say(t, "    static const casadi_int s%lu[] = {\n    %lu, %lu, ",
-            (unsigned long)which, rows, cols);
-    if (entries == rows * cols)
-        adx_say(t, "1");
-    else {
-        for (size_t i = 0; i <= g->rows; i++)
-            adx_say_item(t, i, g->start[i]);
-        for (size_t i = 0; i < entries; i++)
-            adx_say_item(t, g->rows + 1 + i, g->col[i]);
-    }
-    adx_say(t, "\n    };\n");
+    adx_say(t, "    static const casadi_int s%lu[] = {\n    %lu, %lu,%s\n",
+            (unsigned long)which, rows, cols,
+            entries == rows * cols ? " 1" : "");
+    if (entries < rows * cols)
+        adx_say_columns(e, g);
+    adx_say(t, "    };\n");
 }
 
 static void adx_say_sparsities(adx_point *e, const char *what,
@@ -4614,11 +5227,10 @@ static void adx_say_point_order(adx_point *e, size_t r)
 {
     const adx_by_columns *matrix = &e->matrix[r];
     size_t entries = adx_shape_length(e, r);
-    adx_say(e->text, "    static const int order%lu[] = {\n    ",
+    adx_say(e->text, "    static const int order%lu[] = {\n",
             (unsigned long)r);
-    for (size_t i = 0; i < entries; i++)
-        adx_say_item(e->text, i, matrix->order[i]);
-    adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
+    adx_say_list(e->text, &e->fn->memory, e->unrolled, matrix->order, entries);
+    adx_say(e->text, "    };\n");
 }
 
 // Writes the call that computes result r, a matrix, and the loop that puts its
@@ -4678,10 +5290,13 @@ static void adx_say_point(adx_point *e)
     adx_say(t, "    return left;\n}\n\n");
 }
 
-static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
-                                 unsigned asked, adx_text *t)
+static ad_status adx_write_point(const adx_c_file *file,
+                                 const adx_point_kind *kind)
 {
-    adx_point e = { .text = t, .fn = fn, .kind = kind, .asked = asked };
+    adx_text *t = file->text;
+    adx_point e = { .text = t, .fn = file->fn, .kind = kind,
+                    .asked = file->asked,
+                    .unrolled = file->options->unrolled };
     size_t in = strlen(kind->in);
     size_t out = strlen(kind->out);
     ad_status status = adx_begin_point(&e);
@@ -4702,8 +5317,10 @@ static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
     return status;
 }
 
-static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
+static ad_status adx_write_points(const adx_c_file *file)
 {
+    adx_text *t = file->text;
+    const unsigned asked = file->asked;
     ad_status status = ADREV_OK;
     adx_say(t, "#ifndef casadi_real\n#define casadi_real double\n#endif\n"
             "#ifndef casadi_int\n#define casadi_int long long int\n#endif\n"
@@ -4713,7 +5330,7 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
     for (size_t i = 0; i < ADX_POINT_KINDS && status == ADREV_OK; i++) {
         const adx_point_kind *kind = &adx_point_kinds[i];
         if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
-            status = adx_write_point(fn, kind, asked, t);
+            status = adx_write_point(file, kind);
         t->muted = false;
     }
     return status;
@@ -4762,7 +5379,7 @@ static void adx_say_top(const adx_c_file *file)
 }
 
 // Helper functions come first; but which are needed is known when all others
-// have been written. So these wait in memory. On failure nothing is written.
+// have been written. So these wait in memory, and on failure nothing is written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
@@ -4773,7 +5390,9 @@ static ad_status adx_write_all(adx_c_file *file)
         t->user = &functions;
     }
     ad_status status = adx_do_kinds(file);
-    if (status == ADREV_OK && functions.failed)
+    if (status == ADREV_OK && file->options->casadi)
+        status = adx_write_points(file);
+    if (status == ADREV_OK && (functions.failed || t->failed))
         status = ADREV_ENOMEM;
     out.bytes = t->bytes;
     *t = out;
@@ -4783,8 +5402,6 @@ static ad_status adx_write_all(adx_c_file *file)
             adx_say_helpers(t, file->needed);
         if (functions.n > 0)
             t->write((const char *)functions.v, functions.n, t->user);
-        if (file->options->casadi)
-            status = adx_write_points(file->fn, file->asked, t);
         if (t->header)
             adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     }

@@ -52,8 +52,10 @@
  *   code/statements   a C statement for each node
  *   code/matrix       one loop for a product and its adjoint
  *   code/repeats      what repeats in a program
+ *   code/order        another order of nodes, in which more repeats
  *   code/access       what the statements of loops read
  *   code/loops        loops for what repeats
+ *   code/lists        lists of integers as initialisers
  *   code/functions    a C function
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -89,8 +91,10 @@
 #include "code/statements.h"
 #include "code/matrix.h"
 #include "code/repeats.h"
+#include "code/order.h"
 #include "code/access.h"
 #include "code/loops.h"
+#include "code/lists.h"
 #include "code/functions.h"
 #include "code/wanted.h"
 #include "code/casadi.h"

@@ -267,7 +267,8 @@ static adx_cuts adx_find_cuts(const adx_writing *k, uint32_t item,
 /* --- indices -------------------------------------------------------------- */
 
 // Numbers that the instances of a block have, one each: base + sum of step[l]
-// t[l], plus an element of a table that depends on the loops with `apart`.
+// t[l], plus an element of a table that depends on the loops with `apart`. What
+// stands in the table is no less than 0.
 typedef struct adx_roll_index {
     const adx_writing *k;
     const adx_looped *leaf;
@@ -278,6 +279,7 @@ typedef struct adx_roll_index {
     long step[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
     bool table;
+    long least, most;           // of what is left without the linear part
 } adx_roll_index;
 
 static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
@@ -299,13 +301,26 @@ static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
     return at;
 }
 
-// What is left of an element without its linear part.
+// What is left of an element without its linear part; of constants, which.
 static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
 {
     long rest = adx_stream_at(s, t);
     for (uint32_t l = 0; l < s->leaf->depth; l++)
         rest -= s->step[l] * ((long)t[l] - (long)s->b->low[l]);
     return rest;
+}
+
+static void adx_find_least(adx_roll_index *s)
+{
+    uint32_t t[ADX_ROLL_DEPTH];
+    memcpy(t, s->b->low, sizeof t);
+    s->least = s->most = adx_rest_at(s, t);
+    if (s->table && !s->constants)
+        do {
+            long rest = adx_rest_at(s, t);
+            s->least = rest < s->least ? rest : s->least;
+            s->most = rest > s->most ? rest : s->most;
+        } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
 
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
@@ -336,8 +351,10 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
     for (uint32_t l = 0; l < f->depth; l++) {
         s.table = s.table || s.apart[l];
         s.step[l] = s.apart[l] ? 0 : s.step[l];
-        s.base -= s.step[l] * (long)b->low[l];
     }
+    adx_find_least(&s);
+    for (uint32_t l = 0; l < f->depth; l++)
+        s.base -= s.step[l] * (long)b->low[l];
     return s;
 }
 
@@ -352,19 +369,27 @@ static void adx_say_table_name(const adx_roll_index *s, char before)
             : s->which == 0 ? "x" : s->which == 1 ? "y" : "z");
 }
 
-// Writes an element of the table; returns what stands behind it.
-static void adx_say_table_element(const adx_roll_index *s, const uint32_t t[],
-                                  size_t i)
+// Writes the elements of the table, as many in a line as fit; `b` has those
+// instances that differ in it.
+static void adx_say_table_elements(const adx_roll_index *s,
+                                   const adx_roll_box *b)
 {
     adx_text *text = s->k->text;
-    const char *before = i == 0 ? "" : i % 10 == 0 ? ",\n            " : ", ";
-    if (!s->constants) {
-        adx_say(text, "%s%ld", before, adx_rest_at(s, t));
-        return;
-    }
-    adx_say(text, "%s", before);
-    adx_say_literal(text, *adx_constant_of(s->k->p,
-                                           (uint32_t)adx_stream_at(s, t)));
+    uint32_t t[ADX_ROLL_DEPTH];
+    size_t line = text->bytes;
+    const char *before = "\n    ";
+    memcpy(t, b->low, sizeof t);
+    do {
+        adx_put_text(text, before, strlen(before));
+        if (s->constants)
+            adx_say_literal(text, *adx_constant_of(
+                                s->k->p, (uint32_t)adx_stream_at(s, t)));
+        else
+            adx_say_index(text, "", (size_t)(adx_rest_at(s, t) - s->least), "");
+        bool full = text->bytes - line > 70;
+        before = full ? ",\n    " : ",";
+        line = full ? text->bytes : line;
+    } while (adx_next_instance(s->leaf->depth, t, b->low, b->high));
 }
 
 // Declares the table of a stream, if it has one.
@@ -372,9 +397,7 @@ static void adx_declare_table(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;
     adx_roll_box b = *s->b;
-    uint32_t t[ADX_ROLL_DEPTH];
     size_t n = 1;
-    bool narrow = true;
     if (!s->table)
         return;
     for (uint32_t l = 0; l < s->leaf->depth; l++) {
@@ -382,21 +405,12 @@ static void adx_declare_table(const adx_roll_index *s, char before)
             b.high[l] = b.low[l] + 1;
         n *= b.high[l] - b.low[l];
     }
-    memcpy(t, b.low, sizeof t);
-    do
-        narrow = narrow && adx_rest_at(s, t) >= 0
-              && adx_rest_at(s, t) <= 0xffff;
-    while (adx_next_instance(s->leaf->depth, t, b.low, b.high));
     adx_say_margin(s->k, s->b->depth);
     adx_say(text, "static const %s ", s->constants ? text->real
-            : narrow ? "unsigned short" : "long");
+            : s->most - s->least <= 0xffff ? "unsigned short" : "long");
     adx_say_table_name(s, before);
-    adx_say(text, "[%lu] = {\n            ", (unsigned long)n);
-    memcpy(t, b.low, sizeof t);
-    size_t i = 0;
-    do
-        adx_say_table_element(s, t, i++);
-    while (adx_next_instance(s->leaf->depth, t, b.low, b.high));
+    adx_say(text, "[%lu] = {", (unsigned long)n);
+    adx_say_table_elements(s, &b);
     adx_say(text, "\n");
     adx_say_margin(s->k, s->b->depth);
     adx_say(text, "};\n");
@@ -433,7 +447,7 @@ static void adx_say_stream(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;
     bool first = !s->table;
-    long base = s->table ? 0 : s->base;
+    long base = s->table ? s->least : s->base;
     for (uint32_t l = 0; s->table && l < s->leaf->depth; l++)
         base -= s->step[l] * (long)s->b->low[l];
     uint32_t begin = 0;

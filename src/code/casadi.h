@@ -7,7 +7,7 @@
  * reordered; and the work of the function that is called.
  *
  *   needs   tape/memory function/api function/functions function/pattern
- *           function/plans code/api code/text code/functions code/wanted
+ *           function/plans code/api code/text code/lists code/wanted
  *   offers  adx_write_points
  * ========================================================================== */
 
@@ -61,6 +61,7 @@ typedef struct adx_point {
     ad_fn *fn;
     const adx_point_kind *kind;
     unsigned asked;
+    bool unrolled;              // lists are written without loops
     size_t zeros;               // at the beginning of work
     size_t scratch;             // behind them
     adx_by_columns matrix[3];   // of sparse results
@@ -190,6 +191,22 @@ static void adx_say_head(adx_point *e, const char *type, const char *what,
     t->muted = t->header;       // what follows is the body
 }
 
+// Where columns begin, and the rows of all entries, as one list.
+static void adx_say_columns(adx_point *e, const adx_entries *g)
+{
+    const ad_allocator *a = &e->fn->memory;
+    size_t begins = g->rows + 1;
+    size_t entries = g->start[g->rows];
+    uint32_t *list = (uint32_t *)adx_take(a, begins + entries, sizeof *list);
+    e->text->failed = e->text->failed || list == NULL;
+    if (list == NULL)
+        return;
+    memcpy(list, g->start, begins * sizeof *list);
+    memcpy(list + begins, g->col, entries * sizeof *list);
+    adx_say_list(e->text, a, e->unrolled, list, begins + entries);
+    adx_drop(a, list);
+}
+
 // Writes the shape of an input or result. By CasADi's convention a dense matrix
 // has its size and a 1; any other one has where its columns begin, and the row
 // of each entry.
@@ -209,17 +226,12 @@ static void adx_say_sparsity(adx_point *e, char shape, const adx_entries *g,
                 (unsigned long)which, cols + 3, rows, cols);
         return;
     }
-    adx_say(t, "    static const casadi_int s%lu[] = {\n    %lu, %lu, ",
-            (unsigned long)which, rows, cols);
-    if (entries == rows * cols)
-        adx_say(t, "1");
-    else {
-        for (size_t i = 0; i <= g->rows; i++)
-            adx_say_item(t, i, g->start[i]);
-        for (size_t i = 0; i < entries; i++)
-            adx_say_item(t, g->rows + 1 + i, g->col[i]);
-    }
-    adx_say(t, "\n    };\n");
+    adx_say(t, "    static const casadi_int s%lu[] = {\n    %lu, %lu,%s\n",
+            (unsigned long)which, rows, cols,
+            entries == rows * cols ? " 1" : "");
+    if (entries < rows * cols)
+        adx_say_columns(e, g);
+    adx_say(t, "    };\n");
 }
 
 static void adx_say_sparsities(adx_point *e, const char *what,
@@ -319,11 +331,10 @@ static void adx_say_point_order(adx_point *e, size_t r)
 {
     const adx_by_columns *matrix = &e->matrix[r];
     size_t entries = adx_shape_length(e, r);
-    adx_say(e->text, "    static const int order%lu[] = {\n    ",
+    adx_say(e->text, "    static const int order%lu[] = {\n",
             (unsigned long)r);
-    for (size_t i = 0; i < entries; i++)
-        adx_say_item(e->text, i, matrix->order[i]);
-    adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
+    adx_say_list(e->text, &e->fn->memory, e->unrolled, matrix->order, entries);
+    adx_say(e->text, "    };\n");
 }
 
 // Writes the call that computes result r, a matrix, and the loop that puts its
@@ -383,10 +394,13 @@ static void adx_say_point(adx_point *e)
     adx_say(t, "    return left;\n}\n\n");
 }
 
-static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
-                                 unsigned asked, adx_text *t)
+static ad_status adx_write_point(const adx_c_file *file,
+                                 const adx_point_kind *kind)
 {
-    adx_point e = { .text = t, .fn = fn, .kind = kind, .asked = asked };
+    adx_text *t = file->text;
+    adx_point e = { .text = t, .fn = file->fn, .kind = kind,
+                    .asked = file->asked,
+                    .unrolled = file->options->unrolled };
     size_t in = strlen(kind->in);
     size_t out = strlen(kind->out);
     ad_status status = adx_begin_point(&e);
@@ -407,8 +421,10 @@ static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
     return status;
 }
 
-static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
+static ad_status adx_write_points(const adx_c_file *file)
 {
+    adx_text *t = file->text;
+    const unsigned asked = file->asked;
     ad_status status = ADREV_OK;
     adx_say(t, "#ifndef casadi_real\n#define casadi_real double\n#endif\n"
             "#ifndef casadi_int\n#define casadi_int long long int\n#endif\n"
@@ -418,7 +434,7 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
     for (size_t i = 0; i < ADX_POINT_KINDS && status == ADREV_OK; i++) {
         const adx_point_kind *kind = &adx_point_kinds[i];
         if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
-            status = adx_write_point(fn, kind, asked, t);
+            status = adx_write_point(file, kind);
         t->muted = false;
     }
     return status;

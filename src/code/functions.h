@@ -14,8 +14,9 @@
  *   needs   tape/memory core/derived function/operations function/program
  *           function/copy function/places function/functions function/pattern
  *           code/text code/layout code/statements code/matrix code/loops
- *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
- *           adx_say_block adx_has_block adx_say_loop
+ *           code/lists
+ *   offers  adx_has_check adx_declare_function adx_say_function adx_say_block
+ *           adx_has_block adx_say_loop
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -261,40 +262,42 @@ static void adx_say_results(adx_writing *k)
         }
 }
 
-// Writes an element of a list of constants, ten in a line.
-static void adx_say_item(adx_text *t, size_t i, uint32_t v)
+static void adx_say_pattern_list(adx_writing *k, const char *list,
+                                 const uint32_t v[], size_t n)
 {
-    adx_say_index(t, i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ", v, "");
+    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n",
+            k->text->exported ? "" : "static ", k->text->name, k->what, list,
+            (unsigned long)(n == 0 ? 1 : n));
+    adx_say_list(k->text, k->p->memory, k->unrolled, v, n);
+    adx_say(k->text, "};\n");
 }
 
-static void adx_begin_list(adx_writing *k, const char *list, size_t n)
+// The row of each entry.
+static uint32_t *adx_rows_of(const ad_allocator *a, const adx_entries *g)
 {
-    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n    %s",
-            k->text->exported ? "" : "static ", k->text->name, k->what, list,
-            (unsigned long)(n == 0 ? 1 : n), n == 0 ? "0" : "");
+    uint32_t *row = (uint32_t *)adx_take(a, g->start[g->rows], sizeof *row);
+    for (uint32_t i = 0; row != NULL && i < g->rows; i++)
+        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
+            row[j] = i;
+    return row;
 }
 
 // The pattern of a sparse matrix, as lists of constants.
 static void adx_say_pattern(adx_writing *k)
 {
-    adx_text *t = k->text;
+    const ad_allocator *a = k->p->memory;
     const adx_entries *g = k->entries;
     size_t n = g->start[g->rows];
-    adx_say(t, "#define %s_%s_NONZEROS %lu\n", t->name, k->what,
+    uint32_t *row = adx_rows_of(a, g);
+    adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
             (unsigned long)n);
-    adx_begin_list(k, "start", g->rows + 1);
-    for (size_t i = 0; i <= g->rows; i++)
-        adx_say_item(t, i, g->start[i]);
-    adx_say(t, "\n};\n");
-    adx_begin_list(k, "row", n);
-    for (uint32_t i = 0; i < g->rows; i++)
-        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
-            adx_say_item(t, j, i);
-    adx_say(t, "\n};\n");
-    adx_begin_list(k, "column", n);
-    for (size_t j = 0; j < n; j++)
-        adx_say_item(t, j, g->col[j]);
-    adx_say(t, "\n};\n\n");
+    adx_say_pattern_list(k, "start", g->start, g->rows + 1);
+    if (row != NULL)
+        adx_say_pattern_list(k, "row", row, n);
+    k->text->failed = k->text->failed || row == NULL;
+    adx_say_pattern_list(k, "column", g->col, n);
+    adx_say(k->text, "\n");
+    adx_drop(a, row);
 }
 
 // So that no compiler warns of constants that are not used, or of results

@@ -33,6 +33,7 @@ typedef struct adx_writing {
     const char *array[3];       // names of the inputs, and how many of each
     size_t length[3];
     size_t split;
+    bool unrolled;              // no loops are looked for
     bool *used;
     bool *stored;               // the number is in work
     uint32_t *place;            // where in work

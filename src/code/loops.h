@@ -6,8 +6,8 @@
  * Everything is done twice: first without text, to learn which results have to
  * be in work.
  *
- *   needs   tape/memory function/operations function/program code/text
- *           code/layout code/statements code/repeats code/access
+ *   needs   function/operations function/program code/text code/layout
+ *           code/statements code/repeats code/order code/access
  *   offers  adx_begin_loops adx_rolled_text adx_say_roots
  * ========================================================================== */
 
@@ -389,24 +389,43 @@ static void adx_find_loop_places(adx_writing *k)
     k->places = end;
 }
 
-// Gives the function loops if they pay; else it stays as it is. false: no
-// memory.
-static bool adx_begin_loops(adx_writing *k, adx_program *q)
+// The loops of a program in the order of levels; NULL without `failed`: none
+// pay. (Programs of which little would be gained are left alone.)
+static adx_rolled *adx_roll_levels(const adx_writing *k, adx_program *q,
+                                   bool *failed)
 {
-    bool failed;
-    if (!adx_may_repeat(k, &failed))
+    adx_order order = { NULL, NULL };
+    adx_rolled *r = NULL;
+    *failed = !adx_order_by_levels(k, q, &order);
+    if (!*failed && adx_may_repeat(k, &order, failed)) {
+        r = adx_roll(k, &order);
+        *failed = r == NULL;
+    }
+    adx_free_order(q->memory, &order);
+    return r;
+}
+
+// Gives the function loops if they pay, with its nodes in the order of levels
+// or in their own; else it stays as it is. false: no memory.
+static bool adx_begin_loops(adx_writing *k, adx_program *q, bool by_levels)
+{
+    bool failed = false;
+    adx_rolled *r = NULL;
+    if (!by_levels && !adx_may_repeat(k, NULL, &failed))
         return !failed;
     adx_node *nodes = adx_join_equal(q, k->used);
-    adx_rolled *r = nodes == NULL ? NULL : adx_roll(k);
+    if (nodes != NULL && by_levels)
+        r = adx_roll_levels(k, q, &failed);
+    else if (nodes != NULL)
+        failed = (r = adx_roll(k, NULL)) == NULL;
     if (r == NULL || r->loops == 0) {
-        failed = r == NULL;
         adx_free_rolled(q->memory, r);
         if (nodes != NULL)
             adx_part_equal(q, nodes, k->used);
-        return !failed;
+        return !failed && nodes != NULL;
     }
     k->rolled = r;
-    adx_drop(q->memory, nodes);
+    r->was = nodes;
     memset(k->stored, 0, q->numbers * sizeof *k->stored);
     memset(k->place, 0, q->numbers * sizeof *k->place);
     adx_find_parts(k);

@@ -20,10 +20,11 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/unique function/emit function/copy code/layout
- *   offers  ADX_ROLL_DEPTH adx_item adx_looped adx_rolled adx_free_rolled
- *           adx_join_equal adx_part_equal ADX_CLASS_RESULT ADX_CLASS_CONSTANT
- *           adx_class_of adx_varying adx_read_by adx_may_repeat adx_entry_at
- *           adx_next_instance adx_roll
+ *   offers  ADX_ROLL_DEPTH ADX_ROLL_LEAST adx_item adx_looped adx_rolled
+ *           adx_free_rolled adx_join_equal adx_part_equal ADX_CLASS_RESULT
+ *           ADX_CLASS_CONSTANT adx_class_of adx_varying adx_read_by
+ *           adx_symbol_of adx_order adx_free_order adx_may_repeat adx_new_item
+ *           adx_fold_again adx_entry_at adx_next_instance adx_roll
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -78,6 +79,7 @@ typedef struct adx_rolled {
     size_t next;                // root, after what is written so far
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
+    adx_node *was;              // the program's, before equal ones were joined
     bool failed;                // no memory
 } adx_rolled;
 
@@ -94,6 +96,7 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
     adx_drop(a, r->leaf_of);
     adx_drop(a, r->index_of);
     adx_drop(a, r->part_of);
+    adx_drop(a, r->was);
     adx_drop(a, r);
 }
 
@@ -233,6 +236,32 @@ static uint64_t adx_symbol_of(const adx_writing *k, const adx_node *s)
     return symbol;
 }
 
+// Another order of the used nodes than that of the program.
+typedef struct adx_order {
+    uint32_t *node;             // [used nodes]
+    uint64_t *symbol;           // [nodes]
+} adx_order;
+
+static void adx_free_order(const ad_allocator *a, adx_order *order)
+{
+    adx_drop(a, order->node);
+    adx_drop(a, order->symbol);
+}
+
+// Entry `at` of the sequence: which node it is, and its symbol. `next`: the
+// used node that it is in the order of the program; order NULL: in this one.
+static size_t adx_ordered_node(const adx_order *order, size_t at, size_t next)
+{
+    return order == NULL ? next : order->node[at];
+}
+
+static uint64_t adx_ordered_symbol(const adx_writing *k, const adx_order *order,
+                                   size_t node)
+{
+    return order == NULL ? adx_symbol_of(k, &k->p->node[node])
+                         : order->symbol[node];
+}
+
 static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
                                   size_t output)
 {
@@ -285,10 +314,11 @@ static void adx_sample(adx_sampling *s, uint64_t symbol)
         *met = (uint32_t)key;
 }
 
-// Whether loops may pay. false with `failed`: no memory. (Array nodes read
-// ranges, whose places are decided elsewhere: with them there are no other
-// loops.)
-static bool adx_may_repeat(const adx_writing *k, bool *failed)
+// Whether loops may pay, in the order of the program (NULL) or in another one.
+// false with `failed`: no memory. (Array nodes read ranges, whose places are
+// decided elsewhere: with them there are no other loops.)
+static bool adx_may_repeat(const adx_writing *k, const adx_order *order,
+                           bool *failed)
 {
     const adx_program *p = k->p;
     adx_sampling s = { .bits = 8, .oldest = 1 };
@@ -306,9 +336,10 @@ static bool adx_may_repeat(const adx_writing *k, bool *failed)
     if (*failed)
         return false;
     memset(s.met, 0, room * sizeof *s.met);
-    for (size_t i = 0; i < p->nodes; i++)
+    for (size_t i = 0, at = 0; i < p->nodes; i++)
         if (adx_is_used(p, &p->node[i], k->used))
-            adx_sample(&s, adx_symbol_of(k, &p->node[i]));
+            adx_sample(&s, adx_ordered_symbol(
+                           k, order, adx_ordered_node(order, at++, i)));
     adx_drop(p->memory, s.met);
     return s.again >= ADX_ROLL_AGAIN;
 }
@@ -645,26 +676,35 @@ static uint32_t adx_new_statement(const ad_allocator *a, adx_rolled *r,
                                           .entries = 1, .text = 1 });
 }
 
+static void adx_roll_nodes(const adx_writing *k, adx_rolled *r,
+                           const adx_order *order)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->nodes && !r->failed; i++) {
+        if (!adx_is_used(p, &p->node[i], k->used))
+            continue;
+        size_t at = r->entries;
+        size_t node = adx_ordered_node(order, at, i);
+        r->entry_of[node] = (uint32_t)at;
+        r->root[at] = adx_new_statement(
+            p->memory, r, adx_ordered_symbol(k, order, node), node);
+    }
+    r->nodes = r->entries;
+    if (!r->failed)
+        adx_fold_entries(p->memory, r, 0);
+}
+
 // The items of a program's nodes and outputs; without outputs if there are no
 // loops. NULL: no memory.
-static adx_rolled *adx_roll(const adx_writing *k)
+static adx_rolled *adx_roll(const adx_writing *k, const adx_order *order)
 {
     const adx_program *p = k->p;
     const ad_allocator *a = p->memory;
     adx_rolled *r = adx_begin_rolled(k);
     if (r == NULL)
         return NULL;
-    for (size_t i = 0; i < p->nodes && !r->failed; i++) {
-        const adx_node *s = &p->node[i];
-        if (!adx_is_used(p, s, k->used))
-            continue;
-        r->entry_of[i] = (uint32_t)r->entries;
-        size_t at = r->entries;
-        r->root[at] = adx_new_statement(a, r, adx_symbol_of(k, s), i);
-    }
-    r->nodes = r->entries;
     if (!r->failed)
-        adx_fold_entries(a, r, 0);
+        adx_roll_nodes(k, r, order);
     for (size_t i = 0; i < p->outputs && !r->failed && r->loops > 0; i++)
         r->root[r->roots + i] =
             adx_new_statement(a, r, adx_output_symbol(k, r, i), i);

@@ -64,6 +64,7 @@ typedef struct adx_text {
                                 // and loops, and the size of work as data
     bool header;                // declarations only
     bool muted;                 // nothing is put
+    bool failed;                // no memory for a part of it
 } adx_text;
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)

@@ -169,6 +169,9 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
          : *array == 'H' ? n * n : strcmp(array, "x") == 0 ? fn->n : n;
 }
 
+#define ADX_LEVELS_LEAST 1000           // nodes, for the order of levels
+#define ADX_LEVELS_LEAST_TEXT 50000     // bytes, without it
+
 // Everything that is to be written.
 typedef struct adx_c_file {
     ad_fn *fn;
@@ -250,6 +253,54 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
     }
 }
 
+// The length of a C function, without its pattern, as it would be written now.
+static size_t adx_count_text(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_entries *entries = k->entries;
+    adx_text dry = *t;
+    dry.write = NULL;
+    dry.bytes = 0;
+    k->text = &dry;
+    k->entries = NULL;
+    adx_say_function(k);
+    k->text = t;
+    k->entries = entries;
+    return dry.bytes;
+}
+
+// Makes of a function what it was before loops were looked for. false: no
+// memory.
+static bool adx_undo_loops(adx_writing *k, adx_program *q)
+{
+    if (k->rolled != NULL)
+        adx_part_equal(q, k->rolled->was, k->used);
+    if (k->rolled != NULL)
+        k->rolled->was = NULL;
+    adx_free_rolled(q->memory, k->rolled);
+    k->rolled = NULL;
+    k->places = 0;
+    adx_end_writing(k);
+    return adx_begin_writing(k);
+}
+
+// Gives the function loops. The order of levels needs more memory, and is only
+// tried for long texts, and taken if the text has half the length. false: no
+// memory.
+static bool adx_find_loops(adx_writing *k, adx_program *q)
+{
+    if (!adx_begin_loops(k, q, false))
+        return false;
+    size_t bytes = q->manys > 0 || q->nodes < ADX_LEVELS_LEAST
+                 ? 0 : adx_count_text(k);
+    if (bytes < ADX_LEVELS_LEAST_TEXT)
+        return true;
+    if (!adx_undo_loops(k, q) || !adx_begin_loops(k, q, true))
+        return false;
+    return (k->rolled != NULL && 2 * adx_count_text(k) < bytes)
+        || (adx_undo_loops(k, q) && adx_begin_loops(k, q, false));
+}
+
 // Writes what ad_fn_compile needs besides a C function. q has more outputs than
 // that: values behind the derivatives, which only blocks of points want.
 static void adx_write_besides(adx_writing *k, const adx_program *q,
@@ -276,12 +327,13 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     adx_results results;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
+                      .unrolled = file->options->unrolled,
                       .entries = adx_entries_of(file->fn, kind->bit) };
     adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
-    if (ok && !file->options->unrolled)
-        ok = adx_begin_loops(&k, q);
+    if (ok && !k.unrolled)
+        ok = adx_find_loops(&k, q);
     if (ok && t->header) {
         adx_declare_function(&k);
     } else if (ok) {
@@ -293,7 +345,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     }
     adx_free_rolled(q->memory, k.rolled);
     adx_end_writing(&k);
-    return ok ? ADREV_OK : ADREV_ENOMEM;
+    return ok && !t->failed ? ADREV_OK : ADREV_ENOMEM;
 }
 
 static ad_status adx_do_kind(adx_c_file *file, size_t which)

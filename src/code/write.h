@@ -41,7 +41,7 @@ static void adx_say_top(const adx_c_file *file)
 }
 
 // Helper functions come first; but which are needed is known when all others
-// have been written. So these wait in memory. On failure nothing is written.
+// have been written. So these wait in memory, and on failure nothing is written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
@@ -52,7 +52,9 @@ static ad_status adx_write_all(adx_c_file *file)
         t->user = &functions;
     }
     ad_status status = adx_do_kinds(file);
-    if (status == ADREV_OK && functions.failed)
+    if (status == ADREV_OK && file->options->casadi)
+        status = adx_write_points(file);
+    if (status == ADREV_OK && (functions.failed || t->failed))
         status = ADREV_ENOMEM;
     out.bytes = t->bytes;
     *t = out;
@@ -62,8 +64,6 @@ static ad_status adx_write_all(adx_c_file *file)
             adx_say_helpers(t, file->needed);
         if (functions.n > 0)
             t->write((const char *)functions.v, functions.n, t->user);
-        if (file->options->casadi)
-            status = adx_write_points(file->fn, file->asked, t);
         if (t->header)
             adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     }
