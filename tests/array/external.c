@@ -9,6 +9,7 @@
 #include "implementation.h"
 #include "adrev.h"
 #include "check.h"
+#include "heap.h"
 #include "told.h"
 
 #include <stdlib.h>
@@ -432,27 +433,13 @@ static void run_bad_saved(void)
               == ADREV_ESHAPE, "too many bytes");
 }
 
-static int allocations_left;
-
-static void *scarce(size_t bytes, void *user)
-{
-    (void)user;
-    return allocations_left-- > 0 ? malloc(bytes) : NULL;
-}
-
-static void give_back(void *block, void *user)
-{
-    (void)user;
-    free(block);
-}
-
 // Every allocation fails in turn: whatever is recorded is destroyed once.
 static void run_no_memory(void)
 {
-    const ad_allocator allocator = { scarce, give_back, NULL };
     bool done = false;
-    for (int n = 1; !done; n++) {
-        allocations_left = n;
+    for (size_t n = 1; !done; n++) {
+        heap h = { .failing = n + 1, .for_ever = true };
+        const ad_allocator allocator = { heap_alloc, heap_free, &h };
         ad_tape *t = ad_tape_new_with(&allocator);
         CHECK(t != NULL, "the tape itself");
         ad_use(t);
@@ -465,9 +452,10 @@ static void run_no_memory(void)
         ad_status s = ad_gradient(t, y[1], 2, x, g);
         done = s == ADREV_OK;
         CHECK(done ? g[0] == 4 : s == ADREV_ENOMEM && g[0] == 7,
-              "with %d allocations: \"%s\"", n, ad_message(s));
+              "with %zu allocations: \"%s\"", n, ad_message(s));
         ad_tape_free(t);
         CHECK(destroyed == 1, "%d times destroyed", destroyed);
+        CHECK(h.live == 0, "%zu blocks leak", h.live);
     }
     ad_use(tape);
 }

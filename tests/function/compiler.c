@@ -33,6 +33,7 @@ static int seen_close(int file)
 #undef close
 
 #include "check.h"
+#include "heap.h"
 
 static char top[64];            // of this test, for this user only
 static bool met[ADREV_COMPILE_COUNT];
@@ -517,24 +518,11 @@ static void test_calls(void)
 
 /* --- memory --------------------------------------------------------------- */
 
-static long allocations_left = LONG_MAX;
-
-static void *some_alloc(size_t bytes, void *user)
-{
-    (void)user;
-    return allocations_left-- <= 0 ? NULL : malloc(bytes);
-}
-
-static void some_free(void *p, void *user)
-{
-    (void)user;
-    free(p);
-}
-
 // The n-th allocation fails, and all after it.
 static void test_memory(void)
 {
-    const ad_allocator a = { some_alloc, some_free, NULL };
+    heap h = { 0 };
+    const ad_allocator a = { heap_alloc, heap_free, &h };
     const ad_fn_options options = { .allocator = &a };
     const ad_real at[2] = { 0.3, 0.7 };
     const ad_compile_options o = {
@@ -542,17 +530,18 @@ static void test_memory(void)
         .functions = ADREV_C_VALUE
     };
     ad_status s = ADREV_ENOMEM;
-    for (long n = 0; s != ADREV_OK && n < 1000; n += 1 + n / 8) {
+    for (size_t n = 0; s != ADREV_OK && n < 1000; n += 1 + n / 8) {
         ad_fn *fn = NULL;
         CHECK(ad_fn_record_with(&fn, &options, product, NULL, 2, at, 1)
               == ADREV_OK, "record");
-        allocations_left = n;
+        heap_fails(&h, n + 1, true);
         s = ad_fn_compile(fn, &o);
-        allocations_left = LONG_MAX;
+        heap_fails(&h, 0, false);
         CHECK(s == ADREV_OK ? fn->library != NULL : s == ADREV_ENOMEM,
-              "%ld allocations: %s, %s", n, ad_message(s),
+              "%zu allocations: %s, %s", n, ad_message(s),
               ad_compile_message(report.reason));
         ad_fn_free(fn);
+        CHECK(h.live == 0, "%zu blocks leak", h.live);
     }
     CHECK(s == ADREV_OK, "never");
 }

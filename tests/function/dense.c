@@ -11,6 +11,7 @@
 #include "adrev_function.h"
 
 #include "check.h"
+#include "heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ enum { MOST = 140 };
 #define UNTOUCHED ((ad_real)-12345.5)
 
 static ad_real x[MOST];
+static long double at[MOST];    // x, for what is wanted
 static ad_real w[MOST];
 static ad_real got[MOST * MOST];
 static long double want[MOST][MOST];
@@ -51,8 +53,8 @@ static void band(const ad_rev *in, ad_rev *y, void *ctx)
 static void band_derive(const problem *p)
 {
     for (size_t i = 0; i < p->m; i++) {
-        want[i][i] = cosl(x[i]) * x[i + 1];
-        want[i][i + 1] = sinl(x[i]);
+        want[i][i] = cosl(at[i]) * at[i + 1];
+        want[i][i + 1] = sinl(at[i]);
     }
 }
 
@@ -71,10 +73,10 @@ static void arrow(const ad_rev *in, ad_rev *y, void *ctx)
 static void arrow_derive(const problem *p)
 {
     for (size_t j = 0; j < p->n; j++)
-        want[0][j] = 2 * (long double)x[j];
+        want[0][j] = 2 * at[j];
     for (size_t i = 1; i < p->m; i++) {
-        want[i][0] += x[i % p->n];
-        want[i][i % p->n] += x[0];
+        want[i][0] += at[i % p->n];
+        want[i][i % p->n] += at[0];
     }
 }
 
@@ -91,10 +93,10 @@ static void crowd_derive(const problem *p)
 {
     long double sum = 0;
     for (size_t j = 0; j < p->n; j++)
-        sum += x[j];
+        sum += at[j];
     for (size_t i = 0; i < p->m; i++)
         for (size_t j = 0; j < p->n; j++)
-            want[i][j] = x[i] + (i == j ? sum : 0);
+            want[i][j] = at[i] + (i == j ? sum : 0);
 }
 
 // y_i = x_j x_(j+1), j = i mod (n - 1)
@@ -111,8 +113,8 @@ static void pairs_derive(const problem *p)
 {
     for (size_t i = 0; i < p->m; i++) {
         size_t j = i % (p->n - 1);
-        want[i][j] = x[j + 1];
-        want[i][j + 1] = x[j];
+        want[i][j] = at[j + 1];
+        want[i][j + 1] = at[j];
     }
 }
 
@@ -132,9 +134,9 @@ static void chain(const ad_rev *in, ad_rev *y, void *ctx)
 static void chain_derive(const problem *p)
 {
     for (size_t i = 0; i + 1 < p->n; i++) {
-        want[i][i] -= sinl(x[i]) * x[i + 1];
-        want[i][i + 1] += cosl(x[i]);
-        want[i + 1][i] += cosl(x[i]);
+        want[i][i] -= sinl(at[i]) * at[i + 1];
+        want[i][i + 1] += cosl(at[i]);
+        want[i + 1][i] += cosl(at[i]);
     }
     for (size_t i = 2; i < p->n && !p->plan; i++) {
         want[0][i] += 1;
@@ -181,6 +183,7 @@ static void set_inputs(void)
 {
     for (size_t i = 0; i < MOST; i++) {
         x[i] = (ad_real)(0.3 + 0.01 * (double)(i * 37 % 101));
+        at[i] = (long double)x[i];
         w[i] = 1;
     }
 }
@@ -259,42 +262,23 @@ static void test_values(const problem *p)
 
 /* --- memory --------------------------------------------------------------- */
 
-static long left;               // allocations that succeed
-static long live;
-
-static void *take_some(size_t size, void *user)
-{
-    (void)user;
-    if (left-- <= 0)
-        return NULL;
-    live++;
-    return malloc(size);
-}
-
-static void give(void *p, void *user)
-{
-    (void)user;
-    live -= p != NULL;
-    free(p);
-}
-
 static void test_memory(const problem *p)
 {
-    const ad_allocator some = { .alloc = take_some, .free = give };
+    heap h = { 0 };
+    const ad_allocator some = { heap_alloc, heap_free, &h };
     const ad_fn_options options = { .allocator = &some };
     problem copy = *p;
-    long n = 0;
+    size_t n = 0;
     ad_status status;
     start_matrix();
     p->derive(p);
     do {
         ad_fn *fn;
-        left = 100000;
         CHECK(ad_fn_record_with(&fn, &options, p->f, &copy, p->n, x, p->m)
               == ADREV_OK, "%s", p->name);
         for (size_t i = 0; i < MOST * MOST; i++)
             got[i] = UNTOUCHED;
-        left = n;
+        heap_fails(&h, n + 1, true);
         status = ask(fn, p);
         CHECK(status == ADREV_OK || status == ADREV_ENOMEM, "%s: %s", p->name,
               ad_message(status));
@@ -303,11 +287,11 @@ static void test_memory(const problem *p)
         else
             CHECK(got[0] == UNTOUCHED && got[p->n * p->n / 2] == UNTOUCHED,
                   "%s: as it was", p->name);
-        left = 100000;
+        heap_fails(&h, 0, false);
         CHECK(ask(fn, p) == ADREV_OK, "%s, then with memory", p->name);
         check_values(p);
         ad_fn_free(fn);
-        CHECK(live == 0, "%ld allocations are left", live);
+        CHECK(h.live == 0, "%zu allocations are left", h.live);
         n++;
     } while (status != ADREV_OK || n < 40);
 }

@@ -54,6 +54,7 @@ static int comma_snprintf(char *to, size_t room, const char *format, ...)
 #undef snprintf
 
 #include "check.h"
+#include "heap.h"
 #include "fronts.h"
 
 enum { BIG = 9, CHAIN = 120, ALL = 1023, MODES = 10, SPARSE = 7,
@@ -1146,31 +1147,11 @@ static void check_names(void)
     ad_fn_free(fn);
 }
 
-// Allocations that still succeed, and those that were not given back.
-static size_t left_to_take;
-static size_t taken;
-
-static void *take(size_t size, void *user)
-{
-    (void)user;
-    if (left_to_take == 0)
-        return NULL;
-    left_to_take--;
-    taken++;
-    return malloc(size);
-}
-
-static void give(void *p, void *user)
-{
-    (void)user;
-    taken -= p != NULL;
-    free(p);
-}
-
 // Every allocation fails in turn, until none does.
 static void check_memory(void)
 {
-    static const ad_allocator memory = { take, give, NULL };
+    heap h = { 0 };
+    const ad_allocator memory = { heap_alloc, heap_free, &h };
     const ad_fn_options options = { .allocator = &memory };
     const ad_c_options code_options = { .functions = ALL & ~8u,
                                         .casadi = true };
@@ -1178,14 +1159,14 @@ static void check_memory(void)
     ad_status s = ADREV_ENOMEM;
     for (size_t n = 0; s == ADREV_ENOMEM && n < 100000; n++) {
         ad_fn *fn = NULL;
-        left_to_take = SIZE_MAX;
+        heap_fails(&h, 0, false);
         s = ad_fn_record_with(&fn, &options, several, NULL, 3, at, 4);
         CHECK(s == ADREV_OK, "%s", ad_message(s));
-        left_to_take = n;
+        heap_fails(&h, n + 1, true);
         s = ad_fn_write_c(fn, &code_options, NULL, NULL, NULL);
         CHECK(s == ADREV_OK || s == ADREV_ENOMEM, "%s", ad_message(s));
         ad_fn_free(fn);
-        CHECK(taken == 0, "%zu allocations, %zu left", n, taken);
+        CHECK(h.live == 0, "%zu allocations, %zu left", n, h.live);
     }
     CHECK(s == ADREV_OK, "never enough memory");
 }

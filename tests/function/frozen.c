@@ -7,6 +7,7 @@
 #include "implementation.h"
 #include "adrev_function.h"
 #include "check.h"
+#include "heap.h"
 
 #include <stdlib.h>
 
@@ -284,26 +285,6 @@ static void test_results(void)
 
 /* --- memory ------------------------------------------------------------------ */
 
-typedef struct heap {
-    size_t count;
-    size_t failing;
-    long blocks;
-} heap;
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    heap *h = user;
-    void *p = ++h->count == h->failing ? NULL : malloc(bytes);
-    h->blocks += p != NULL;
-    return p;
-}
-
-static void heap_free(void *p, void *user)
-{
-    ((heap *)user)->blocks--;
-    free(p);
-}
-
 static void test_memory(void)
 {
     const ad_real x[3] = { 1, 2, 0.5 };
@@ -317,16 +298,16 @@ static void test_memory(void)
             const ad_fn_options o = { .allocator = &memory };
             ad_fn *fn = NULL;
             s = ad_fn_record_with(&fn, &o, fs[i], NULL, 3, x, 2);
-            CHECK(s == ADREV_ENOMEM || h.count <= k, "allocation %zu: %s", k,
+            CHECK(s == ADREV_ENOMEM || h.allocations <= k, "allocation %zu: %s", k,
                   ad_message(s));
             for (size_t j = 0; j < 9 && s == ADREV_OK; j++) {
-                h.failing = h.count + j + 1;
+                heap_fails(&h, j + 1, false);
                 ad_status c = ad_fn_check(fn, fs[i], NULL, x);
                 CHECK(c == ADREV_OK || c == ADREV_ENOMEM, "check: %s",
                       ad_message(c));
             }
             ad_fn_free(fn);
-            CHECK(h.blocks == 0, "%ld blocks leak", h.blocks);
+            CHECK(h.live == 0, "%zu blocks leak", h.live);
         }
         CHECK(s == (i == 3 ? ADREV_EFROZEN : ADREV_OK) && k > 5, "%zu: %s", i,
               ad_message(s));

@@ -8,26 +8,12 @@
 #include "implementation.h"
 #include "adrev_function.h"
 #include "check.h"
+#include "heap.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { N = 8, LONG = 2000, POINTS = 100 };
-
-static size_t largest;
-
-static void *take(size_t bytes, void *user)
-{
-    (void)user;
-    largest = bytes > largest ? bytes : largest;
-    return malloc(bytes);
-}
-
-static void give(void *block, void *user)
-{
-    (void)user;
-    free(block);
-}
 
 // An array statement, a long chain of numbers, a gather of numbers out of order,
 // and another array statement.
@@ -61,7 +47,7 @@ static void beside_plain(const ad_real x[N], ad_real y[2])
     y[1] = (ad_real)sqrt(y[1]) + sum;
 }
 
-static void test_map(ad_fn *fn)
+static void test_map(ad_fn *fn, heap *h)
 {
     static ad_real x[N][POINTS];
     static ad_real y[2][POINTS];
@@ -72,11 +58,12 @@ static void test_map(ad_fn *fn)
         for (int l = 0; l < POINTS; l++)
             x[i][l] = (ad_real)(0.3 + 0.01 * l - 0.1 * i);
     }
-    largest = 0;
+    h->largest = 0;
     ad_status s = ad_fn_map(fn, POINTS, from, to, NULL);
     CHECK(s == ADREV_OK, "map: %s", ad_message(s));
     // the nodes take 20 bytes each, a number of all lanes 256
-    CHECK(largest < 40 * 2 * (size_t)LONG, "%zu bytes at once", largest);
+    CHECK(h->largest < 40 * 2 * (size_t)LONG, "%zu bytes at once",
+          h->largest);
     for (int l = 0; l < POINTS; l++) {
         ad_real at[N];
         ad_real want[2];
@@ -102,13 +89,14 @@ static void test_code(ad_fn *fn)
 int main(void)
 {
     const ad_real at[N] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8 };
-    const ad_allocator memory = { .alloc = take, .free = give };
+    heap h = { 0 };
+    const ad_allocator memory = { heap_alloc, heap_free, &h };
     const ad_fn_options options = { .allocator = &memory };
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record_with(&fn, &options, beside, NULL, N, at, 2);
     CHECK(s == ADREV_OK, "record: %s", ad_message(s));
     if (fn != NULL) {
-        test_map(fn);
+        test_map(fn, &h);
         test_code(fn);
     }
     ad_fn_free(fn);

@@ -17,6 +17,7 @@
 #include "implementation.h"
 #include "adrev_function.h"
 #include "check.h"
+#include "heap.h"
 #include "shell.h"
 
 #include <dlfcn.h>
@@ -703,29 +704,6 @@ static void test_as_before(void)
     }
 }
 
-typedef struct heap {
-    size_t asked, failing, live;
-    bool for_ever;
-} heap;
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    heap *h = user;
-    h->asked++;
-    if (h->failing > 0 && h->asked >= h->failing
-        && (h->for_ever || h->asked == h->failing))
-        return NULL;
-    h->live++;
-    return malloc(bytes);
-}
-
-static void heap_free(void *block, void *user)
-{
-    heap *h = user;
-    h->live--;
-    free(block);
-}
-
 // Each allocation of what writes loops fails, once or with all later ones: that
 // is said, nothing is lost, and afterwards the text is the same.
 static void test_memory_of(program p, bool for_ever)
@@ -742,9 +720,9 @@ static void test_memory_of(program p, bool for_ever)
           "%s: written", p.name);
     const size_t live = h.live;
     ad_status s = ADREV_ENOMEM;
-    h.asked = 0;
-    for (size_t at = 1; at <= h.asked + 1; at++) {
-        h.asked = 0;
+    h.allocations = 0;
+    for (size_t at = 1; at <= h.allocations + 1; at++) {
+        h.allocations = 0;
         h.failing = at;
         s = ad_fn_write_c(fn, &o, NULL, NULL, &got);
         CHECK(s == ADREV_ENOMEM || (s == ADREV_OK && got == want),

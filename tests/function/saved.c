@@ -17,6 +17,7 @@
 #include "adrev_function.h"
 
 #include "check.h"
+#include "heap.h"
 #include "fronts.h"
 
 #include <math.h>
@@ -40,37 +41,9 @@ static size_t below(size_t n)
 
 /* --- memory --------------------------------------------------------------- */
 
-struct heap {
-    size_t allocations;
-    size_t failing;
-    bool for_ever;
-    size_t live;
-    size_t most;                // bytes of one block
-};
-
 // Nothing here needs a block this large: a file that asks for it has made up
 // its counts.
 enum { LARGEST = 1 << 26 };
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    struct heap *h = user;
-    h->allocations++;
-    h->most = bytes > h->most ? bytes : h->most;
-    bool fails = h->failing > 0 && h->allocations >= h->failing;
-    if (fails && (h->for_ever || h->allocations == h->failing))
-        return NULL;
-    void *p = bytes <= LARGEST ? malloc(bytes) : NULL;
-    h->live += p != NULL;
-    return p;
-}
-
-static void heap_free(void *block, void *user)
-{
-    struct heap *h = user;
-    h->live -= block != NULL;
-    free(block);
-}
 
 /* --- functions ------------------------------------------------------------ */
 
@@ -214,7 +187,7 @@ static struct file save(const ad_fn *fn)
 
 // Of exactly so many bytes, so that a sanitizer sees what is read beyond.
 static ad_status load(ad_fn **fn, const void *data, size_t bytes,
-                      struct heap *h)
+                      heap *h)
 {
     ad_allocator a = { heap_alloc, heap_free, h };
     ad_fn_options options = { .allocator = &a };
@@ -351,7 +324,7 @@ static void calling(const ad_rev *x, ad_rev *y, void *ctx)
 // know where they stand.
 static void check_places(void)
 {
-    struct heap h = { .failing = 0 };
+    heap h = { .limit = LARGEST };
     struct file f;
     ad_real x[N];
     ad_real y[M];
@@ -378,7 +351,7 @@ static void check_places(void)
 
 static void check_round_trip(ad_vector_fn *function)
 {
-    struct heap h = { .failing = 0 };
+    heap h = { .limit = LARGEST };
     ad_fn *fn = record(function);
     ad_fn *again = NULL;
     ad_fn *third = NULL;
@@ -420,7 +393,7 @@ static bool harmless(const unsigned char *data, size_t bytes)
 {
     static ad_real out[1 << 16];
     static ad_real in[1 << 12];
-    struct heap h = { .failing = 0 };
+    heap h = { .limit = LARGEST };
     ad_fn *fn = NULL;
     ad_status s = load(&fn, data, bytes, &h);
     if (s == ADREV_OK && ad_fn_inputs(fn) <= 64 && ad_fn_outputs(fn) <= 64) {
@@ -436,8 +409,8 @@ static bool harmless(const unsigned char *data, size_t bytes)
     }
     ad_fn_free(fn);
     CHECK(h.live == 0, "%zu blocks leaked", h.live);
-    CHECK(h.most <= LARGEST, "a block of %zu bytes for a file of %zu",
-          h.most, bytes);
+    CHECK(h.largest <= LARGEST, "a block of %zu bytes for a file of %zu",
+          h.largest, bytes);
     return s == ADREV_OK;
 }
 
@@ -792,7 +765,7 @@ static void use(ad_fn *fn)
 // Whether the file is accepted; then it is used, if that is wanted.
 static bool try_file(const struct file *f, bool used)
 {
-    struct heap h = { .failing = 0 };
+    heap h = { .limit = LARGEST };
     ad_fn *fn = NULL;
     bool ok = load(&fn, f->data, f->bytes, &h) == ADREV_OK;
     if (ok) {
@@ -979,7 +952,7 @@ static void check_operations(void)
 
 static bool attempt(size_t failing, bool for_ever, const struct file *f)
 {
-    struct heap h = { .failing = failing, .for_ever = for_ever };
+    heap h = { .failing = failing, .for_ever = for_ever };
     ad_fn *fn = NULL;
     ad_status s = load(&fn, f->data, f->bytes, &h);
     CHECK(s == ADREV_OK || s == ADREV_ENOMEM, "allocation %zu fails, and the "
@@ -1002,7 +975,7 @@ static void check_memory(const struct file *f)
 
 static void check_errors(void)
 {
-    struct heap h = { .failing = 0 };
+    heap h = { .limit = LARGEST };
     ad_allocator a = { heap_alloc, heap_free, &h };
     ad_fn_options options = { .allocator = &a };
     ad_fn *fn = NULL;
@@ -1015,7 +988,7 @@ static void check_errors(void)
     CHECK(ad_fn_load(&out, NULL, 4, NULL) == ADREV_ESHAPE && out == NULL,
           "data is NULL");
     struct file g = { 0, 0, malloc(ROOM) };
-    h.failing = h.allocations + 1;
+    heap_fails(&h, 1, false);
     h.for_ever = true;
     ad_status s = ad_fn_save(fn, collect, &g);
     CHECK(s == ADREV_OK || (s == ADREV_ENOMEM && g.calls == 0), "save: %s",

@@ -17,6 +17,7 @@
 #include "adrev_function.h"
 
 #include "check.h"
+#include "heap.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -1034,32 +1035,6 @@ static void check_absorbing(void)
 
 /* --- memory that runs out ------------------------------------------------- */
 
-struct heap {
-    size_t allocations;
-    size_t failing;
-    bool for_ever;
-    size_t live;
-};
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    struct heap *h = user;
-    h->allocations++;
-    bool fails = h->failing > 0 && h->allocations >= h->failing;
-    if (fails && (h->for_ever || h->allocations == h->failing))
-        return NULL;
-    void *p = malloc(bytes);
-    h->live += p != NULL;
-    return p;
-}
-
-static void heap_free(void *block, void *user)
-{
-    struct heap *h = user;
-    h->live -= block != NULL;
-    free(block);
-}
-
 enum { SMALL = 6 };
 
 // Returns whether all steps succeeded.
@@ -1097,14 +1072,13 @@ static bool steps(ad_fn *fn, const ad_real *x, const ad_real *w,
 static bool attempt(size_t failing, bool for_ever, struct program *p,
                     const ad_real *x, const ad_real *w, const ad_real *want)
 {
-    struct heap h = { .failing = 0 };
+    heap h = { 0 };
     ad_allocator a = { heap_alloc, heap_free, &h };
     ad_fn_options options = { .allocator = &a };
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record_with(&fn, &options, run, p, p->n, x, p->m);
     CHECK(s == ADREV_OK, "%s", ad_message(s));
-    h.failing = failing > 0 ? h.allocations + failing : 0;
-    h.for_ever = for_ever;
+    heap_fails(&h, failing, for_ever);
     bool ok = steps(fn, x, w, want);
     h.failing = 0;
     CHECK(steps(fn, x, w, want), "with memory back it fails");
@@ -1148,38 +1122,24 @@ static void winding(const ad_rev *x, ad_rev *y, void *ctx)
     }
 }
 
-static size_t winding_bytes;
-
-static void *winding_alloc(size_t bytes, void *user)
-{
-    (void)user;
-    winding_bytes = bytes > winding_bytes ? bytes : winding_bytes;
-    return malloc(bytes);
-}
-
-static void winding_free(void *block, void *user)
-{
-    (void)user;
-    free(block);
-}
-
 static void check_winding(size_t m, size_t most)
 {
-    const ad_allocator a = { winding_alloc, winding_free, NULL };
+    heap h = { 0 };
+    const ad_allocator a = { heap_alloc, heap_free, &h };
     const ad_fn_options o = { .allocator = &a };
     ad_real x[16] = { 0 };
     ad_fn *fn = NULL;
     ad_sparsity about = { 0 };
     ad_status s = ad_fn_record_with(&fn, &o, winding, &m, 16, x, m);
     CHECK(s == ADREV_OK, "winding: %s", ad_message(s));
-    winding_bytes = 0;
+    h.largest = 0;
     s = ad_fn_jacobian_pattern(fn, &about, NULL, NULL, NULL);
     CHECK(s == ADREV_OK && about.nonzeros == 16 * m, "%zu entries of J, %s",
           about.nonzeros, ad_message(s));
     s = ad_fn_hessian_pattern(fn, &about, NULL, NULL, NULL);
     CHECK(s == ADREV_OK && about.nonzeros == 17 * 8, "%zu entries of H, %s",
           about.nonzeros, ad_message(s));
-    CHECK(winding_bytes < most, "a block of %zu bytes", winding_bytes);
+    CHECK(h.largest < most, "a block of %zu bytes", h.largest);
     ad_fn_free(fn);
 }
 

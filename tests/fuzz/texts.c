@@ -12,26 +12,7 @@
 #include "adrev_tensor.h"
 
 #include "fuzz.h"
-
-typedef struct heap {
-    size_t failing;             // this allocation; 0: none
-    size_t live;
-} heap;
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    heap *h = user;
-    if (h->failing > 0 && --h->failing == 0)
-        return NULL;
-    h->live++;
-    return malloc(bytes);
-}
-
-static void heap_free(void *block, void *user)
-{
-    ((heap *)user)->live--;
-    free(block);
-}
+#include "heap.h"
 
 typedef struct page {
     char text[1 << 16];
@@ -67,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    heap h = { data[0], 0 };
+    heap h = { .failing = data[0] };
     const ad_allocator a = { heap_alloc, heap_free, &h };
     const ad_tensor_options o = { .allocator = &a };
     char *text = malloc(size);

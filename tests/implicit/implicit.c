@@ -966,7 +966,7 @@ static void run_out(const ad_implicit_solver *solver)
     const ad_real x[2] = { 4, 3 };
     bool failed = true;
     for (size_t i = 1; failed; i++) {
-        heap h = { 0, i, 0 };
+        heap h = { .failing = i };
         const ad_allocator memory = { heap_alloc, heap_free, &h };
         const ad_fn_options o = { .allocator = &memory };
         ad_rev P[2], X[2];
@@ -1006,7 +1006,7 @@ static void run_out_recorded(void)
     bool failed = true;
     kepler_closed(q, g_, H);
     for (size_t i = 1; failed; i++) {
-        heap h = { 0, i, 0 };
+        heap h = { .failing = i };
         const ad_allocator memory = { heap_alloc, heap_free, &h };
         const ad_fn_options o = { .allocator = &memory };
         ad_real hv[2] = { 7, 7 };

@@ -24,6 +24,7 @@ static int few_threads(pthread_t *thread, const pthread_attr_t *how,
 #include "adrev_parallel.h"
 #undef pthread_create
 #include "check.h"
+#include "heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,30 +89,17 @@ static void check_errors(ad_tape *t)
     CHECK(J[0] == 7 && J[3] == 7, "J is touched");
 }
 
-static bool no_more;            // memory
-
-static void *give(size_t bytes, void *user)
-{
-    (void)user;
-    return no_more ? NULL : malloc(bytes);
-}
-
-static void take(void *p, void *user)
-{
-    (void)user;
-    free(p);
-}
-
 static void check_memory(void)
 {
-    const ad_allocator mine = { give, take, NULL };
+    heap h = { 0 };
+    const ad_allocator mine = { heap_alloc, heap_free, &h };
     ad_real J[4];
     ad_tape *t = ad_tape_new_with(&mine);
     ad_use(t);
     record(2, 2);
-    no_more = true;
+    heap_fails(&h, 1, true);
     CHECK(ad_parallel_jacobian(t, 2, y, 2, x, J) == ADREV_ENOMEM, "no memory");
-    no_more = false;
+    heap_fails(&h, 0, false);
     CHECK(ad_parallel_jacobian(t, 2, y, 2, x, J) == ADREV_OK, "memory");
     ad_tape_free(t);
 }

@@ -10,6 +10,7 @@
 #include "adrev_struct.h"
 
 #include "check.h"
+#include "heap.h"
 #include "oracle.h"
 
 #include <stdlib.h>
@@ -1166,25 +1167,13 @@ static void run_missing_nodes(void)
     CHECK(tree_x.right == NULL && pool.made == 1, "%d attempts", pool.made);
 }
 
-// Blocks of the tape, the n-th of which is missing.
-static void *tape_alloc(size_t bytes, void *user)
-{
-    int *left = user;
-    return (*left)-- == 0 ? NULL : malloc(bytes);
-}
-
-static void tape_free(void *block, void *user)
-{
-    (void)user;
-    free(block);
-}
-
+// Each block of the tape is missing in turn.
 static void run_missing_blocks(void)
 {
     bool done = false;
-    for (int n = 0; !done; n++) {
-        int left = n;
-        ad_allocator a = { tape_alloc, tape_free, &left };
+    for (size_t n = 1; !done; n++) {
+        heap h = { .failing = n };
+        const ad_allocator a = { heap_alloc, heap_free, &h };
         vec3 in = { 2, 3, 5 };
         vec3 g = { 77, 77, 77 };
         vec3_rev x;
@@ -1196,13 +1185,14 @@ static void run_missing_blocks(void)
         ad_rev y = ad_rec(ad_mul(ad_mul(x.x, x.y), x.z));
         ad_status s = vec3_gradient(t, y, &x, &g);
         done = s == ADREV_OK;
-        CHECK(done || s == ADREV_ENOMEM, "block %d: %s", n, ad_message(s));
+        CHECK(done || s == ADREV_ENOMEM, "block %zu: %s", n, ad_message(s));
         CHECK(done ? g.x == 15 && g.y == 10 && g.z == 6
-                   : g.x == 77 && g.y == 77 && g.z == 77, "block %d", n);
+                   : g.x == 77 && g.y == 77 && g.z == 77, "block %zu", n);
         CHECK(x.x.v == 2 && x.z.v == 5, "values, even so");
         CHECK(n < 10, "never enough");
         done = done || n > 10;
         ad_tape_free(t);
+        CHECK(h.live == 0, "block %zu: %zu leak", n, h.live);
     }
     ad_use(tape);
 }

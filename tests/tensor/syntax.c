@@ -9,41 +9,11 @@
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"
 #include "check.h"
+#include "heap.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* --- memory that counts, and fails ---------------------------------------- */
-
-typedef struct heap {
-    size_t allocations;
-    size_t failing;             // the number of the first that fails; 0: none
-    bool for_ever;              // it and all later ones
-    size_t live;
-} heap;
-
-static void *heap_alloc(size_t bytes, void *user)
-{
-    heap *h = user;
-    size_t i = ++h->allocations;
-    if (h->failing > 0
-        && (h->for_ever ? i >= h->failing : i == h->failing))
-        return NULL;
-    void *p = malloc(bytes);
-    if (p != NULL)
-        memset(p, 0xa5, bytes);         // nothing may count on zeros
-    h->live += p != NULL;
-    return p;
-}
-
-static void heap_free(void *block, void *user)
-{
-    heap *h = user;
-    CHECK(block != NULL, "NULL is freed");
-    h->live--;
-    free(block);
-}
 
 /* --- texts ---------------------------------------------------------------- */
 
@@ -1195,7 +1165,7 @@ static void test_memory(void)
     // With a name that is refused late, too.
     for (int k = 0; k < 2 * (PROGRAMS + 1); k++)
         for (size_t n = 1, done = 0; !done; n++) {
-            heap h = { 0, n, k % 2 == 1, 0 };
+            heap h = { .failing = n, .for_ever = k % 2 == 1 };
             const ad_allocator a = { heap_alloc, heap_free, &h };
             const ad_tensor_options o = { .allocator = &a };
             const char *text = k / 2 < PROGRAMS ? program[k / 2]
