@@ -580,17 +580,19 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, const adx_file_counts *c)
 }
 
 // Whether the first words and the checksum are those of a file that this build
-// can read.
+// can read. Its end is looked for only behind a right beginning: there may be
+// no such address if the length is made up.
 static bool adx_is_file(const void *data, size_t bytes)
 {
     const uint8_t *v = (const uint8_t *)data;
-    adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
     adx_source_bytes head = { v, bytes, false };
-    return bytes > 20 && adx_get_integer(&head, 4) == ADX_FILE_MAGIC
-        && adx_get_integer(&head, 4) - ADX_FILE_VERSION
-           <= ADX_FILE_CHOSEN - ADX_FILE_VERSION
-        && adx_get_integer(&head, 4) == sizeof(ad_real)
-        && adx_get_integer(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
+    if (bytes <= 20 || adx_get_integer(&head, 4) != ADX_FILE_MAGIC
+        || adx_get_integer(&head, 4) - ADX_FILE_VERSION
+           > ADX_FILE_CHOSEN - ADX_FILE_VERSION
+        || adx_get_integer(&head, 4) != sizeof(ad_real))
+        return false;
+    adx_source_bytes tail = { v + bytes - 8, 8, false };
+    return adx_get_integer(&tail, 8) == adx_xxh3(v, bytes - 8, 0);
 }
 
 // Reads the counts, then the program.

@@ -50,12 +50,11 @@ static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
     uint32_t formula = t->tree.array[v->array].formula;
     uint32_t open = adx_open_of(t);
     for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
-        const int64_t *from = v->range.from + (size_t)i * (1 + open);
-        const int64_t *last = v->range.last + (size_t)i * (1 + open);
+        size_t at = (size_t)i * (1 + open);
         uint32_t x = open == 0
             ? adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1)
-            : adx_new_var(s, adx_open_extreme(t, from, false),
-                          adx_open_extreme(t, last, true));
+            : adx_new_var(s, adx_open_extreme(t, v->range.from + at, false),
+                          adx_open_extreme(t, v->range.last + at, true));
         if (x != UINT32_MAX)
             s->called[x] = t->tree.formula[formula].first + i;
     }

@@ -205,7 +205,7 @@ static void test_sum(const row *r, ad_tape *tape, const ad_tensor_options *o)
     ad_real *const to[] = { NULL, dx, NULL, NULL };
     ad_tensor *t = opened(text, o, n);
     for (int p = 0; p < SPECIAL; p++) {
-        a = (ad_real)special[p];
+        a = (ad_real)(whole_argument(r->op) == 0 ? p : special[p]);
         for (size_t i = 0; i < n; i++) {
             given[X][i] = a;
             given[C][i] = 0;
