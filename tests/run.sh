@@ -41,7 +41,9 @@
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
 # that is not there is skipped by name. `cpu` in the folder of the plan's builds
-# says how many seconds of CPU each took.
+# says how many seconds of CPU each took, and how many of them to compile; its
+# first line is the sum. A plan's line `# cpu: SECONDS` says what that came to
+# when it was last measured, so that a run can say at once how long it takes.
 # SPDX-License-Identifier: MIT-0
 
 jobs=$1
@@ -193,6 +195,7 @@ implement() {
         > "$out/$1.log" 2>&1
     echo "implementation: $4, 0 failed" >> "$out/$1.log"
     echo "implementation" > "$out/$1.name"
+    times > "$out/$1.compiling"
 }
 
 # has NEED COMPILER: whether a header, or a library `-lname`, is installed. (A
@@ -249,6 +252,7 @@ one() {
         "$source" $units -o "$out/$1.bin" $(field "$source" libs) \
         $([ -z "$packages" ] || pkg-config --libs $packages) -lm \
         > "$log" 2>&1; then
+        times > "$out/$1.compiling"
         (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1
         status=$?
         rm -f "$out/$1.bin"
@@ -295,19 +299,33 @@ while IFS='|' read -r cc flags words; do
     done
 done < "$plan"
 
+seconds=$(sed -n 's/^# cpu: *//p' "$plan")
+time="${seconds:+about $((seconds / jobs / 60 + 1)) min}"
+echo "$number builds, $jobs at a time: ${time:-a long time}"
+
 share > "$out/shared"
 xargs -0 -r -n 4 -P "$jobs" sh "$here/run.sh" implement "$out" < "$out/shared"
 xargs -0 -n 4 -P "$jobs" sh "$here/run.sh" one "$out" < "$out/list"
 number=$((number + $(tr -cd '\0' < "$out/shared" | wc -c) / 4))
 
-# Seconds of CPU that each build and its run took, the longest first.
+# seconds FILE: of the children, as `times` has written them.
+seconds() {
+    tail -n 1 "$1" 2> /dev/null \
+        | awk '{ split($0, part, "[ms] *")
+                 sum = 60 * (part[1] + part[3]) + part[2] + part[4] }
+               END { printf "%.2f", sum }'
+}
+
+# Seconds of CPU that each build took, and to compile it, the longest first.
 i=0
 while [ $i -lt $number ]; do
     i=$((i + 1))
-    echo "$(tail -n 1 "$out/$i.times") $(cat "$out/$i.name") $(cat "$out/$i.what")"
-done | awk '{ split($0, part, "[ms] *")
-              printf "%7.2f", 60 * (part[1] + part[3]) + part[2] + part[4]
-              $1 = $2 = ""; print }' | sort -rn > "$out/cpu"
+    echo "$(seconds "$out/$i.times") $(seconds "$out/$i.compiling")" \
+         "$(cat "$out/$i.name") $(cat "$out/$i.what")"
+done | awk '{ printf "%8.2f %7.2f", $1, $2; sum += $1; compiling += $2
+              $1 = $2 = ""; print }
+            END { printf "%8.2f %7.2f  all\n", sum, compiling }' \
+    | sort -rn > "$out/cpu"
 
 # Failures are shown whole; the rest is a count per group of builds.
 i=0

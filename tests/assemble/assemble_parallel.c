@@ -97,13 +97,13 @@ static uint64_t digest_of_all(void)
 
 /* --- one assembly in branches --------------------------------------------- */
 
-enum { BRANCHES = 6, FEW = 300 };
+enum { BRANCHES = 6, SHORT = 300 };
 
 struct shared {
     const chain *c;
     ad_assembly *a;
     ad_status status[BRANCHES];
-    ad_real dx[BRANCHES][FEW], H[BRANCHES][4 * FEW];
+    ad_real dx[BRANCHES][SHORT], H[BRANCHES][4 * SHORT];
 };
 
 static void branch(size_t i, void *ctx)
@@ -118,7 +118,7 @@ static void branch(size_t i, void *ctx)
 static void check_branches(void)
 {
     static struct shared s;
-    chain c = new_chain(FEW);
+    chain c = new_chain(SHORT);
     memset(&s, 0, sizeof s);
     s.c = &c;
     s.a = assemble_chain(&c);

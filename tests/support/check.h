@@ -7,6 +7,9 @@
  *                                      0: the same number, NaN for NaN
  *     CHECK_NEAR(got, want, relative)  |got - want| <= relative |want|
  *     DROP(ad_rec(...));               a number that is not wanted on purpose
+ *     ONE_IN(5)                        5 with -DFEW=1, otherwise 1: of how many
+ *                                      random trials one is made where a plan
+ *                                      has no time for all
  *     return check_done("name");       prints the one line of a good run
  *
  * got and want are long double, so that an oracle is compared unrounded.    */
@@ -27,6 +30,12 @@
 // Failures that are printed; the others are counted.
 #ifndef CHECK_SHOWN
 #define CHECK_SHOWN 20
+#endif
+
+#ifdef FEW
+#define ONE_IN(n) (n)
+#else
+#define ONE_IN(n) 1
 #endif
 
 // gcc warns of results that are not used even where they are cast to void.
