@@ -520,7 +520,9 @@ static void destroy(const void *saved)
 
 static void external(void)
 {
-    static const ad_external_rule rule = { "A x", pull, push, destroy, NULL };
+    static const ad_external_rule rule = { .name = "A x", .pullback = pull,
+                                           .pushforward = push,
+                                           .destroy = destroy };
     const size_t m = below(3), n = below(WIDE + 1);
     struct saved s;
     struct row x;

@@ -66,7 +66,7 @@ static inline bool minus_log_back(const void *saved, size_t m,
 }
 
 static const ad_external_rule minus_log_rule
-    = { "minus_log", minus_log_back, NULL, NULL, minus_log };
+    = { .name = "minus_log", .pullback = minus_log_back, .replay = minus_log };
 
 static inline ad_rev wall_external(const ad_rev *x, void *ctx)
 {
