@@ -92,9 +92,6 @@ typedef struct adx_ipopt_pattern {
     ad_export *form;            // of the present path, into the triplets
 } adx_ipopt_pattern;
 
-typedef ad_status adx_ipopt_export_of(ad_fn *fn, const ad_layout *layout,
-                                ad_export **out);
-
 static inline void adx_ipopt_pattern_free(adx_ipopt_pattern *p)
 {
     ad_export_free(p->form);
@@ -146,14 +143,14 @@ static inline ad_status adx_ipopt_pattern_grow(adx_ipopt_pattern *p)
     return status;
 }
 
-// Has values of fn go to the triplets, which may grow for that.
-static inline ad_status adx_ipopt_pattern_fit(adx_ipopt_pattern *p, ad_fn *fn,
-                                              adx_ipopt_export_of *export_of,
+// Has values of the model go to the triplets, which may grow for that.
+static inline ad_status adx_ipopt_pattern_fit(adx_ipopt_pattern *p,
+                                              const ad_model *m, bool hessian,
                                               bool *grown)
 {
     ad_export_free(p->form);
     p->form = NULL;
-    ad_status status = export_of(fn, NULL, &p->form);
+    ad_status status = adx_model_export(m, hessian, NULL, &p->form);
     for (int tries = 0; status == ADREV_OK; tries++) {
         ad_matrix all;
         memset(&all, 0, sizeof all);
@@ -208,12 +205,10 @@ static inline bool adx_ipopt_values(adx_ipopt *s, const double x[], bool fresh)
 // Fits the patterns to the model's present path.
 static inline ad_status adx_ipopt_learn(adx_ipopt *s)
 {
-    ad_fn *fn = s->model->fn;
-    ad_status status = adx_ipopt_pattern_fit(&s->jacobian, fn,
-                                             ad_fn_jacobian_export, &s->grown);
+    ad_status status = adx_ipopt_pattern_fit(&s->jacobian, s->model, false,
+                                             &s->grown);
     if (status == ADREV_OK && !s->problem->first_order)
-        status = adx_ipopt_pattern_fit(&s->hessian, fn, ad_fn_hessian_export,
-                                       &s->grown);
+        status = adx_ipopt_pattern_fit(&s->hessian, s->model, true, &s->grown);
     s->moves = s->model->moves;
     return adx_model_keep(s->model, status);
 }
@@ -238,8 +233,8 @@ static inline bool adx_ipopt_jacobian_at(adx_ipopt *s, const double x[],
     memset(s->J, 0, s->jacobian.count * sizeof *s->J);
     s->derivatives
         = adx_model_keep(s->model,
-                         ad_fn_jacobian_values(s->model->fn, x,
-                                               s->jacobian.form, s->J))
+                         adx_model_sparse(s->model, false, x, NULL,
+                                          s->jacobian.form, s->J))
           == ADREV_OK;
     return s->derivatives;
 }
@@ -330,8 +325,8 @@ static inline adx_ipopt_bool adx_ipopt_hessian(
     memcpy(s->w + 1, lambda, s->m * sizeof *lambda);
     memset(value, 0, p->count * sizeof *value);
     return adx_model_keep(s->model,
-                          ad_fn_hessian_values(s->model->fn, x, s->w, p->form,
-                                               value)) == ADREV_OK
+                          adx_model_sparse(s->model, true, x, s->w, p->form,
+                                           value)) == ADREV_OK
         && adx_model_finite(p->count, value);
 }
 

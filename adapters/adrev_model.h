@@ -10,6 +10,7 @@
  *     ad_model *m = ad_model_scalar(f, ctx, n);           // R^n -> R
  *     ad_model *m = ad_model_vector(f, ctx, n, outputs);  // R^n -> R^outputs
  *     ad_model *m = ad_model_of(fn);                      // recorded already
+ *     ad_model *m = ad_model_elements(assembly);          // adrev_assemble.h
  *     ... the solver's own calls, and those of its adapter ...
  *     if (ad_model_status(m) != ADREV_OK) ...
  *     ad_model_free(m);                                   // after the solver
@@ -46,6 +47,8 @@ typedef struct ad_model {
 
     ad_fn *fn;                  // of the path used last; NULL: none yet
     ad_traced *traced;          // all paths; NULL: ad_model_of
+    struct ad_assembly *assembly;   // in place of fn: ad_model_elements
+    double *p;                  // [parameters] its, 0 at first; NULL: no assembly
     size_t moves;               // how often fn has changed
     ad_status status;
     bool stopped;               // the status stays: evaluate no more
@@ -88,6 +91,7 @@ static inline void ad_model_free(ad_model *m)
     }
     ad_traced_free(m->traced);
     free(m->room);
+    free(m->p);
     free(m);
 }
 
@@ -150,6 +154,32 @@ static inline ad_model *ad_model_of(ad_fn *fn)
     return model;
 }
 
+// A model of a sum of elements (adrev_assemble.h, which is included before this
+// header, or its adapter). The assembly stays yours, may be compiled, and must
+// outlive the model; set its parameters, m->p, before a solver runs. Where a
+// guard of an element comes out differently it has no value. Dense Jacobians and
+// Taylor coefficients there are not: ADREV_EHOOK. NULL: no memory, or a is NULL.
+#ifdef ADREV_ASSEMBLE_H
+static inline ad_model *ad_model_elements(ad_assembly *a)
+{
+    const ad_assembly_size size = ad_assembly_about(a);
+    ad_model *model = (ad_model *)calloc(1, sizeof *model);
+    double *p = (double *)calloc(size.parameters + 1, sizeof *p);
+    if (model == NULL || p == NULL || a == NULL) {
+        free(model);
+        free(p);
+        return NULL;
+    }
+    model->assembly = a;
+    model->p = p;
+    model->n = size.variables;
+    model->m = size.results;
+    model->moves = 1;
+    model->worst = HUGE_VAL;
+    return model;
+}
+#endif
+
 /* --- how it went --------------------------------------------------------- */
 
 // Why the model has stopped, or why it has no value at the point evaluated
@@ -167,8 +197,8 @@ static inline ad_status ad_model_status(const ad_model *m)
     return m == NULL ? ADREV_ENOMEM : m->status;
 }
 
-// Forgets the status and, unless the function is yours (ad_model_of), all
-// recordings: the function is recorded again at the next point.
+// Forgets the status and, unless the function is yours (ad_model_of,
+// ad_model_elements), all recordings: the function is recorded again at the next point.
 //
 //   returns      ADREV_OK; ADREV_ENOMEM: nothing has changed
 static inline ad_status ad_model_clear(ad_model *m)
@@ -224,7 +254,7 @@ static inline ad_status adx_model_begin(ad_model *m, const double x[])
 {
     if (m->stopped)
         return m->status;
-    return m->fn != NULL ? ADREV_OK : adx_model_move(m, x);
+    return m->fn != NULL || m->p != NULL ? ADREV_OK : adx_model_move(m, x);
 }
 
 // Whether x is on another path, which is now at hand: then ask again.
@@ -246,7 +276,16 @@ static inline ad_status adx_model_keep(ad_model *m, ad_status status)
     return status;
 }
 
-// Returns the status of `call`, a query of m->fn at x.
+// One of two queries: of elements, or of m->fn.
+#ifdef ADREV_ASSEMBLE_H
+#define ADX_MODEL_EITHER(m, of_elements, of_fn)                             \
+    ((m)->p != NULL ? (of_elements) : (of_fn))
+#else
+#define ADX_MODEL_EITHER(m, of_elements, of_fn)                             \
+    ((m)->p != NULL ? ADREV_EHOOK : (of_fn))
+#endif
+
+// Returns the status of `call`, a query of the model at x.
 #define ADX_MODEL_RETURN(m, x, call)                                        \
     do {                                                                    \
         ad_status adx_answer = adx_model_begin(m, x);                       \
@@ -260,51 +299,87 @@ static inline ad_status adx_model_keep(ad_model *m, ad_status status)
 static inline ad_status ad_model_eval(ad_model *m, const double x[],
                                       double y[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_eval(m->fn, x, y));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_eval(m->assembly, x, m->p, y),
+                                            ad_fn_eval(m->fn, x, y)));
 }
 
 static inline ad_status ad_model_gradient(ad_model *m, const double x[],
                                           double *y, double g[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_gradient(m->fn, x, y, g));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_gradient(m->assembly, x, m->p, y, g),
+                                            ad_fn_gradient(m->fn, x, y, g)));
 }
 
 static inline ad_status ad_model_linearize(ad_model *m, const double x[],
                                            double y[], double J[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_linearize(m->fn, x, y, J));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ADREV_EHOOK,
+                                            ad_fn_linearize(m->fn, x, y, J)));
 }
 
 static inline ad_status ad_model_jacobian(ad_model *m, const double x[],
                                           double J[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_jacobian(m->fn, x, J));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ADREV_EHOOK,
+                                            ad_fn_jacobian(m->fn, x, J)));
 }
 
 static inline ad_status ad_model_jvp(ad_model *m, const double x[],
                                      const double v[], double dy[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_jvp(m->fn, x, v, dy));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_jvp(m->assembly, x, m->p, v, dy),
+                                            ad_fn_jvp(m->fn, x, v, dy)));
 }
 
 static inline ad_status ad_model_vjp(ad_model *m, const double x[],
                                      const double w[], double dx[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_vjp(m->fn, x, w, dx));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_vjp(m->assembly, x, m->p, w, dx),
+                                            ad_fn_vjp(m->fn, x, w, dx)));
 }
 
 static inline ad_status ad_model_hvp(ad_model *m, const double x[],
                                      const double w[], const double v[],
                                      double hv[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_hvp(m->fn, x, w, v, hv));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_hvp(m->assembly, x, m->p, w, v, hv),
+                                            ad_fn_hvp(m->fn, x, w, v, hv)));
 }
 
 static inline ad_status ad_model_taylor(ad_model *m, const double x[],
                                         const double v[], size_t order,
                                         double y[])
 {
-    ADX_MODEL_RETURN(m, x, ad_fn_taylor(m->fn, x, v, order, y));
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ADREV_EHOOK,
+                                            ad_fn_taylor(m->fn, x, v, order, y)));
+}
+
+// Of the model's present path: the form of its sparse Jacobian, or of the Hessian
+// of its outputs times w, and values.
+static inline ad_status adx_model_export(const ad_model *m, bool hessian,
+                                         const ad_layout *layout,
+                                         ad_export **out)
+{
+    if (hessian)
+        return ADX_MODEL_EITHER(
+            m, ad_assembly_hessian_export(m->assembly, layout, out),
+            ad_fn_hessian_export(m->fn, layout, out));
+    return ADX_MODEL_EITHER(
+        m, ad_assembly_jacobian_export(m->assembly, layout, out),
+        ad_fn_jacobian_export(m->fn, layout, out));
+}
+
+static inline ad_status adx_model_sparse(const ad_model *m, bool hessian,
+                                         const double x[], const double w[],
+                                         ad_export *form, double value[])
+{
+    if (hessian)
+        return ADX_MODEL_EITHER(
+            m, ad_assembly_hessian(m->assembly, x, m->p, w, form, value),
+            ad_fn_hessian_values(m->fn, x, w, form, value));
+    return ADX_MODEL_EITHER(
+        m, ad_assembly_jacobian(m->assembly, x, m->p, form, value),
+        ad_fn_jacobian_values(m->fn, x, form, value));
 }
 
 // Scratch memory of so many numbers, the same from call to call; NULL: none,

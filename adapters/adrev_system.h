@@ -7,6 +7,7 @@
  *     F(t, y, dy/dt, p) = 0               ad_system_dae(F, ctx, n, k)
  *     dy/dt - f(t, y, p) = 0              ad_system_implicit(f, ctx, n, k)
  *     g(y, p) = 0                         ad_system_equations(g, ctx, n, k)
+ *     either, as a sum of elements        ad_system_elements(assembly, ode)
  *
  *     ad_system *s = ad_system_ode(f, NULL, 3, 2);
  *     s->p[0] = 0.04;  s->p[1] = 1e4;
@@ -219,6 +220,55 @@ static inline ad_system *ad_system_equations(ad_equations_fn *g, void *ctx,
     return adx_system_new(NULL, NULL, g, ctx, n, parameters);
 }
 
+#ifdef ADREV_ASSEMBLE_H
+static inline void adx_system_of_elements(const ad_rev *y, const ad_rev *p,
+                                          ad_rev *residual, void *ctx)
+{
+    (void)y;
+    (void)p;
+    (void)residual;
+    (void)ctx;
+}
+
+static inline void adx_system_ode_of_elements(ad_rev t, const ad_rev *y,
+                                              const ad_rev *p, ad_rev *rate,
+                                              void *ctx)
+{
+    (void)t;
+    adx_system_of_elements(y, p, rate, ctx);
+}
+
+// The system g(y, p) = 0, or dy/dt = f(y, p), whose equations are a sum of
+// elements (adrev_assemble.h, which is included before this header, or its
+// adapter): for large ones, whose Jacobians need no colouring then, and may be
+// compiled in a time that does not depend on their number. s->p has the
+// parameters of the assembly; there are no derivatives by them.
+//
+//   a            in    with as many results as variables; must outlive the system
+//   ode          in    whether they are rates
+//
+//   returns      the system; NULL: out of memory, or no such assembly
+static inline ad_system *ad_system_elements(ad_assembly *a, bool ode)
+{
+    const ad_assembly_size size = ad_assembly_about(a);
+    if (a == NULL || size.variables != size.results)
+        return NULL;
+    ad_system *s = adx_system_new(ode ? adx_system_ode_of_elements : NULL, NULL,
+                                  ode ? NULL : adx_system_of_elements, NULL,
+                                  size.variables, 0);
+    ad_model *m = ad_model_elements(a);
+    if (s == NULL || m == NULL) {
+        ad_system_free(s);
+        ad_model_free(m);
+        return NULL;
+    }
+    ad_model_free(s->model);
+    s->model = m;
+    s->p = m->p;
+    return s;
+}
+#endif
+
 // Why the system has stopped, or why there is no value at the point evaluated
 // last: as ad_model_status. ADREV_ESHAPE: a band matrix is too narrow, or a
 // sparse matrix was given a pattern, and the path here has other entries: the
@@ -374,27 +424,18 @@ static inline bool adx_system_reserve(adx_system_matrix *M, size_t own)
         && M->start != NULL;
 }
 
-// The form of the model's present path.
-static inline ad_status adx_system_form(const ad_model *m,
-                                        const adx_system_matrix *M,
-                                        ad_export **form)
-{
-    ad_layout layout;
-    memset(&layout, 0, sizeof layout);
-    layout.form = M->by_rows ? ADREV_CSR : ADREV_CSC;
-    layout.triangle = ADREV_BOTH;
-    layout.width = 64;
-    return M->hessian ? ad_fn_hessian_export(m->fn, &layout, form)
-                      : ad_fn_jacobian_export(m->fn, &layout, form);
-}
-
 // Makes M fit the model's present path.
 static inline ad_status adx_system_fit(const ad_model *m, adx_system_matrix *M)
 {
     ad_export_free(M->form);
     M->form = NULL;
     ad_export *form = NULL;
-    ad_status status = adx_system_form(m, M, &form);
+    ad_layout layout;
+    memset(&layout, 0, sizeof layout);
+    layout.form = M->by_rows ? ADREV_CSR : ADREV_CSC;
+    layout.triangle = ADREV_BOTH;
+    layout.width = 64;
+    ad_status status = adx_model_export(m, M->hessian, &layout, &form);
     if (status != ADREV_OK)
         return status;
     const size_t own = ad_export_entries(form, NULL, NULL);
@@ -427,9 +468,7 @@ static inline ad_status adx_system_fill(ad_model *m, const double x[],
     if (M->form == NULL || M->moves != m->moves)
         status = adx_system_fit(m, M);
     if (status == ADREV_OK)
-        status = M->hessian
-               ? ad_fn_hessian_values(m->fn, x, &one, M->form, M->raw)
-               : ad_fn_jacobian_values(m->fn, x, M->form, M->raw);
+        status = adx_model_sparse(m, M->hessian, x, &one, M->form, M->raw);
     if (status != ADREV_OK)
         return status;
     memset(M->value, 0, M->count * sizeof *M->value);
