@@ -247,6 +247,49 @@ static ty *see_memory(node *call, library l, ty **arg, int n)
     return result;
 }
 
+static void see_printed(node *call, ty *arg, const char *why)
+{
+    put_off(PRINTED, call, arg, why, "keep it in memory");
+    if (arg->kind != T_NUM)
+        put_off(BYTES, call, arg, "recorded numbers are used as bytes",
+                "print their values");
+}
+
+// What a function does with the arguments that it does not name.
+typedef struct variadic_use {
+    int prints, others;
+} variadic_use;
+
+static bool one_of(text o, const char *list);
+
+// Where a va_list is named: in a call that prints, or in what begins and ends it.
+static void find_variadic(const node *n, variadic_use *u)
+{
+    if (n->kind == DeclRefExpr && find(n->type, "va_list") < n->type.n) {
+        const node *p = n->parent;
+        while (p->kind == ImplicitCastExpr || p->kind == ParenExpr)
+            p = p->parent;
+        const text name = p->kind == CallExpr ? callee_name(p) : T("");
+        if (name.n && one_of(name, "vprintf vfprintf vsyslog"))
+            u->prints++;
+        else if (!starts(name, "__builtin_va_start")
+                 && !starts(name, "__builtin_va_end"))
+            u->others++;
+    }
+    u->others += is(n->kind_name, "VAArgExpr");
+    for (int i = 0; i < n->kids; i++)
+        find_variadic(n->kid[i], u);
+}
+
+static bool prints_only(const function *f)
+{
+    variadic_use u = { 0, 0 };
+    if (f == NULL || f->body == NULL || !f->decl->variadic)
+        return false;
+    find_variadic(f->body, &u);
+    return u.prints > 0 && u.others == 0;
+}
+
 static ty *see_library(node *call, library l, ty **arg, int n)
 {
     ty *value;
@@ -282,11 +325,7 @@ static ty *see_library(node *call, library l, ty **arg, int n)
         return value;
     case L_PASSIVE:
         for (int i = 0; i < n; i++)
-            put_off(PRINTED, call, arg[i], l.why, "keep it in memory");
-        for (int i = 0; i < n; i++)
-            if (arg[i]->kind != T_NUM)
-                put_off(BYTES, call, arg[i], "recorded numbers are used as bytes",
-                        "print their values");
+            see_printed(call, arg[i], l.why);
         return ty_of(call->type, call);
     case L_FREE:
         return ty_of(call->type, call);
@@ -443,9 +482,12 @@ static ty *see_call(node *call)
     } else if (target != NULL && target->body == NULL) {
         return see_unseen(call, f, arg, n);
     }
+    const bool prints = prints_only(target);
     for (int i = 0; i < n; i++)
         if (i < f->pars)
             assign(f->par[i], arg[i], call->kid[i + 1]);
+        else if (prints)
+            see_printed(call, arg[i], "a function that prints");
         else
             put_off(UNSEEN, call, arg[i], NULL, NULL);
     return result_of(f, call);

@@ -62,14 +62,38 @@ static bool zero_literal(node *n)
     return n->kind == IntegerLiteral && is(n->value, "0");
 }
 
+// What may be behind memory for `of`: the last member of a structure has as
+// many elements as there is room for.
+static ty *last_numbers(ty *of)
+{
+    while (of->kind == T_PTR || of->kind == T_ARR || of->kind == T_REC) {
+        const record *r = of->record;
+        if (of->kind == T_REC
+            && (r->fields == 0 || r->field[r->fields - 1]->kind != T_ARR))
+            break;
+        of = of->kind == T_REC ? r->field[r->fields - 1] : of->to;
+    }
+    return of;
+}
+
+// A size of plain numbers in that of a structure that has others.
+static bool sizes_mixed(const node *n, const ty *of)
+{
+    if (n->kind == UnaryExprOrTypeTraitExpr && n->arg != NULL
+        && of->kind == T_REC && n->arg->kind == T_NUM && !active(n->arg))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (sizes_mixed(n->kid[i], of))
+            return true;
+    return false;
+}
+
 // The plain type in `sizeof (double)` is that of the memory.
 static void sizes_named(node *n, ty *of)
 {
     if (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n) {
         ty *t = ty_of(n->arg_type, n), *base = ty_base(t);
-        ty *number = of;
-        while (number->kind == T_PTR || number->kind == T_ARR)
-            number = number->to;
+        ty *number = last_numbers(of);
         while (base->kind == T_PTR || base->kind == T_ARR)
             base = base->to;
         n->arg = t;
@@ -150,7 +174,7 @@ static void memory_check(later *l)
 {
     const library lib = call_library(l->at);
     ty *of = l->type;
-    bool sized = false;
+    bool sized = false, mixed = false;
 
     while (of->kind == T_VOID && of->bound != NULL)
         of = of->bound;
@@ -161,11 +185,12 @@ static void memory_check(later *l)
     for (int i = 1; i < l->at->kids; i++) {
         sized |= sizeof_in(l->at->kid[i]) != NULL;
         sizes_named(l->at->kid[i], of);
+        mixed |= sizes_mixed(l->at->kid[i], of);
     }
     if (lib.kind == L_SET && !zero_literal(l->at->kid[2]))
         refuse(l->at, "set the numbers in a loop",
                "recorded numbers are filled with bytes (aliasing)");
-    if (!sized)
+    if (!sized || mixed)
         refuse(l->at, "write the size with sizeof, in the call itself",
                "memory for recorded numbers has a size in bytes");
 }

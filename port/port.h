@@ -283,6 +283,7 @@ struct ty {
     ty *bound;                  // T_VOID: what such a pointer points to
     const node *bound_at;
     ty *same;                   // T_FUN: joined with
+    ty *fullest;                // T_FUN: of those, one of the most parameters
     bool known;                 // T_FUN: some function is behind it
     bool open;                  // T_FUN: one that the user passes may be
 };

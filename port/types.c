@@ -525,17 +525,27 @@ ty *ty_root(ty *t)
     return t;
 }
 
-static void join_functions(ty *a, ty *b, const node *at)
+static void join_parts(ty *a, ty *b, const node *at)
 {
-    ty *x = ty_root(a), *y = ty_root(b);
-    if (x != y) {
-        y->same = x;
-        x->known |= y->known;
-        x->open |= y->open;
-    }
     join(a->to, b->to, at);
     for (int i = 0; i < a->pars && i < b->pars; i++)
         join(a->par[i], b->par[i], at);
+}
+
+// A pointer may have been cast to one of `void (void)` and back: the parameters
+// are those of the types that have the most of them.
+static void join_functions(ty *a, ty *b, const node *at)
+{
+    ty *x = ty_root(a), *y = ty_root(b);
+    join_parts(a, b, at);
+    if (x == y)
+        return;
+    ty *p = x->fullest ? x->fullest : x, *q = y->fullest ? y->fullest : y;
+    y->same = x;
+    x->known |= y->known;
+    x->open |= y->open;
+    x->fullest = p->pars >= q->pars ? p : q;
+    join_parts(p, q, at);
 }
 
 // Where numbers got into a pointer to void: there is the cause of a conflict.
