@@ -2387,7 +2387,7 @@ ADX_SELDOM_END
 ADX_SELDOM_BEGIN
 
 // Arrays have an element for each node, used or not, unless said otherwise.
-typedef struct adx_ordering {
+typedef struct adx_reordering {
     adx_program *p;
     const bool *used;
     uint64_t *symbol;
@@ -2400,9 +2400,9 @@ typedef struct adx_ordering {
     uint32_t *other;            // [n] for sorting
     size_t n;
     uint32_t levels;            // the highest one, which is that of guards
-} adx_ordering;
+} adx_reordering;
 
-static bool adx_begin_ordering(adx_ordering *o)
+static bool adx_begin_ordering(adx_reordering *o)
 {
     const adx_program *p = o->p;
     const ad_allocator *a = p->memory;
@@ -2423,7 +2423,7 @@ static bool adx_begin_ordering(adx_ordering *o)
         && o->node != NULL && o->other != NULL;
 }
 
-static void adx_end_ordering(adx_ordering *o)
+static void adx_end_ordering(adx_reordering *o)
 {
     const ad_allocator *a = o->p->memory;
     adx_drop(a, o->head);
@@ -2436,7 +2436,7 @@ static void adx_end_ordering(adx_ordering *o)
 
 /* --- chains and levels ---------------------------------------------------- */
 
-static void adx_count_readers(adx_ordering *o)
+static void adx_count_readers(adx_reordering *o)
 {
     const adx_program *p = o->p;
     memset(o->readers, 0, p->numbers * sizeof *o->readers);
@@ -2447,7 +2447,7 @@ static void adx_count_readers(adx_ordering *o)
 }
 
 // Whether x is what node i goes on with.
-static bool adx_is_link(const adx_ordering *o, size_t i, uint32_t x)
+static bool adx_is_link(const adx_reordering *o, size_t i, uint32_t x)
 {
     uint32_t from = o->p->from[x];
     return from < ADX_FROM_INPUT && o->readers[x] == 1
@@ -2456,7 +2456,7 @@ static bool adx_is_link(const adx_ordering *o, size_t i, uint32_t x)
 
 // Finds the chain that node i goes on with. Where the order of arguments makes
 // no difference, that is then its first one.
-static void adx_find_chain(adx_ordering *o, size_t i)
+static void adx_find_chain(adx_reordering *o, size_t i)
 {
     adx_node *s = &o->p->node[i];
     o->head[i] = (uint32_t)i;
@@ -2478,7 +2478,7 @@ static void adx_find_chain(adx_ordering *o, size_t i)
 }
 
 // Afterwards a link is another symbol than the node with which a chain begins.
-static void adx_mark_links(adx_ordering *o)
+static void adx_mark_links(adx_reordering *o)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->head[o->node[i]] != o->node[i])
@@ -2486,7 +2486,7 @@ static void adx_mark_links(adx_ordering *o)
 }
 
 // Raises the level of node i, or of its chain, above that of an argument.
-static void adx_raise_level(adx_ordering *o, size_t i, uint32_t x)
+static void adx_raise_level(adx_reordering *o, size_t i, uint32_t x)
 {
     uint32_t from = o->p->from[x];
     uint32_t *level = &o->level[o->head[i]];
@@ -2498,7 +2498,7 @@ static void adx_raise_level(adx_ordering *o, size_t i, uint32_t x)
         o->levels = *level;
 }
 
-static void adx_find_levels(adx_ordering *o, const adx_writing *k)
+static void adx_find_levels(adx_reordering *o, const adx_writing *k)
 {
     const adx_program *p = o->p;
     o->levels = 1;
@@ -2521,7 +2521,7 @@ static void adx_find_levels(adx_ordering *o, const adx_writing *k)
 
 // Lists the nodes level by level: a stable counting sort. begin[] has a place
 // for each level and two more; afterwards it is where the next level begins.
-static void adx_list_levels(adx_ordering *o, uint32_t begin[])
+static void adx_fill_levels(adx_reordering *o, uint32_t begin[])
 {
     const adx_program *p = o->p;
     memset(begin, 0, (o->levels + 2) * sizeof *begin);
@@ -2538,7 +2538,7 @@ static void adx_list_levels(adx_ordering *o, uint32_t begin[])
 /* --- the nodes of a level ------------------------------------------------- */
 
 // Whether node i comes before node j of the same level.
-static bool adx_is_before(const adx_ordering *o, uint32_t i, uint32_t j)
+static bool adx_is_before(const adx_reordering *o, uint32_t i, uint32_t j)
 {
     uint32_t first = o->head[i];
     uint32_t second = o->head[j];
@@ -2560,7 +2560,7 @@ static bool adx_is_before(const adx_ordering *o, uint32_t i, uint32_t j)
 }
 
 // Merges two sorted pieces of a level: [low, middle) and [middle, high).
-static void adx_merge_nodes(adx_ordering *o, size_t low, size_t middle,
+static void adx_merge_nodes(adx_reordering *o, size_t low, size_t middle,
                             size_t high)
 {
     size_t a = low;
@@ -2575,7 +2575,7 @@ static void adx_merge_nodes(adx_ordering *o, size_t low, size_t middle,
 }
 
 // Sorts the nodes of a level; those of lower levels have their places.
-static void adx_sort_level(adx_ordering *o, size_t low, size_t high)
+static void adx_sort_level(adx_reordering *o, size_t low, size_t high)
 {
     for (size_t width = 1; width < high - low; width *= 2)
         for (size_t at = low; at + width < high; at += 2 * width)
@@ -2594,7 +2594,7 @@ static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
                                 adx_order *order)
 {
     const ad_allocator *a = q->memory;
-    adx_ordering o = { .p = q, .used = k->used };
+    adx_reordering o = { .p = q, .used = k->used };
     uint32_t *begin = NULL;
     if (adx_begin_ordering(&o)) {
         adx_count_readers(&o);
@@ -2602,7 +2602,7 @@ static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
         begin = (uint32_t *)adx_take(a, o.levels + 2, sizeof *begin);
     }
     if (begin != NULL) {
-        adx_list_levels(&o, begin);
+        adx_fill_levels(&o, begin);
         for (uint32_t l = 1; l <= o.levels; l++)
             adx_sort_level(&o, begin[l - 1], begin[l]);
         adx_mark_links(&o);
@@ -3593,7 +3593,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_LIST_WIDTH 64       // columns after which a line is broken
 
-typedef struct adx_list {
+typedef struct adx_initialiser {
     adx_text *t;
     const uint32_t *v;
     adx_rolled *r;              // its loops; `leaf` is the number of the macro
@@ -3601,10 +3601,10 @@ typedef struct adx_list {
     bool inside;                // of a macro, where v is the first element
     bool begun;
     size_t line;                // bytes of the text before this line
-} adx_list;
+} adx_initialiser;
 
 // Writes what stands before the next element.
-static void adx_separate(adx_list *l)
+static void adx_separate(adx_initialiser *l)
 {
     if (l->begun)
         adx_say(l->t, ",");
@@ -3617,7 +3617,7 @@ static void adx_separate(adx_list *l)
 }
 
 // Writes an element, or its distance from the macro's first one.
-static void adx_say_value(adx_list *l, long value)
+static void adx_say_entry(adx_initialiser *l, long value)
 {
     if (!l->inside)
         adx_say(l->t, "%ld", value);
@@ -3628,7 +3628,7 @@ static void adx_say_value(adx_list *l, long value)
                 value < 0 ? -value : value);
 }
 
-static long adx_list_step(const adx_list *l, const adx_item *loop)
+static long adx_list_step(const adx_initialiser *l, const adx_item *loop)
 {
     return (long)l->v[loop->first + loop->entries / loop->count]
          - (long)l->v[loop->first];
@@ -3636,7 +3636,7 @@ static long adx_list_step(const adx_list *l, const adx_item *loop)
 
 // The macro of a loop like this one; 0: there is none yet. (Loops are behind
 // all elements.)
-static uint32_t adx_macro_of(const adx_list *l, const adx_item *loop)
+static uint32_t adx_macro_of(const adx_initialiser *l, const adx_item *loop)
 {
     for (size_t i = l->r->items; l->r->item[i - 1].count > 1; i--)
         if (l->r->item[i - 1].symbol == loop->symbol
@@ -3646,8 +3646,8 @@ static uint32_t adx_macro_of(const adx_list *l, const adx_item *loop)
 }
 
 // Writes calls for so many iterations, the first of which begins with `value`.
-static void adx_call_macro(adx_list *l, const adx_item *loop, uint32_t macro,
-                           size_t iterations, long value)
+static void adx_call_macro(adx_initialiser *l, const adx_item *loop,
+                           uint32_t macro, size_t iterations, long value)
 {
     size_t power = 1;
     while (10 * power <= iterations && 10 * power <= loop->count)
@@ -3659,15 +3659,15 @@ static void adx_call_macro(adx_list *l, const adx_item *loop, uint32_t macro,
             adx_separate(l);
             adx_say(l->t, "%s_r%lu_%lu(", l->t->name, (unsigned long)macro,
                     (unsigned long)power);
-            adx_say_value(l, value);
+            adx_say_entry(l, value);
             adx_say(l->t, ")");
             value += (long)power * adx_list_step(l, loop);
         }
 }
 
 // Writes a sequence of elements and loops, less a number.
-static void adx_say_elements(adx_list *l, const uint32_t item[], size_t n,
-                             long less)
+static void adx_say_elements(adx_initialiser *l, const uint32_t item[],
+                             size_t n, long less)
 {
     for (size_t i = 0; i < n; i++) {
         const adx_item *s = &l->r->item[item[i]];
@@ -3677,11 +3677,11 @@ static void adx_say_elements(adx_list *l, const uint32_t item[], size_t n,
             continue;
         }
         adx_separate(l);
-        adx_say_value(l, value);
+        adx_say_entry(l, value);
     }
 }
 
-static void adx_begin_macro(adx_list *l, uint32_t macro, size_t power)
+static void adx_begin_macro(adx_initialiser *l, uint32_t macro, size_t power)
 {
     l->line = l->t->bytes;
     l->begun = false;
@@ -3690,7 +3690,7 @@ static void adx_begin_macro(adx_list *l, uint32_t macro, size_t power)
 }
 
 // Defines the macros of a loop, after those of the loops in it.
-static void adx_define_loop(adx_list *l, uint32_t item)
+static void adx_define_loop(adx_initialiser *l, uint32_t item)
 {
     adx_item *loop = &l->r->item[item];
     if (loop->count == 1 || adx_macro_of(l, loop) != 0)
@@ -3709,7 +3709,7 @@ static void adx_define_loop(adx_list *l, uint32_t item)
     adx_say(l->t, "\n");
 }
 
-static void adx_define_loops(adx_list *l)
+static void adx_define_loops(adx_initialiser *l)
 {
     l->inside = true;
     for (size_t i = 0; i < l->r->roots; i++)
@@ -3717,7 +3717,7 @@ static void adx_define_loops(adx_list *l)
     l->inside = false;
 }
 
-static void adx_undefine_loops(const adx_list *l)
+static void adx_undefine_loops(const adx_initialiser *l)
 {
     for (size_t i = l->r->items; l->r->item[i - 1].count > 1; i--) {
         const adx_item *loop = &l->r->item[i - 1];
@@ -3751,7 +3751,7 @@ static adx_rolled *adx_roll_list(const ad_allocator *a, const uint32_t v[],
     return NULL;
 }
 
-static void adx_say_rolled_list(adx_list *l)
+static void adx_say_rolled_list(adx_initialiser *l)
 {
     adx_define_loops(l);
     l->line = l->t->bytes;
@@ -3771,14 +3771,14 @@ static void adx_say_list(adx_text *t, const ad_allocator *a, bool unrolled,
         r = adx_roll_list(a, v, n);
         t->failed = t->failed || r == NULL;
     }
-    adx_list l = { .t = t, .v = v, .r = r, .line = t->bytes };
+    adx_initialiser l = { .t = t, .v = v, .r = r, .line = t->bytes };
     if (r != NULL && r->loops > 0)
         adx_say_rolled_list(&l);
     else {
         adx_say(t, n == 0 ? "    0" : "    ");
         for (size_t i = 0; i < n; i++) {
             adx_separate(&l);
-            adx_say_value(&l, (long)v[i]);
+            adx_say_entry(&l, (long)v[i]);
         }
     }
     adx_say(t, "\n");
@@ -4060,7 +4060,7 @@ static void adx_say_pattern_list(adx_writing *k, const char *list,
 }
 
 // The row of each entry.
-static uint32_t *adx_rows_of(const ad_allocator *a, const adx_entries *g)
+static uint32_t *adx_row_of_each(const ad_allocator *a, const adx_entries *g)
 {
     uint32_t *row = (uint32_t *)adx_take(a, g->start[g->rows], sizeof *row);
     for (uint32_t i = 0; row != NULL && i < g->rows; i++)
@@ -4075,7 +4075,7 @@ static void adx_say_pattern(adx_writing *k)
     const ad_allocator *a = k->p->memory;
     const adx_entries *g = k->entries;
     size_t n = g->start[g->rows];
-    uint32_t *row = adx_rows_of(a, g);
+    uint32_t *row = adx_row_of_each(a, g);
     adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
             (unsigned long)n);
     adx_say_pattern_list(k, "start", g->start, g->rows + 1);

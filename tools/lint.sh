@@ -23,6 +23,21 @@ for header in adrev*.h; do
 done
 sh tools/rooms.sh || found=1
 
+# One thing for each private name: programs include headers in any combination.
+awk '
+    FNR == 1 { name = "" }
+    /^[a-z].*[ *]adx_[a-z0-9_]+\(/ {
+        name = $0
+        sub(/\(.*/, "", name)
+        sub(/.*[ *]/, "", name)
+    }
+    /^typedef (struct|union|enum) adx_[a-z0-9_]+ \{/ { print $3, FILENAME }
+    name != "" && /(^|\) )\{/ { print name, FILENAME; name = "" }
+    /;$/ { name = "" }' src/*/*.h | sort -u \
+    | awk '$1 == last { print $1 " is defined in " file " and in " $2 }
+           { last = $1; file = $2 }' > build/lint
+[ -s build/lint ] && { found=1; cat build/lint; }
+
 # Rooms that comments point to exist.
 folders=$(ls -d src/*/ | sed 's|src/||; s|/$||' | paste -sd '|')
 for room in $(grep -ohE "(^|[ (])($folders)/[a-z]+\b" src/*.h src/*/*.h \

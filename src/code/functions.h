@@ -273,7 +273,7 @@ static void adx_say_pattern_list(adx_writing *k, const char *list,
 }
 
 // The row of each entry.
-static uint32_t *adx_rows_of(const ad_allocator *a, const adx_entries *g)
+static uint32_t *adx_row_of_each(const ad_allocator *a, const adx_entries *g)
 {
     uint32_t *row = (uint32_t *)adx_take(a, g->start[g->rows], sizeof *row);
     for (uint32_t i = 0; row != NULL && i < g->rows; i++)
@@ -288,7 +288,7 @@ static void adx_say_pattern(adx_writing *k)
     const ad_allocator *a = k->p->memory;
     const adx_entries *g = k->entries;
     size_t n = g->start[g->rows];
-    uint32_t *row = adx_rows_of(a, g);
+    uint32_t *row = adx_row_of_each(a, g);
     adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
             (unsigned long)n);
     adx_say_pattern_list(k, "start", g->start, g->rows + 1);

@@ -19,7 +19,7 @@ ADX_SELDOM_BEGIN
 
 #define ADX_LIST_WIDTH 64       // columns after which a line is broken
 
-typedef struct adx_list {
+typedef struct adx_initialiser {
     adx_text *t;
     const uint32_t *v;
     adx_rolled *r;              // its loops; `leaf` is the number of the macro
@@ -27,10 +27,10 @@ typedef struct adx_list {
     bool inside;                // of a macro, where v is the first element
     bool begun;
     size_t line;                // bytes of the text before this line
-} adx_list;
+} adx_initialiser;
 
 // Writes what stands before the next element.
-static void adx_separate(adx_list *l)
+static void adx_separate(adx_initialiser *l)
 {
     if (l->begun)
         adx_say(l->t, ",");
@@ -43,7 +43,7 @@ static void adx_separate(adx_list *l)
 }
 
 // Writes an element, or its distance from the macro's first one.
-static void adx_say_value(adx_list *l, long value)
+static void adx_say_entry(adx_initialiser *l, long value)
 {
     if (!l->inside)
         adx_say(l->t, "%ld", value);
@@ -54,7 +54,7 @@ static void adx_say_value(adx_list *l, long value)
                 value < 0 ? -value : value);
 }
 
-static long adx_list_step(const adx_list *l, const adx_item *loop)
+static long adx_list_step(const adx_initialiser *l, const adx_item *loop)
 {
     return (long)l->v[loop->first + loop->entries / loop->count]
          - (long)l->v[loop->first];
@@ -62,7 +62,7 @@ static long adx_list_step(const adx_list *l, const adx_item *loop)
 
 // The macro of a loop like this one; 0: there is none yet. (Loops are behind
 // all elements.)
-static uint32_t adx_macro_of(const adx_list *l, const adx_item *loop)
+static uint32_t adx_macro_of(const adx_initialiser *l, const adx_item *loop)
 {
     for (size_t i = l->r->items; l->r->item[i - 1].count > 1; i--)
         if (l->r->item[i - 1].symbol == loop->symbol
@@ -72,8 +72,8 @@ static uint32_t adx_macro_of(const adx_list *l, const adx_item *loop)
 }
 
 // Writes calls for so many iterations, the first of which begins with `value`.
-static void adx_call_macro(adx_list *l, const adx_item *loop, uint32_t macro,
-                           size_t iterations, long value)
+static void adx_call_macro(adx_initialiser *l, const adx_item *loop,
+                           uint32_t macro, size_t iterations, long value)
 {
     size_t power = 1;
     while (10 * power <= iterations && 10 * power <= loop->count)
@@ -85,15 +85,15 @@ static void adx_call_macro(adx_list *l, const adx_item *loop, uint32_t macro,
             adx_separate(l);
             adx_say(l->t, "%s_r%lu_%lu(", l->t->name, (unsigned long)macro,
                     (unsigned long)power);
-            adx_say_value(l, value);
+            adx_say_entry(l, value);
             adx_say(l->t, ")");
             value += (long)power * adx_list_step(l, loop);
         }
 }
 
 // Writes a sequence of elements and loops, less a number.
-static void adx_say_elements(adx_list *l, const uint32_t item[], size_t n,
-                             long less)
+static void adx_say_elements(adx_initialiser *l, const uint32_t item[],
+                             size_t n, long less)
 {
     for (size_t i = 0; i < n; i++) {
         const adx_item *s = &l->r->item[item[i]];
@@ -103,11 +103,11 @@ static void adx_say_elements(adx_list *l, const uint32_t item[], size_t n,
             continue;
         }
         adx_separate(l);
-        adx_say_value(l, value);
+        adx_say_entry(l, value);
     }
 }
 
-static void adx_begin_macro(adx_list *l, uint32_t macro, size_t power)
+static void adx_begin_macro(adx_initialiser *l, uint32_t macro, size_t power)
 {
     l->line = l->t->bytes;
     l->begun = false;
@@ -116,7 +116,7 @@ static void adx_begin_macro(adx_list *l, uint32_t macro, size_t power)
 }
 
 // Defines the macros of a loop, after those of the loops in it.
-static void adx_define_loop(adx_list *l, uint32_t item)
+static void adx_define_loop(adx_initialiser *l, uint32_t item)
 {
     adx_item *loop = &l->r->item[item];
     if (loop->count == 1 || adx_macro_of(l, loop) != 0)
@@ -135,7 +135,7 @@ static void adx_define_loop(adx_list *l, uint32_t item)
     adx_say(l->t, "\n");
 }
 
-static void adx_define_loops(adx_list *l)
+static void adx_define_loops(adx_initialiser *l)
 {
     l->inside = true;
     for (size_t i = 0; i < l->r->roots; i++)
@@ -143,7 +143,7 @@ static void adx_define_loops(adx_list *l)
     l->inside = false;
 }
 
-static void adx_undefine_loops(const adx_list *l)
+static void adx_undefine_loops(const adx_initialiser *l)
 {
     for (size_t i = l->r->items; l->r->item[i - 1].count > 1; i--) {
         const adx_item *loop = &l->r->item[i - 1];
@@ -177,7 +177,7 @@ static adx_rolled *adx_roll_list(const ad_allocator *a, const uint32_t v[],
     return NULL;
 }
 
-static void adx_say_rolled_list(adx_list *l)
+static void adx_say_rolled_list(adx_initialiser *l)
 {
     adx_define_loops(l);
     l->line = l->t->bytes;
@@ -197,14 +197,14 @@ static void adx_say_list(adx_text *t, const ad_allocator *a, bool unrolled,
         r = adx_roll_list(a, v, n);
         t->failed = t->failed || r == NULL;
     }
-    adx_list l = { .t = t, .v = v, .r = r, .line = t->bytes };
+    adx_initialiser l = { .t = t, .v = v, .r = r, .line = t->bytes };
     if (r != NULL && r->loops > 0)
         adx_say_rolled_list(&l);
     else {
         adx_say(t, n == 0 ? "    0" : "    ");
         for (size_t i = 0; i < n; i++) {
             adx_separate(&l);
-            adx_say_value(&l, (long)v[i]);
+            adx_say_entry(&l, (long)v[i]);
         }
     }
     adx_say(t, "\n");

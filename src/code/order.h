@@ -24,7 +24,7 @@
 ADX_SELDOM_BEGIN
 
 // Arrays have an element for each node, used or not, unless said otherwise.
-typedef struct adx_ordering {
+typedef struct adx_reordering {
     adx_program *p;
     const bool *used;
     uint64_t *symbol;
@@ -37,9 +37,9 @@ typedef struct adx_ordering {
     uint32_t *other;            // [n] for sorting
     size_t n;
     uint32_t levels;            // the highest one, which is that of guards
-} adx_ordering;
+} adx_reordering;
 
-static bool adx_begin_ordering(adx_ordering *o)
+static bool adx_begin_ordering(adx_reordering *o)
 {
     const adx_program *p = o->p;
     const ad_allocator *a = p->memory;
@@ -60,7 +60,7 @@ static bool adx_begin_ordering(adx_ordering *o)
         && o->node != NULL && o->other != NULL;
 }
 
-static void adx_end_ordering(adx_ordering *o)
+static void adx_end_ordering(adx_reordering *o)
 {
     const ad_allocator *a = o->p->memory;
     adx_drop(a, o->head);
@@ -73,7 +73,7 @@ static void adx_end_ordering(adx_ordering *o)
 
 /* --- chains and levels ---------------------------------------------------- */
 
-static void adx_count_readers(adx_ordering *o)
+static void adx_count_readers(adx_reordering *o)
 {
     const adx_program *p = o->p;
     memset(o->readers, 0, p->numbers * sizeof *o->readers);
@@ -84,7 +84,7 @@ static void adx_count_readers(adx_ordering *o)
 }
 
 // Whether x is what node i goes on with.
-static bool adx_is_link(const adx_ordering *o, size_t i, uint32_t x)
+static bool adx_is_link(const adx_reordering *o, size_t i, uint32_t x)
 {
     uint32_t from = o->p->from[x];
     return from < ADX_FROM_INPUT && o->readers[x] == 1
@@ -93,7 +93,7 @@ static bool adx_is_link(const adx_ordering *o, size_t i, uint32_t x)
 
 // Finds the chain that node i goes on with. Where the order of arguments makes
 // no difference, that is then its first one.
-static void adx_find_chain(adx_ordering *o, size_t i)
+static void adx_find_chain(adx_reordering *o, size_t i)
 {
     adx_node *s = &o->p->node[i];
     o->head[i] = (uint32_t)i;
@@ -115,7 +115,7 @@ static void adx_find_chain(adx_ordering *o, size_t i)
 }
 
 // Afterwards a link is another symbol than the node with which a chain begins.
-static void adx_mark_links(adx_ordering *o)
+static void adx_mark_links(adx_reordering *o)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->head[o->node[i]] != o->node[i])
@@ -123,7 +123,7 @@ static void adx_mark_links(adx_ordering *o)
 }
 
 // Raises the level of node i, or of its chain, above that of an argument.
-static void adx_raise_level(adx_ordering *o, size_t i, uint32_t x)
+static void adx_raise_level(adx_reordering *o, size_t i, uint32_t x)
 {
     uint32_t from = o->p->from[x];
     uint32_t *level = &o->level[o->head[i]];
@@ -135,7 +135,7 @@ static void adx_raise_level(adx_ordering *o, size_t i, uint32_t x)
         o->levels = *level;
 }
 
-static void adx_find_levels(adx_ordering *o, const adx_writing *k)
+static void adx_find_levels(adx_reordering *o, const adx_writing *k)
 {
     const adx_program *p = o->p;
     o->levels = 1;
@@ -158,7 +158,7 @@ static void adx_find_levels(adx_ordering *o, const adx_writing *k)
 
 // Lists the nodes level by level: a stable counting sort. begin[] has a place
 // for each level and two more; afterwards it is where the next level begins.
-static void adx_list_levels(adx_ordering *o, uint32_t begin[])
+static void adx_fill_levels(adx_reordering *o, uint32_t begin[])
 {
     const adx_program *p = o->p;
     memset(begin, 0, (o->levels + 2) * sizeof *begin);
@@ -175,7 +175,7 @@ static void adx_list_levels(adx_ordering *o, uint32_t begin[])
 /* --- the nodes of a level ------------------------------------------------- */
 
 // Whether node i comes before node j of the same level.
-static bool adx_is_before(const adx_ordering *o, uint32_t i, uint32_t j)
+static bool adx_is_before(const adx_reordering *o, uint32_t i, uint32_t j)
 {
     uint32_t first = o->head[i];
     uint32_t second = o->head[j];
@@ -197,7 +197,7 @@ static bool adx_is_before(const adx_ordering *o, uint32_t i, uint32_t j)
 }
 
 // Merges two sorted pieces of a level: [low, middle) and [middle, high).
-static void adx_merge_nodes(adx_ordering *o, size_t low, size_t middle,
+static void adx_merge_nodes(adx_reordering *o, size_t low, size_t middle,
                             size_t high)
 {
     size_t a = low;
@@ -212,7 +212,7 @@ static void adx_merge_nodes(adx_ordering *o, size_t low, size_t middle,
 }
 
 // Sorts the nodes of a level; those of lower levels have their places.
-static void adx_sort_level(adx_ordering *o, size_t low, size_t high)
+static void adx_sort_level(adx_reordering *o, size_t low, size_t high)
 {
     for (size_t width = 1; width < high - low; width *= 2)
         for (size_t at = low; at + width < high; at += 2 * width)
@@ -231,7 +231,7 @@ static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
                                 adx_order *order)
 {
     const ad_allocator *a = q->memory;
-    adx_ordering o = { .p = q, .used = k->used };
+    adx_reordering o = { .p = q, .used = k->used };
     uint32_t *begin = NULL;
     if (adx_begin_ordering(&o)) {
         adx_count_readers(&o);
@@ -239,7 +239,7 @@ static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
         begin = (uint32_t *)adx_take(a, o.levels + 2, sizeof *begin);
     }
     if (begin != NULL) {
-        adx_list_levels(&o, begin);
+        adx_fill_levels(&o, begin);
         for (uint32_t l = 1; l <= o.levels; l++)
             adx_sort_level(&o, begin[l - 1], begin[l]);
         adx_mark_links(&o);
