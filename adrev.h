@@ -6544,8 +6544,8 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
  *           adx_reverse_extended adx_leap_of adx_reverse adx_reverse_1
- *           ADX_FOR_WIDTH adx_sweep adx_forward_extended adx_forward
- *           adx_forward_1
+ *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
+ *           adx_forward adx_forward_1
  * ========================================================================== */
 
 /* --- reverse ------------------------------------------------------------- */
@@ -6934,8 +6934,9 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_derivative adx_check_values adx_check_query
- *           adx_cleared adx_pullback adx_rows adx_columns adx_prefers_forward
+ *   offers  adx_in_steps adx_derivative adx_read adx_check_values
+ *           adx_check_query adx_cleared adx_pullback adx_width adx_afford
+ *           adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
 /* --- queries ------------------------------------------------------------- */
@@ -10694,7 +10695,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
  * the user's own.
  *
  *   needs   tape/layout tape/memory sweep/sweep array/operands array/linear
- *   offers  adx_external adx_external_kind adx_add_external
+ *   offers  adx_external adx_external_kind adx_add_external adx_always_status
  *           adx_record_external_as
  * ========================================================================== */
 

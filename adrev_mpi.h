@@ -48,6 +48,11 @@
  *   mpi/parts        parts of a sum, and the tree by which they are added
  *   mpi/sums         sums over ranks, by a tree or by slices
  *   mpi/grad         value and gradient of a sum of parts
+ *   mpi/statements   what statements with messages have in common
+ *   mpi/exchanges    messages between two ranks, and halos
+ *   mpi/gathers      pieces of arrays between all ranks
+ *   mpi/reductions   broadcasts and reductions
+ *   mpi/queries      derivatives of a recording that is spread over ranks
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -190,6 +195,190 @@ ADX_API void ad_mpi_balance(ad_mpi *c, bool on);
 ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
                           void *user);
 
+/* --- statements --------------------------------------------------------------
+ * Each call is one statement on the tape of every rank that makes it, recorded
+ * even if all numbers are constants; without a tape, values are exchanged and
+ * nothing is recorded. A number that is received is a variable of its own, on
+ * each rank. In a reverse sweep each message comes back as adjoints, in the
+ * reverse order; in a forward sweep it goes again, with tangents. No sweep waits
+ * for itself where the program did not.
+ *
+ * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
+ * (ADREV_EEXTERNAL). They may stand in ad_checkpoint and ad_scan, if all ranks
+ * run the same steps, with the same schedule. Recorded functions and maps refuse
+ * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
+ * of a fork refuse them, too (ADREV_EBUSY).
+ *
+ * All return, and leave on the tape if they fail, in which case results are NaN
+ * (but x of a halo or a broadcast may stay as it was):
+ *
+ *   ADREV_OK
+ *   ADREV_ESHAPE     an array, a rank or a length is impossible; or the message
+ *                    that came has another length, or is of another statement
+ *   ADREV_ENOMEM     also for messages that are under way
+ *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
+ *   ADREV_EREMOTE    another rank failed
+ *   the status of a tape that failed before, which ends the call on all ranks
+ *
+ * Memory: about 200 bytes, 48 for each message, 4 for each number that is sent
+ * unless ids are evenly spaced. Cost: as forward, with a copy of the numbers.  */
+
+// What goes to a neighbour, and what comes from there, by indices of one array.
+typedef struct ad_mpi_side {
+    int rank;               // the neighbour; MPI_PROC_NULL: there is none
+    size_t sends;
+    const size_t *from;     // [sends] numbers that go there
+    size_t receives;
+    const size_t *to;       // [receives] where those that come from there go
+    int send_key;           // 0 to 63: where two sides have the same rank, what
+    int receive_key;        // is sent with a key is received with this key
+} ad_mpi_side;
+
+// Something that has been started.
+typedef struct ad_mpi_request ad_mpi_request;
+
+// Exchanges the borders of a domain: for each side, x[from] go to the
+// neighbour, and x[to] become what it sent. All is sent before anything is
+// received.
+//
+//   side [sides] in    read during the call only
+//   x    [n]     in/out  no index twice in all of `to`
+//   see          docs/mpi.md
+ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
+                              const ad_mpi_side side[], size_t n, ad_rev x[]);
+
+// The same in two steps, between which the inner points can be computed.
+//
+//   request      out   to be finished, once; NULL on failure
+ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
+                                    const ad_mpi_side side[], size_t n,
+                                    const ad_rev x[],
+                                    ad_mpi_request **request);
+ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
+                                     size_t n, ad_rev x[]);
+
+// Sends x to one rank and receives y from another, or from the same.
+//
+//   to, from     in    MPI_PROC_NULL: nothing goes, or comes (y stays)
+//   y   [m]      out   not x
+ADX_API ad_status ad_mpi_sendrecv(ad_mpi *c, int to, size_t n,
+                                  const ad_rev x[], int from, size_t m,
+                                  ad_rev y[]);
+
+// Between two ranks messages are taken in the order in which they were sent.
+// Who sends does not wait, up to 64 MiB under way.
+ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[]);
+ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[]);
+
+// The same in two steps. Receives take messages in the order of ad_mpi_irecv,
+// in whatever order they are waited for. x may be changed at once; y is written
+// by ad_mpi_wait.
+//
+//   request      out   to be waited for, once, which sets it to NULL
+ADX_API ad_status ad_mpi_isend(ad_mpi *c, int to, size_t n, const ad_rev x[],
+                               ad_mpi_request **request);
+ADX_API ad_status ad_mpi_irecv(ad_mpi *c, int from, size_t m, ad_rev y[],
+                               ad_mpi_request **request);
+ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request);
+
+// What follows is collective.
+
+// x of rank `root` goes to all others.
+//
+//   x   [n]      in/out  on `root` as it was; elsewhere overwritten
+ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[]);
+
+// How numbers of all ranks become one, element by element. Of MIN and MAX tied
+// ranks share the derivative equally, and NaN counts as missing, as for ad_min
+// and ad_max. Derivatives of PROD are right at zeros.
+typedef enum ad_mpi_op {
+    ADREV_MPI_SUM, ADREV_MPI_PROD, ADREV_MPI_MIN, ADREV_MPI_MAX
+} ad_mpi_op;
+
+// y = the sum (or else) of the x of all ranks, on `root` or on all. Elsewhere y
+// is not used. The bits depend on the number of ranks, not on when they come.
+//
+//   y   [n]      out   may be x
+ADX_API ad_status ad_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, size_t n,
+                                const ad_rev x[], ad_rev y[]);
+ADX_API ad_status ad_mpi_allreduce(ad_mpi *c, ad_mpi_op op, size_t n,
+                                   const ad_rev x[], ad_rev y[]);
+
+// The arrays of all ranks, one behind the other, on `root` or on all.
+//
+//   x   [n]          in    what this rank has
+//   count [ranks]    in    how many numbers each rank has; gatherv: on `root`
+//   y   [sum]        out   not x; gatherv: on `root`
+ADX_API ad_status ad_mpi_gatherv(ad_mpi *c, int root, size_t n,
+                                 const ad_rev x[], const size_t count[],
+                                 ad_rev y[]);
+ADX_API ad_status ad_mpi_allgatherv(ad_mpi *c, size_t n, const ad_rev x[],
+                                    const size_t count[], ad_rev y[]);
+
+// The other way: each rank gets a piece of x of `root`.
+//
+//   count [ranks], x [sum]   in    on `root`
+//   y   [n]                  out   not x
+ADX_API ad_status ad_mpi_scatterv(ad_mpi *c, int root, const size_t count[],
+                                  const ad_rev x[], size_t n, ad_rev y[]);
+
+// Each rank sends a piece of x to each rank, in the order of ranks, and y has
+// what they sent here.
+//
+//   sends, receives [ranks]  in    numbers that go to each rank and come from it
+ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
+                                   const ad_rev x[], const size_t receives[],
+                                   ad_rev y[]);
+
+/* --- derivatives of a distributed recording -----------------------------------
+ * All are collective. t is the tape of this rank, x are its own inputs, and
+ * their number may differ from rank to rank. Every number is a variable of its
+ * own on each rank: if y was made equal on all ranks (ad_mpi_allreduce), it is
+ * the y of rank 0 whose derivative is meant, and no gradient becomes as many
+ * times too large as there are ranks.
+ *
+ *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
+ *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for
+ *                different things; ADREV_EREMOTE: another rank failed. Outputs
+ *                are untouched then, but for J
+ *   cost         as the query of one rank, the messages, and two agreements
+ *   see          docs/mpi.md                                                 */
+
+// Gradient of y of rank 0 with respect to the inputs of all ranks.
+//
+//   y            in    looked at on rank 0 only
+//   g   [n]      out   with respect to x of this rank
+ADX_TRY ad_status ad_mpi_gradient(ad_mpi *c, ad_tape *t, ad_rev y, size_t n,
+                                  const ad_rev x[], ad_real g[]);
+
+// Adjoints of the inputs of all ranks for weights of outputs of all ranks.
+//
+//   y   [m]      in    outputs of this rank; m may be 0
+//   dy  [m]      in    their weights
+//   dx  [n]      out
+ADX_TRY ad_status ad_mpi_pullback(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], const ad_real dy[],
+                                  size_t n, const ad_rev x[], ad_real dx[]);
+
+// Tangents of the outputs of all ranks along a direction of all inputs.
+//
+//   dx  [n]      in    the direction's part of this rank
+//   dy  [m]      out   tangents of y of this rank
+ADX_TRY ad_status ad_mpi_pushforward(ad_mpi *c, ad_tape *t, size_t n,
+                                     const ad_rev x[], const ad_real dx[],
+                                     size_t m, const ad_rev y[], ad_real dy[]);
+
+// Derivatives of the m outputs of rank 0 with respect to the inputs of all
+// ranks, 8 rows at a time.
+//
+//   m            in    alike on all ranks
+//   y   [m]      in    looked at on rank 0 only
+//   J [m x n]    out   with respect to x of this rank; on failure some rows may
+//                      be written
+ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], size_t n,
+                                  const ad_rev x[], ad_real J[]);
+
 #ifdef __cplusplus
 }
 #endif
@@ -215,8 +404,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *
  *   needs   mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
- *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_real adx_mpi_ok
- *           adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
+ *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_exchange adx_mpi_real
+ *           adx_mpi_ok adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -252,6 +441,22 @@ struct adx_mpi_parcel {
     MPI_Request request[];      // [pieces]
 };
 
+typedef struct adx_mpi_exchange adx_mpi_exchange;   // mpi/statements
+
+// Something that has been started: the links whose messages will be received.
+// Its memory is also that of their numbers.
+struct ad_mpi_request {
+    ad_mpi_request *next;
+    ad_mpi *c;
+    adx_mpi_exchange *exchange; // NULL: it was a send
+    bool *got;                  // [links]
+    ad_real *v;                 // numbers that have come
+    size_t m;                   // how many will
+    size_t *to;                 // halo: [m] where they go; else NULL
+    ad_rev *y;                  // irecv: where they go
+    uint64_t failures;          // of the communicator, when it was started
+};
+
 struct ad_mpi {
     ad_allocator memory;
     MPI_Comm data;
@@ -276,7 +481,13 @@ struct ad_mpi {
     adx_mpi_word note[2];
     adx_mpi_parcel *going;      // messages that may not have been taken yet
     size_t going_numbers;
-    ad_real *spare;             // [ADREV_MPI_PIECE] for what is thrown away
+    ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown
+                                // away
+    uint32_t *next_id;          // [size] of the next message to each rank
+    ad_mpi_request *posted;     // what has been started, oldest first
+    uint64_t failures;          // agreements that ended what had been started
+    ad_real *room;              // [room_size] rows of adjoints that come
+    size_t room_size;
     bool sweeping;              // a query is in its sweep
 
     // Sums of parts.
@@ -621,6 +832,7 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
     bool differ = false;
     ad_status worst = adx_mpi_tree(c, mine, print, &differ);
     if (worst != ADREV_OK && !c->broken) {
+        c->failures++;
         if (!ADREV_DEBUG)
             adx_mpi_meet(c, mine);
         adx_mpi_drain(c);
@@ -650,7 +862,7 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
  * of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
- *   offers  adx_mpi_send adx_mpi_receive
+ *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_receive
  * ========================================================================== */
 
 // Numbers that may be under way from this rank before it waits: 64 MiB.
@@ -825,6 +1037,16 @@ static bool adx_mpi_receive(ad_mpi *c, int from, int tag, unsigned stamp,
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
  * ========================================================================== */
 
+// Requests that nobody has waited for.
+static void adx_mpi_free_requests(ad_mpi *c)
+{
+    while (c->posted != NULL) {
+        ad_mpi_request *r = c->posted;
+        c->posted = r->next;
+        adx_drop(&c->memory, r);
+    }
+}
+
 static void adx_mpi_free_memory(ad_mpi *c)
 {
     const ad_allocator memory = c->memory;
@@ -836,6 +1058,8 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c->cut_next);
     adx_drop(&memory, c->done);
     adx_drop(&memory, c->spare);
+    adx_drop(&memory, c->next_id);
+    adx_drop(&memory, c->room);
     adx_drop(&memory, c);
 }
 
@@ -859,16 +1083,18 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->cut = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut);
     c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
     c->done = (uint64_t *)adx_take(memory, n, sizeof *c->done);
+    c->next_id = (uint32_t *)adx_take(memory, n, sizeof *c->next_id);
     c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
     if (c->met == NULL || c->sent == NULL || c->taken == NULL
         || c->told == NULL || c->cut == NULL || c->cut_next == NULL
-        || c->done == NULL || c->spare == NULL) {
+        || c->done == NULL || c->next_id == NULL || c->spare == NULL) {
         adx_mpi_free_memory(c);
         return NULL;
     }
     memset(c->met, 0, n * sizeof *c->met);
     memset(c->sent, 0, n * sizeof *c->sent);
     memset(c->taken, 0, n * sizeof *c->taken);
+    memset(c->next_id, 0, n * sizeof *c->next_id);
     memset(c->cut_next, 0, (n + 1) * sizeof *c->cut_next);
     for (size_t i = 0; i < 2 * n; i++)
         c->told[i] = MPI_REQUEST_NULL;
@@ -939,6 +1165,7 @@ ADX_API void ad_mpi_free(ad_mpi *c)
         MPI_Comm_free(&c->data);
         MPI_Comm_free(&c->control);
     }
+    adx_mpi_free_requests(c);
     adx_mpi_free_memory(c);
 }
 
@@ -1324,6 +1551,7 @@ static bool adx_mpi_sum(ad_mpi *c, adx_mpi_row *row, ad_real all[])
  *
  *   needs   number/recording tape/memory sweep/session parallel/api
  *           parallel/pool mpi/api mpi/context mpi/agreement mpi/parts mpi/sums
+ *   offers  adx_mpi_print
  * ========================================================================== */
 
 #ifdef ADREV_PARALLEL_IMPLEMENTED
@@ -1632,6 +1860,1378 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
     if (status == ADREV_OK && c->watch != NULL && c->rank == 0)
         c->watch(parts, parts, c->watch_user);
     adx_drop(&c->memory, all);
+    return status;
+}
+
+/* === mpi/statements =========================================================
+ * What all statements with messages have in common: when they are refused, what
+ * happens if they fail; and exchanges, which are all but reductions and
+ * broadcasts.
+ *
+ * An exchange has *links*. A link sends some of the operands to a rank, and
+ * receives some of the results from there. Its rule is the same with adjoints,
+ * the other way round. A message has a number, its id, which the sender gives
+ * it and tells the receiver. Adjoints and tangents are found by it, since
+ * messages may be waited for in another order than they were sent.
+ *
+ *   needs   number/recording tape/layout tape/memory array/external mpi/api
+ *           mpi/context mpi/agreement mpi/messages
+ *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
+ *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
+ *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL adx_mpi_link
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_is_rank
+ *           adx_mpi_room adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
+ *           adx_mpi_record adx_mpi_run_exchange
+ * ========================================================================== */
+
+// Tags of messages with numbers. Values are found by the key of their side;
+// adjoints and tangents by their ids.
+#define ADX_MPI_KEYS 64
+#define ADX_MPI_BY_KEY 64
+#define ADX_MPI_BY_ID 1024
+#define ADX_MPI_IDS 8192u
+
+// What a stamp says: what statement a message belongs to. Those of sums are
+// below (mpi/sums).
+typedef enum adx_mpi_kind {
+    ADX_MPI_SEND = 2, ADX_MPI_HALO, ADX_MPI_BCAST, ADX_MPI_REDUCE,
+    ADX_MPI_GATHER, ADX_MPI_SCATTER, ADX_MPI_ALLGATHER, ADX_MPI_ALLTOALL
+} adx_mpi_kind;
+
+typedef struct adx_mpi_link {
+    int rank;
+    int send_tag, receive_tag;  // of values
+    unsigned out_id, in_id;
+    size_t out, out_at;         // operands that go, from this one on
+    size_t in, in_at;           // results that come
+    bool sends, receives;       // also if there are no numbers in it
+} adx_mpi_link;
+
+// What the statement saves.
+struct adx_mpi_exchange {
+    ad_mpi *c;
+    adx_mpi_kind kind;
+    size_t links;
+    adx_mpi_link link[];
+};
+
+/* --- refusals and failures ----------------------------------------------- */
+
+// Fails the statement: its tape, this rank, and the others. Results become NaN.
+ADX_COLD static ad_status adx_mpi_fail(ad_mpi *c, ad_status status,
+                                       const char *why, size_t m, ad_rev y[])
+{
+    adx_mpi_stop(c, status, why);
+    if (adx_now.tape != NULL)
+        adx_fail_because(adx_now.tape, status, why == NULL ? c->why : why);
+    for (size_t i = 0; !adx_no_array(m, y) && i < m; i++)
+        y[i] = adx_passive(ADX_K(NAN));
+    return status;
+}
+
+// The failure of a rank, here or elsewhere, as what a statement returns.
+ADX_COLD static ad_status adx_mpi_refuse(ad_mpi *c, size_t m, ad_rev y[])
+{
+    return adx_mpi_fail(c, adx_mpi_status_of(c), c->why, m, y);
+}
+
+// Whether a statement can be made here and now. If not, results become NaN.
+//
+//   wrong        in    arguments are impossible
+static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
+{
+    ad_tape *t = adx_now.tape;
+    if (c == NULL)
+        return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
+                       "NULL");
+    if (t != NULL && t->open > 0)
+        return adx_mpi_fail(c, ADREV_EBUSY, "a branch of a fork cannot exchange "
+                            "messages with other ranks", m, y);
+    if (adx_always_status() != ADREV_OK)
+        return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
+    if (wrong)
+        return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
+                            "length is impossible", m, y);
+    return adx_mpi_look(c) ? ADREV_OK : adx_mpi_refuse(c, m, y);
+}
+
+static bool adx_mpi_is_rank(const ad_mpi *c, int rank)
+{
+    return c != NULL && rank >= 0 && rank < c->size;
+}
+
+// Room for the rows of a message that comes; NULL: this rank has failed.
+static ad_real *adx_mpi_room(ad_mpi *c, size_t n)
+{
+    void *room = c->room;
+    bool well = n <= ADX_MOST_ELEMENTS
+             && adx_extend(&c->memory, &room, &c->room_size, n,
+                           sizeof *c->room);
+    c->room = (ad_real *)room;
+    if (!well)
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+    return well ? c->room : NULL;
+}
+
+/* --- values -------------------------------------------------------------- */
+
+// For so many links; NULL: no memory.
+static adx_mpi_exchange *adx_mpi_new_exchange(ad_mpi *c, adx_mpi_kind kind,
+                                              size_t links)
+{
+    size_t bytes = adx_size_plus(sizeof(adx_mpi_exchange),
+                                 adx_size_times(links, sizeof(adx_mpi_link)));
+    adx_mpi_exchange *s = (adx_mpi_exchange *)adx_take(&c->memory, bytes, 1);
+    if (s == NULL)
+        return NULL;
+    memset(s, 0, bytes);
+    s->c = c;
+    s->kind = kind;
+    s->links = links;
+    for (size_t i = 0; i < links; i++)
+        s->link[i].send_tag = s->link[i].receive_tag = ADX_MPI_BY_KEY;
+    return s;
+}
+
+static size_t adx_mpi_exchange_bytes(const adx_mpi_exchange *s)
+{
+    return sizeof *s + s->links * sizeof s->link[0];
+}
+
+static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
+{
+    ad_mpi *c = s->c;
+    for (size_t i = 0; i < s->links; i++) {
+        adx_mpi_link *k = &s->link[i];
+        adx_mpi_parcel *p;
+        if (!k->sends)
+            continue;
+        k->out_id = c->next_id[k->rank]++ % ADX_MPI_IDS;
+        ad_real *to = adx_mpi_outgoing(c, k->out, &p);
+        for (size_t j = 0; to != NULL && j < k->out; j++)
+            to[j] = x[k->out_at + j].v;
+        if (to == NULL || !adx_mpi_post(c, p, k->rank, k->send_tag,
+                                        s->kind * ADX_MPI_IDS + k->out_id))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_mpi_receive_link(adx_mpi_exchange *s, adx_mpi_link *k,
+                                 ad_real v[])
+{
+    return adx_mpi_receive(s->c, k->rank, k->receive_tag,
+                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k->in,
+                           v == NULL ? NULL : v + k->in_at, &k->in_id);
+}
+
+// Takes the messages that earlier requests have waited for, and that come before
+// those of link `only` of request `last`, or before all that come now.
+static bool adx_mpi_fetch(ad_mpi *c, int rank, int tag,
+                          const ad_mpi_request *last, size_t only)
+{
+    for (ad_mpi_request *r = c->posted; r != NULL; r = r->next) {
+        bool alive = r->exchange != NULL && r->failures == c->failures;
+        for (size_t i = 0; alive && i < r->exchange->links; i++) {
+            adx_mpi_link *k = &r->exchange->link[i];
+            if (r == last && i > only)
+                return true;
+            if (r->got[i] || !k->receives || k->rank != rank
+                || k->receive_tag != tag)
+                continue;
+            if (!adx_mpi_receive_link(r->exchange, k, r->v))
+                return false;
+            r->got[i] = true;
+        }
+        if (r == last)
+            return true;
+    }
+    return true;
+}
+
+// v[m]: the results.
+static bool adx_mpi_receive_links(adx_mpi_exchange *s, ad_real v[])
+{
+    for (size_t i = 0; i < s->links; i++) {
+        adx_mpi_link *k = &s->link[i];
+        if (k->receives
+            && (!adx_mpi_fetch(s->c, k->rank, k->receive_tag, NULL, 0)
+                || !adx_mpi_receive_link(s, k, v)))
+            return false;
+    }
+    return true;
+}
+
+/* --- the rule ------------------------------------------------------------ */
+
+// Sends `n` numbers of each of k rows, which are `step` apart.
+static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, unsigned id,
+                              size_t k, size_t n, const ad_real v[],
+                              size_t step)
+{
+    adx_mpi_parcel *p;
+    ad_real *at = adx_mpi_outgoing(s->c, k * n, &p);
+    if (at == NULL)
+        return false;
+    for (size_t r = 0; n > 0 && r < k; r++)
+        memcpy(at + r * n, v + r * step, n * sizeof *v);
+    return adx_mpi_post(s->c, p, to, (int)(ADX_MPI_BY_ID + id),
+                        s->kind * ADX_MPI_IDS);
+}
+
+// Receives k rows of n numbers into `room`; NULL: a rank has failed.
+static const ad_real *adx_mpi_receive_rows(const adx_mpi_exchange *s, int from,
+                                           unsigned id, size_t k, size_t n)
+{
+    ad_real *room = adx_mpi_room(s->c, k * n + 1);
+    return room != NULL
+        && adx_mpi_receive(s->c, from, (int)(ADX_MPI_BY_ID + id),
+                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k * n, room,
+                           NULL) ? room : NULL;
+}
+
+// The adjoints of what was received go back; those of what was sent come.
+static bool adx_mpi_exchange_rows(const void *saved, size_t k, size_t m,
+                                  const ad_real dy[], size_t n, ad_real dx[])
+{
+    const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
+    if (!s->c->sweeping)
+        return false;
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        if (e->receives && !adx_mpi_send_rows(s, e->rank, e->in_id, k, e->in,
+                                              e->in == 0 ? NULL : dy + e->in_at,
+                                              m))
+            return false;
+    }
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        const ad_real *from = !e->sends ? NULL
+                            : adx_mpi_receive_rows(s, e->rank, e->out_id, k,
+                                                   e->out);
+        if (e->sends && from == NULL)
+            return false;
+        for (size_t r = 0; e->sends && r < k; r++)
+            for (size_t j = 0; j < e->out; j++)
+                dx[r * n + e->out_at + j] += from[r * e->out + j];
+    }
+    return true;
+}
+
+static bool adx_mpi_exchange_back(const void *saved, size_t m,
+                                  const ad_real dy[], size_t n, ad_real dx[])
+{
+    return adx_mpi_exchange_rows(saved, 1, m, dy, n, dx);
+}
+
+static bool adx_mpi_exchange_on(const void *saved, size_t n,
+                                const ad_real dx[], size_t m, ad_real dy[])
+{
+    const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
+    (void)n;
+    (void)m;
+    if (!s->c->sweeping)
+        return false;
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        if (e->sends && !adx_mpi_send_rows(s, e->rank, e->out_id, 1, e->out,
+                                           e->out == 0 ? NULL : dx + e->out_at,
+                                           0))
+            return false;
+    }
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        const ad_real *from = !e->receives ? NULL
+                            : adx_mpi_receive_rows(s, e->rank, e->in_id, 1,
+                                                   e->in);
+        if (e->receives && from == NULL)
+            return false;
+        if (e->receives && e->in > 0)
+            memcpy(dy + e->in_at, from, e->in * sizeof *dy);
+    }
+    return true;
+}
+
+static const ad_external_rule adx_mpi_exchange_rule = {
+    .name = "mpi", .pullback = adx_mpi_exchange_back,
+    .pullback_n = adx_mpi_exchange_rows, .pushforward = adx_mpi_exchange_on,
+    .always = true
+};
+
+/* --- statements ---------------------------------------------------------- */
+
+// Records an exchange whose messages have gone and come, and frees it.
+static ad_status adx_mpi_record(adx_mpi_exchange *s, size_t n,
+                                const ad_rev x[], size_t m, const ad_real v[],
+                                ad_rev y[])
+{
+    ad_mpi *c = s->c;
+    ad_status status = (ad_external)(&adx_mpi_exchange_rule, s,
+                                     adx_mpi_exchange_bytes(s), n, x, m, v, y);
+    adx_drop(&c->memory, s);
+    return status;
+}
+
+// Does an exchange as one statement, and frees it. s NULL: no memory for it.
+static ad_status adx_mpi_run_exchange(ad_mpi *c, adx_mpi_exchange *s, size_t n,
+                                      const ad_rev x[], size_t m, ad_rev y[])
+{
+    ad_real *v = s == NULL ? NULL
+               : (ad_real *)adx_take(&c->memory, m, sizeof *v);
+    ad_status status = ADREV_OK;
+    if (v == NULL)
+        status = adx_mpi_fail(c, ADREV_ENOMEM, NULL, m, y);
+    else if (!adx_mpi_send_links(s, x) || !adx_mpi_receive_links(s, v))
+        status = adx_mpi_refuse(c, m, y);
+    else {
+        status = adx_mpi_record(s, n, x, m, v, y);
+        s = NULL;
+    }
+    adx_drop(&c->memory, v);
+    adx_drop(&c->memory, s);
+    return status;
+}
+
+/* === mpi/exchanges ==========================================================
+ * Messages between two ranks, and halos.
+ *
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/statements
+ * ========================================================================== */
+
+/* --- one message --------------------------------------------------------- */
+
+// A link that sends n numbers, and receives m; MPI_PROC_NULL: it does not.
+static adx_mpi_exchange *adx_mpi_pair(ad_mpi *c, int to, size_t n, int from,
+                                      size_t m)
+{
+    adx_mpi_exchange *s = adx_mpi_new_exchange(c, ADX_MPI_SEND, 2);
+    if (s == NULL)
+        return NULL;
+    s->link[0].rank = to;
+    s->link[0].sends = to != MPI_PROC_NULL;
+    s->link[0].out = n;
+    s->link[1].rank = from;
+    s->link[1].receives = from != MPI_PROC_NULL;
+    s->link[1].in = m;
+    return s;
+}
+
+ADX_API ad_status ad_mpi_sendrecv(ad_mpi *c, int to, size_t n,
+                                  const ad_rev x[], int from, size_t m,
+                                  ad_rev y[])
+{
+    bool wrong = adx_no_array(n, x) || adx_no_array(m, y)
+              || (to != MPI_PROC_NULL && !adx_mpi_is_rank(c, to))
+              || (from != MPI_PROC_NULL && !adx_mpi_is_rank(c, from));
+    size_t come = from == MPI_PROC_NULL ? 0 : m;
+    ad_status status = adx_mpi_enter(c, wrong, come, y);
+    if (status != ADREV_OK)
+        return status;
+    return adx_mpi_run_exchange(c, adx_mpi_pair(c, to, n, from, come),
+                                to == MPI_PROC_NULL ? 0 : n, x, come, y);
+}
+
+ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[])
+{
+    bool wrong = adx_no_array(n, x) || !adx_mpi_is_rank(c, to);
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (status != ADREV_OK)
+        return status;
+    return adx_mpi_run_exchange(c, adx_mpi_pair(c, to, n, MPI_PROC_NULL, 0), n,
+                                x, 0, NULL);
+}
+
+ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[])
+{
+    bool wrong = adx_no_array(m, y) || !adx_mpi_is_rank(c, from);
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (status != ADREV_OK)
+        return status;
+    return adx_mpi_run_exchange(c, adx_mpi_pair(c, MPI_PROC_NULL, 0, from, m),
+                                0, NULL, m, y);
+}
+
+/* --- requests ------------------------------------------------------------ */
+
+// A request that has not begun to receive anything. It takes over s, even if
+// there is no memory for it: then NULL.
+static ad_mpi_request *adx_mpi_new_request(ad_mpi *c, adx_mpi_exchange *s,
+                                           size_t m, bool placed)
+{
+    size_t links = s == NULL ? 0 : s->links;
+    size_t bytes = adx_size_times(m, placed ? sizeof(size_t) + sizeof(ad_real)
+                                            : sizeof(ad_real));
+    bytes = adx_size_plus(bytes, sizeof(ad_mpi_request) + links);
+    ad_mpi_request *r = (ad_mpi_request *)adx_take(&c->memory, bytes, 1);
+    if (r == NULL) {
+        adx_drop(&c->memory, s);
+        return NULL;
+    }
+    memset(r, 0, sizeof *r);
+    r->c = c;
+    r->exchange = s;
+    r->m = m;
+    r->to = placed ? (size_t *)(void *)(r + 1) : NULL;
+    r->v = (ad_real *)(void *)((char *)(r + 1)
+                               + (placed ? m * sizeof(size_t) : 0));
+    r->got = (bool *)(void *)(r->v + m);
+    memset(r->got, 0, links * sizeof *r->got);
+    r->failures = c->failures;
+    ad_mpi_request **end = &c->posted;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = r;
+    return r;
+}
+
+// Takes it out of the list, and frees it.
+static void adx_mpi_free_request(ad_mpi_request *r)
+{
+    ad_mpi *c = r->c;
+    ad_mpi_request **at = &c->posted;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    adx_drop(&c->memory, r->exchange);
+    adx_drop(&c->memory, r);
+}
+
+// Takes the messages of a request. False: a rank has failed, now or since it was
+// started.
+static bool adx_mpi_complete(ad_mpi_request *r)
+{
+    ad_mpi *c = r->c;
+    if (r->failures != c->failures) {
+        adx_mpi_stop(c, ADREV_EREMOTE, "what is waited for was started before a "
+                     "failure, which ended it");
+        return false;
+    }
+    for (size_t i = 0; i < r->exchange->links; i++) {
+        const adx_mpi_link *k = &r->exchange->link[i];
+        if (k->receives
+            && !adx_mpi_fetch(c, k->rank, k->receive_tag, r, i))
+            return false;
+    }
+    return true;
+}
+
+// Records what has come, as results y, and frees the request.
+static ad_status adx_mpi_end_request(ad_mpi_request *r, ad_rev y[])
+{
+    adx_mpi_exchange *s = r->exchange;
+    r->exchange = NULL;
+    ad_status status = adx_mpi_record(s, 0, NULL, r->m, r->v, y);
+    adx_mpi_free_request(r);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_isend(ad_mpi *c, int to, size_t n, const ad_rev x[],
+                               ad_mpi_request **request)
+{
+    bool wrong = adx_no_array(n, x) || !adx_mpi_is_rank(c, to)
+              || request == NULL;
+    if (request != NULL)
+        *request = NULL;
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (status == ADREV_OK)     // who sends does not wait
+        status = adx_mpi_run_exchange(c, adx_mpi_pair(c, to, n, MPI_PROC_NULL,
+                                                      0), n, x, 0, NULL);
+    if (status == ADREV_OK) {
+        *request = adx_mpi_new_request(c, NULL, 0, false);
+        if (*request == NULL)
+            status = adx_mpi_fail(c, ADREV_ENOMEM, NULL, 0, NULL);
+    }
+    return status;
+}
+
+ADX_API ad_status ad_mpi_irecv(ad_mpi *c, int from, size_t m, ad_rev y[],
+                               ad_mpi_request **request)
+{
+    bool wrong = adx_no_array(m, y) || !adx_mpi_is_rank(c, from)
+              || request == NULL;
+    if (request != NULL)
+        *request = NULL;
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (status != ADREV_OK)
+        return status;
+    adx_mpi_exchange *s = adx_mpi_pair(c, MPI_PROC_NULL, 0, from, m);
+    *request = s == NULL ? NULL : adx_mpi_new_request(c, s, m, false);
+    if (*request == NULL)
+        return adx_mpi_fail(c, ADREV_ENOMEM, NULL, m, y);
+    (*request)->y = y;
+    return ADREV_OK;
+}
+
+// A request that is given up: results are NaN.
+static ad_status adx_mpi_give_up(ad_mpi_request *r, ad_rev y[])
+{
+    ad_status status = adx_mpi_refuse(r->c, y == NULL ? 0 : r->m, y);
+    adx_mpi_free_request(r);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request)
+{
+    ad_mpi_request *r = request == NULL ? NULL : *request;
+    bool wrong = r == NULL || r->c != c || r->to != NULL;
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (wrong)
+        return status;
+    *request = NULL;
+    if (status == ADREV_OK && r->exchange == NULL) {
+        adx_mpi_free_request(r);
+        return ADREV_OK;
+    }
+    if (status != ADREV_OK || !adx_mpi_complete(r))
+        return adx_mpi_give_up(r, r->y);
+    return adx_mpi_end_request(r, r->y);
+}
+
+/* --- halos --------------------------------------------------------------- */
+
+static bool adx_mpi_no_indices(size_t count, const size_t index[], size_t n)
+{
+    bool wrong = adx_no_array(count, index);
+    for (size_t i = 0; !wrong && i < count; i++)
+        wrong = index[i] >= n;
+    return wrong;
+}
+
+// Whether the sides of a halo are impossible. Otherwise how many numbers go and
+// come in all.
+static bool adx_mpi_wrong_sides(const ad_mpi *c, size_t sides,
+                                const ad_mpi_side side[], size_t n,
+                                const ad_rev x[], size_t *out, size_t *in)
+{
+    bool wrong = adx_no_array(sides, side) || adx_no_array(n, x);
+    *out = *in = 0;
+    for (size_t i = 0; !wrong && i < sides; i++) {
+        const ad_mpi_side *k = &side[i];
+        if (k->rank == MPI_PROC_NULL)
+            continue;
+        wrong = !adx_mpi_is_rank(c, k->rank)
+             || k->send_key < 0 || k->send_key >= ADX_MPI_KEYS
+             || k->receive_key < 0 || k->receive_key >= ADX_MPI_KEYS
+             || adx_mpi_no_indices(k->sends, k->from, n)
+             || adx_mpi_no_indices(k->receives, k->to, n);
+        *out = adx_size_plus(*out, k->sends);
+        *in = adx_size_plus(*in, k->receives);
+    }
+    return wrong || *out > ADX_MOST_ELEMENTS || *in > ADX_MOST_ELEMENTS;
+}
+
+// The links of a halo. starts: those that send; ends: those that receive.
+static adx_mpi_exchange *adx_mpi_halo_links(ad_mpi *c, size_t sides,
+                                            const ad_mpi_side side[])
+{
+    adx_mpi_exchange *s = adx_mpi_new_exchange(c, ADX_MPI_HALO, sides);
+    size_t out = 0;
+    size_t in = 0;
+    for (size_t i = 0; s != NULL && i < sides; i++) {
+        adx_mpi_link *k = &s->link[i];
+        k->rank = side[i].rank;
+        if (k->rank == MPI_PROC_NULL)
+            continue;
+        k->sends = k->receives = true;
+        k->send_tag = ADX_MPI_BY_KEY + ADX_MPI_KEYS + side[i].send_key;
+        k->receive_tag = ADX_MPI_BY_KEY + ADX_MPI_KEYS + side[i].receive_key;
+        k->out_at = out;
+        k->in_at = in;
+        out += k->out = side[i].sends;
+        in += k->in = side[i].receives;
+    }
+    return s;
+}
+
+// The numbers that go, in the order of sides; NULL: no memory.
+static ad_rev *adx_mpi_gather_sides(const ad_mpi *c, size_t sides,
+                                    const ad_mpi_side side[], size_t out,
+                                    const ad_rev x[])
+{
+    ad_rev *list = (ad_rev *)adx_take(&c->memory, out, sizeof *list);
+    size_t k = 0;
+    for (size_t i = 0; list != NULL && i < sides; i++)
+        for (size_t j = 0; side[i].rank != MPI_PROC_NULL && j < side[i].sends;
+             j++)
+            list[k++] = x[side[i].from[j]];
+    return list;
+}
+
+// Where the numbers that come go, in the order of sides.
+static void adx_mpi_list_places(size_t sides, const ad_mpi_side side[],
+                                size_t to[])
+{
+    size_t k = 0;
+    for (size_t i = 0; i < sides; i++)
+        for (size_t j = 0; side[i].rank != MPI_PROC_NULL
+                           && j < side[i].receives; j++)
+            to[k++] = side[i].to[j];
+}
+
+ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
+                              const ad_mpi_side side[], size_t n, ad_rev x[])
+{
+    size_t out, in;
+    bool wrong = adx_mpi_wrong_sides(c, sides, side, n, x, &out, &in);
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (status != ADREV_OK)
+        return status;
+    ad_rev *list = adx_mpi_gather_sides(c, sides, side, out, x);
+    ad_rev *y = list == NULL ? NULL
+              : (ad_rev *)adx_take(&c->memory, in, sizeof *y);
+    if (y == NULL)
+        status = adx_mpi_fail(c, ADREV_ENOMEM, NULL, 0, NULL);
+    else {
+        status = adx_mpi_run_exchange(c, adx_mpi_halo_links(c, sides, side),
+                                      out, list, in, y);
+        size_t k = 0;
+        for (size_t i = 0; i < sides; i++)
+            for (size_t j = 0; side[i].rank != MPI_PROC_NULL
+                               && j < side[i].receives; j++)
+                x[side[i].to[j]] = y[k++];
+    }
+    adx_drop(&c->memory, y);
+    adx_drop(&c->memory, list);
+    return status;
+}
+
+// Sends, and records that; what comes is left to the request.
+static ad_status adx_mpi_start_halo(adx_mpi_exchange *s, ad_mpi_request *r,
+                                    size_t out, const ad_rev list[])
+{
+    ad_mpi *c = s->c;
+    for (size_t i = 0; i < s->links; i++) {
+        s->link[i].receives = false;
+        r->exchange->link[i].sends = false;
+    }
+    ad_status status = adx_mpi_send_links(s, list)
+                     ? adx_mpi_record(s, out, list, 0, NULL, NULL)
+                     : adx_mpi_refuse(c, 0, NULL);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
+                                    const ad_mpi_side side[], size_t n,
+                                    const ad_rev x[],
+                                    ad_mpi_request **request)
+{
+    size_t out, in;
+    bool wrong = adx_mpi_wrong_sides(c, sides, side, n, x, &out, &in)
+              || request == NULL;
+    if (request != NULL)
+        *request = NULL;
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (status != ADREV_OK)
+        return status;
+    ad_rev *list = adx_mpi_gather_sides(c, sides, side, out, x);
+    adx_mpi_exchange *s = adx_mpi_halo_links(c, sides, side);
+    adx_mpi_exchange *come = adx_mpi_halo_links(c, sides, side);
+    ad_mpi_request *r = come == NULL ? NULL
+                      : adx_mpi_new_request(c, come, in, true);
+    if (list == NULL || s == NULL || r == NULL) {
+        adx_drop(&c->memory, s);
+        if (r != NULL)
+            adx_mpi_free_request(r);
+        status = adx_mpi_fail(c, ADREV_ENOMEM, NULL, 0, NULL);
+    } else {
+        adx_mpi_list_places(sides, side, r->to);
+        status = adx_mpi_start_halo(s, r, out, list);
+        *request = r;
+    }
+    adx_drop(&c->memory, list);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
+                                     size_t n, ad_rev x[])
+{
+    ad_mpi_request *r = request == NULL ? NULL : *request;
+    bool wrong = r == NULL || r->c != c || r->to == NULL
+              || adx_no_array(n, x) || adx_mpi_no_indices(r->m, r->to, n);
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (wrong)
+        return status;
+    *request = NULL;
+    ad_rev *y = (ad_rev *)adx_take(&c->memory, r->m, sizeof *y);
+    if (y == NULL)
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+    if (y == NULL || status != ADREV_OK || !adx_mpi_complete(r))
+        status = adx_mpi_refuse(c, 0, NULL);
+    else {
+        status = adx_mpi_record(r->exchange, 0, NULL, r->m, r->v, y);
+        r->exchange = NULL;
+    }
+    if (status == ADREV_OK)
+        for (size_t i = 0; i < r->m; i++)
+            x[r->to[i]] = y[i];
+    adx_drop(&c->memory, y);
+    adx_mpi_free_request(r);
+    return status;
+}
+
+/* === mpi/gathers ============================================================
+ * Statements in which ranks send pieces of arrays to each other. Each pair of
+ * ranks has a message of its own.
+ *
+ *   needs   tape/memory mpi/api mpi/context mpi/statements
+ *   offers  ADX_MPI_COLLECTIVE_TAG
+ * ========================================================================== */
+
+#define ADX_MPI_COLLECTIVE_TAG 3
+
+// The sum of counts of all ranks; SIZE_MAX: impossible.
+static size_t adx_mpi_total(const ad_mpi *c, const size_t count[])
+{
+    size_t sum = 0;
+    for (int r = 0; c != NULL && r < c->size; r++)
+        sum = count == NULL ? SIZE_MAX : adx_size_plus(sum, count[r]);
+    return sum;
+}
+
+// A link with each rank, of which nothing goes or comes yet.
+static adx_mpi_exchange *adx_mpi_links_with_all(ad_mpi *c, adx_mpi_kind kind)
+{
+    adx_mpi_exchange *s = adx_mpi_new_exchange(c, kind, (size_t)c->size);
+    for (int r = 0; s != NULL && r < c->size; r++) {
+        s->link[r].rank = r;
+        s->link[r].send_tag = ADX_MPI_COLLECTIVE_TAG;
+        s->link[r].receive_tag = ADX_MPI_COLLECTIVE_TAG;
+    }
+    return s;
+}
+
+// Every rank receives its count, one behind the other.
+static void adx_mpi_receive_pieces(adx_mpi_exchange *s, const size_t count[])
+{
+    size_t at = 0;
+    for (size_t r = 0; s != NULL && r < s->links; r++) {
+        s->link[r].receives = true;
+        s->link[r].in_at = at;
+        at += s->link[r].in = count[r];
+    }
+}
+
+static void adx_mpi_send_pieces(adx_mpi_exchange *s, const size_t count[])
+{
+    size_t at = 0;
+    for (size_t r = 0; s != NULL && r < s->links; r++) {
+        s->link[r].sends = true;
+        s->link[r].out_at = at;
+        at += s->link[r].out = count[r];
+    }
+}
+
+ADX_API ad_status ad_mpi_gatherv(ad_mpi *c, int root, size_t n,
+                                 const ad_rev x[], const size_t count[],
+                                 ad_rev y[])
+{
+    bool here = c != NULL && c->rank == root;
+    size_t m = here ? adx_mpi_total(c, count) : 0;
+    bool wrong = !adx_mpi_is_rank(c, root) || adx_no_array(n, x)
+              || (here && (adx_no_array(m, y) || count[root] != n));
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (status != ADREV_OK)
+        return status;
+    adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_GATHER);
+    if (here)
+        adx_mpi_receive_pieces(s, count);
+    if (s != NULL) {
+        s->link[root].sends = true;
+        s->link[root].out = n;
+    }
+    return adx_mpi_run_exchange(c, s, n, x, m, y);
+}
+
+ADX_API ad_status ad_mpi_allgatherv(ad_mpi *c, size_t n, const ad_rev x[],
+                                    const size_t count[], ad_rev y[])
+{
+    size_t m = adx_mpi_total(c, count);
+    bool wrong = adx_no_array(n, x) || adx_no_array(m, y)
+              || (c != NULL && count[c->rank] != n);
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (status != ADREV_OK)
+        return status;
+    adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_ALLGATHER);
+    adx_mpi_receive_pieces(s, count);
+    for (size_t r = 0; s != NULL && r < s->links; r++) {
+        s->link[r].sends = true;
+        s->link[r].out = n;
+    }
+    return adx_mpi_run_exchange(c, s, n, x, m, y);
+}
+
+ADX_API ad_status ad_mpi_scatterv(ad_mpi *c, int root, const size_t count[],
+                                  const ad_rev x[], size_t m, ad_rev y[])
+{
+    bool here = c != NULL && c->rank == root;
+    size_t n = here ? adx_mpi_total(c, count) : 0;
+    bool wrong = !adx_mpi_is_rank(c, root) || adx_no_array(m, y)
+              || (here && (adx_no_array(n, x) || count[root] != m));
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (status != ADREV_OK)
+        return status;
+    adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_SCATTER);
+    if (here)
+        adx_mpi_send_pieces(s, count);
+    if (s != NULL) {
+        s->link[root].receives = true;
+        s->link[root].in = m;
+    }
+    return adx_mpi_run_exchange(c, s, n, x, m, y);
+}
+
+ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
+                                   const ad_rev x[], const size_t receives[],
+                                   ad_rev y[])
+{
+    size_t n = adx_mpi_total(c, sends);
+    size_t m = adx_mpi_total(c, receives);
+    bool wrong = adx_no_array(n, x) || adx_no_array(m, y)
+              || (c != NULL && sends[c->rank] != receives[c->rank]);
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (status != ADREV_OK)
+        return status;
+    adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_ALLTOALL);
+    adx_mpi_send_pieces(s, sends);
+    adx_mpi_receive_pieces(s, receives);
+    return adx_mpi_run_exchange(c, s, n, x, m, y);
+}
+
+/* === mpi/reductions =========================================================
+ * Broadcasts and reductions, by a binomial tree of ranks. The adjoint of a
+ * broadcast is a sum up the tree, that of a sum a broadcast.
+ *
+ * Other reductions keep for each number the partial of the result with respect
+ * to it. For MIN and MAX that is 1 shared by those that tie, which are counted
+ * on the way up. For a product it is the product of all others: on the way down
+ * each rank is told the product of all ranks to its left, and to its right.
+ *
+ *   needs   tape/memory mpi/api mpi/agreement mpi/messages mpi/statements
+ *           mpi/gathers
+ * ========================================================================== */
+
+// What the statement saves.
+typedef struct adx_mpi_tree_sum {
+    ad_mpi *c;
+    adx_mpi_kind kind;
+    int root;
+    bool all;                   // allreduce
+    size_t n;
+    bool partial;               // partials follow; otherwise all are 1
+} adx_mpi_tree_sum;
+
+static const ad_real *adx_mpi_partials(const adx_mpi_tree_sum *s)
+{
+    return s->partial ? (const ad_real *)(const void *)(s + 1) : NULL;
+}
+
+/* --- the tree ------------------------------------------------------------ */
+
+// Ranks are counted from the root. Below rank r are r + 1, r + 2, r + 4 ..., up
+// to the lowest bit that r has; above it is r without that bit.
+typedef struct adx_mpi_place {
+    ad_mpi *c;
+    unsigned stamp;
+    int root;
+    int from_root;              // this rank, counted from the root
+    int bit;                    // its lowest bit; root: beyond all ranks
+} adx_mpi_place;
+
+static adx_mpi_place adx_mpi_place_of(ad_mpi *c, adx_mpi_kind kind, int root)
+{
+    adx_mpi_place p = { c, kind * ADX_MPI_IDS, root,
+                        (c->rank - root + c->size) % c->size, 1 };
+    while ((p.from_root & p.bit) == 0 && p.bit < c->size)
+        p.bit *= 2;
+    return p;
+}
+
+// The rank `step` below this one; -1: there is none.
+static int adx_mpi_below(const adx_mpi_place *p, int step)
+{
+    int r = p->from_root + step;
+    return r < p->c->size ? (r + p->root) % p->c->size : -1;
+}
+
+static int adx_mpi_above(const adx_mpi_place *p)
+{
+    return (p->from_root - p->bit + p->root) % p->c->size;
+}
+
+static bool adx_mpi_give(const adx_mpi_place *p, int to, size_t n,
+                         const ad_real v[])
+{
+    return adx_mpi_send(p->c, to, ADX_MPI_COLLECTIVE_TAG, p->stamp, n, v);
+}
+
+static bool adx_mpi_get(const adx_mpi_place *p, int from, size_t n,
+                        ad_real v[])
+{
+    return adx_mpi_receive(p->c, from, ADX_MPI_COLLECTIVE_TAG, p->stamp,
+                           ADX_MPI_IDS, n, v, NULL);
+}
+
+// v[n] of the root to all.
+static bool adx_mpi_down(const adx_mpi_place *p, size_t n, ad_real v[])
+{
+    if (p->from_root != 0 && !adx_mpi_get(p, adx_mpi_above(p), n, v))
+        return false;
+    for (int step = p->bit / 2; step > 0; step /= 2) {
+        int to = adx_mpi_below(p, step);
+        if (to >= 0 && !adx_mpi_give(p, to, n, v))
+            return false;
+    }
+    return true;
+}
+
+typedef void adx_mpi_combine(size_t n, ad_real v[], const ad_real w[]);
+
+// v[n] becomes what `combine` makes of all of them, on the root.
+static bool adx_mpi_up(const adx_mpi_place *p, size_t n, ad_real v[],
+                       adx_mpi_combine *combine)
+{
+    for (int step = 1; step < p->bit; step *= 2) {
+        int from = adx_mpi_below(p, step);
+        if (from < 0)
+            continue;
+        ad_real *room = adx_mpi_room(p->c, n + 1);
+        if (room == NULL || !adx_mpi_get(p, from, n, room))
+            return false;
+        combine(n, v, room);
+    }
+    return p->from_root == 0 || adx_mpi_give(p, adx_mpi_above(p), n, v);
+}
+
+static void adx_mpi_add(size_t n, ad_real v[], const ad_real w[])
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] += w[i];
+}
+
+// The larger ones, and how many ranks have them: pairs.
+static void adx_mpi_larger(size_t n, ad_real v[], const ad_real w[])
+{
+    for (size_t i = 0; i < n; i += 2) {
+        bool none = v[i] != v[i];
+        bool tie = v[i] == w[i] || (none && w[i] != w[i]);
+        if (tie)
+            v[i + 1] += w[i + 1];
+        else if (none || w[i] > v[i])
+            memcpy(v + i, w + i, 2 * sizeof *v);
+    }
+}
+
+/* --- the rule ------------------------------------------------------------ */
+
+// dx += partial * a for k rows; a factor of exactly zero gives zero.
+static void adx_mpi_pull(const adx_mpi_tree_sum *s, size_t k, const ad_real a[],
+                         ad_real dx[])
+{
+    const ad_real *partial = adx_mpi_partials(s);
+    for (size_t r = 0; r < k; r++)
+        for (size_t i = 0; i < s->n; i++) {
+            ad_real d = partial == NULL ? 1 : partial[i];
+            ad_real b = a[r * s->n + i];
+            dx[r * s->n + i] += d == 0 || b == 0 ? 0 : d * b;
+        }
+}
+
+// A vector for the rows of a sweep; NULL: this rank has failed.
+static ad_real *adx_mpi_new_rows(ad_mpi *c, size_t n)
+{
+    ad_real *a = (ad_real *)adx_take(&c->memory, n, sizeof *a);
+    if (a == NULL)
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+    else
+        memset(a, 0, n * sizeof *a);
+    return a;
+}
+
+// Of a broadcast: the adjoints of all copies go up. Of a reduction: that of the
+// result goes down, after those of all results have gone up.
+static bool adx_mpi_tree_rows(const void *saved, size_t k, size_t m,
+                              const ad_real dy[], size_t n, ad_real dx[])
+{
+    const adx_mpi_tree_sum *s = (const adx_mpi_tree_sum *)saved;
+    size_t all = k * s->n;
+    bool bcast = s->kind == ADX_MPI_BCAST;
+    if (!s->c->sweeping)
+        return false;
+    const adx_mpi_place p = adx_mpi_place_of(s->c, s->kind, s->root);
+    ad_real *a = adx_mpi_new_rows(s->c, all);
+    if (a == NULL)
+        return false;
+    if (m > 0)
+        memcpy(a, dy, all * sizeof *a);
+    bool well = (!bcast && !s->all) || adx_mpi_up(&p, all, a, adx_mpi_add);
+    well = well && (bcast || adx_mpi_down(&p, all, a));
+    if (well && n > 0)
+        adx_mpi_pull(s, k, a, dx);
+    adx_drop(&s->c->memory, a);
+    return well;
+}
+
+static bool adx_mpi_tree_back(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    return adx_mpi_tree_rows(saved, 1, m, dy, n, dx);
+}
+
+static bool adx_mpi_tree_on(const void *saved, size_t n, const ad_real dx[],
+                            size_t m, ad_real dy[])
+{
+    const adx_mpi_tree_sum *s = (const adx_mpi_tree_sum *)saved;
+    bool bcast = s->kind == ADX_MPI_BCAST;
+    if (!s->c->sweeping)
+        return false;
+    const adx_mpi_place p = adx_mpi_place_of(s->c, s->kind, s->root);
+    ad_real *a = adx_mpi_new_rows(s->c, s->n);
+    if (a == NULL)
+        return false;
+    if (n > 0)
+        adx_mpi_pull(s, 1, dx, a);
+    bool well = bcast || adx_mpi_up(&p, s->n, a, adx_mpi_add);
+    well = well && ((!bcast && !s->all) || adx_mpi_down(&p, s->n, a));
+    if (well && m > 0)
+        memcpy(dy, a, m * sizeof *dy);
+    adx_drop(&s->c->memory, a);
+    return well;
+}
+
+static const ad_external_rule adx_mpi_tree_rule = {
+    .name = "mpi", .pullback = adx_mpi_tree_back,
+    .pullback_n = adx_mpi_tree_rows, .pushforward = adx_mpi_tree_on,
+    .always = true
+};
+
+/* --- broadcasts ---------------------------------------------------------- */
+
+ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[])
+{
+    bool here = c != NULL && c->rank == root;
+    bool wrong = adx_no_array(n, x) || !adx_mpi_is_rank(c, root);
+    ad_status status = adx_mpi_enter(c, wrong, here ? 0 : n, x);
+    if (status != ADREV_OK)
+        return status;
+    const adx_mpi_tree_sum s = { .c = c, .kind = ADX_MPI_BCAST, .root = root,
+                                 .n = n };
+    const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_BCAST, root);
+    ad_real *v = adx_mpi_new_rows(c, n);
+    for (size_t i = 0; v != NULL && here && i < n; i++)
+        v[i] = x[i].v;
+    if (v == NULL || !adx_mpi_down(&p, n, v))
+        status = adx_mpi_refuse(c, here ? 0 : n, x);
+    else if (here)
+        status = (ad_external)(&adx_mpi_tree_rule, &s, sizeof s, n, x, 0, NULL,
+                               NULL);
+    else
+        status = (ad_external)(&adx_mpi_tree_rule, &s, sizeof s, 0, NULL, n, v,
+                               x);
+    adx_drop(&c->memory, v);
+    return status;
+}
+
+/* --- reductions ---------------------------------------------------------- */
+
+// Values and partials of MIN and MAX; of MIN those of MAX of negative numbers.
+// pair[2n] is scratch.
+static bool adx_mpi_reduce_extreme(const adx_mpi_place *p, ad_real sign,
+                                   size_t n, ad_real v[], ad_real partial[],
+                                   ad_real pair[])
+{
+    for (size_t i = 0; i < n; i++) {
+        pair[2 * i] = sign * v[i];
+        pair[2 * i + 1] = 1;
+    }
+    if (!adx_mpi_up(p, 2 * n, pair, adx_mpi_larger)
+        || !adx_mpi_down(p, 2 * n, pair))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        ad_real y = sign * pair[2 * i];
+        bool mine = v[i] == y || (v[i] != v[i] && y != y);
+        partial[i] = mine ? 1 / pair[2 * i + 1] : 0;
+        v[i] = y;
+    }
+    return true;
+}
+
+// Values and partials of a product. below[levels][n]: the products of the
+// subtrees below. triple[3n]: the product of all, of those to the left, and of
+// those to the right.
+static bool adx_mpi_products_down(const adx_mpi_place *p, size_t levels,
+                                  size_t n, const ad_real v[],
+                                  ad_real partial[], const ad_real below[],
+                                  ad_real triple[])
+{
+    ad_real *left = triple + n;
+    ad_real *right = triple + 2 * n;
+    if (p->from_root != 0 && !adx_mpi_get(p, adx_mpi_above(p), 3 * n, triple))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        ad_real others = right[i];
+        for (size_t l = levels; l-- > 0;)
+            others = below[l * n + i] * others;
+        partial[i] = left[i] * others;
+    }
+    // `right` grows to the left from here on: of the highest child it is what
+    // came from above
+    for (size_t l = levels; l-- > 0;) {
+        int to = adx_mpi_below(p, 1 << l);
+        ad_real *message = to < 0 ? NULL : adx_mpi_room(p->c, 3 * n + 1);
+        if (to < 0)
+            continue;
+        if (message == NULL)
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            ad_real before = left[i] * v[i];
+            for (size_t k = 0; k < l; k++)
+                before *= below[k * n + i];
+            message[i] = triple[i];
+            message[n + i] = before;
+            message[2 * n + i] = right[i];
+            right[i] = below[l * n + i] * right[i];
+        }
+        if (!adx_mpi_give(p, to, 3 * n, message))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_mpi_reduce_product(const adx_mpi_place *p, size_t n,
+                                   ad_real v[], ad_real partial[])
+{
+    ad_mpi *c = p->c;
+    size_t levels = 0;
+    while (1 << levels < p->bit)
+        levels++;
+    ad_real *below = adx_mpi_new_rows(c, adx_size_times(levels + 4, n));
+    if (below == NULL)
+        return false;
+    ad_real *triple = below + levels * n;
+    ad_real *own = triple + 3 * n;
+    bool well = true;
+    if (n > 0)
+        memcpy(own, v, n * sizeof *v);
+    for (size_t l = 0; well && l < levels; l++) {
+        int from = adx_mpi_below(p, 1 << l);
+        ad_real *product = below + l * n;
+        for (size_t i = 0; i < n; i++)
+            product[i] = 1;
+        well = from < 0 || adx_mpi_get(p, from, n, product);
+        for (size_t i = 0; i < n; i++)
+            v[i] *= product[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        triple[i] = v[i];
+        triple[n + i] = triple[2 * n + i] = 1;
+    }
+    well = well
+        && (p->from_root == 0 || adx_mpi_give(p, adx_mpi_above(p), n, v))
+        && adx_mpi_products_down(p, levels, n, own, partial, below, triple);
+    if (well && n > 0)
+        memcpy(v, triple, n * sizeof *v);
+    adx_drop(&c->memory, below);
+    return well;
+}
+
+// v[n] becomes the result, where it is wanted; partial[n] unless it is a sum.
+static bool adx_mpi_reduce_values(const adx_mpi_place *p, ad_mpi_op op,
+                                  bool all, size_t n, ad_real v[],
+                                  ad_real partial[], ad_real pair[])
+{
+    switch (op) {
+        case ADREV_MPI_PROD: return adx_mpi_reduce_product(p, n, v, partial);
+        case ADREV_MPI_MIN:
+        case ADREV_MPI_MAX:
+            return adx_mpi_reduce_extreme(p, op == ADREV_MPI_MIN ? -1 : 1, n, v,
+                                          partial, pair);
+        case ADREV_MPI_SUM:
+        default:
+            return adx_mpi_up(p, n, v, adx_mpi_add)
+                && (!all || adx_mpi_down(p, n, v));
+    }
+}
+
+// here: this rank gets the result.
+static ad_status adx_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, bool all,
+                                size_t n, const ad_rev x[], ad_rev y[])
+{
+    bool here = all || (c != NULL && c->rank == root);
+    bool sum = op == ADREV_MPI_SUM;
+    bool wrong = adx_no_array(n, x) || (here && adx_no_array(n, y))
+              || n > ADX_MOST_ELEMENTS / 8 || !adx_mpi_is_rank(c, root)
+              || (unsigned)op > ADREV_MPI_MAX;
+    size_t m = here ? n : 0;
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (status != ADREV_OK)
+        return status;
+    const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_REDUCE, root);
+    size_t bytes = sizeof(adx_mpi_tree_sum) + (sum ? 0 : n * sizeof(ad_real));
+    adx_mpi_tree_sum *s = (adx_mpi_tree_sum *)adx_take(&c->memory, bytes, 1);
+    ad_real *v = adx_mpi_new_rows(c, 3 * n);
+    for (size_t i = 0; v != NULL && i < n; i++)
+        v[i] = x[i].v;
+    if (s == NULL)
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+    if (s == NULL || v == NULL
+        || !adx_mpi_reduce_values(&p, op, all, n, v,
+                                  (ad_real *)(void *)(s + 1), v + n))
+        status = adx_mpi_refuse(c, m, y);
+    else {
+        *s = (adx_mpi_tree_sum){ c, ADX_MPI_REDUCE, root, all, n, !sum };
+        status = (ad_external)(&adx_mpi_tree_rule, s, bytes, n, x, m, v, y);
+    }
+    adx_drop(&c->memory, v);
+    adx_drop(&c->memory, s);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, size_t n,
+                                const ad_rev x[], ad_rev y[])
+{
+    return adx_mpi_reduce(c, op, root, false, n, x, y);
+}
+
+ADX_API ad_status ad_mpi_allreduce(ad_mpi *c, ad_mpi_op op, size_t n,
+                                   const ad_rev x[], ad_rev y[])
+{
+    return adx_mpi_reduce(c, op, 0, true, n, x, y);
+}
+
+/* === mpi/queries ============================================================
+ * Derivatives of a recording that is spread over ranks. Each rank sweeps its own
+ * tape; the statements in it exchange adjoints or tangents. All agree before and
+ * after, so that none begins a sweep that another does not, and none returns
+ * what another could not complete.
+ *
+ *   needs   tape/memory sweep/sweep sweep/queries mpi/api mpi/context
+ *           mpi/agreement mpi/grad
+ * ========================================================================== */
+
+// The status of a query before its sweep, on all ranks.
+static ad_status adx_mpi_begin_query(ad_mpi *c, ad_tape *t, ad_status status,
+                                     uint64_t kind, size_t m)
+{
+    if (status != ADREV_OK && t != NULL && t->status == status)
+        adx_mpi_stop(c, status, ad_tape_reason(t));
+    return adx_mpi_agree(c, status, adx_mpi_print(kind, m, 0, 0, NULL), true);
+}
+
+// Sweeps the tape of this rank; a[] are its adjoints or tangents.
+static ad_status adx_mpi_sweep(ad_mpi *c, const ad_tape *t, adx_sweep_fn *sweep,
+                               ad_real a[])
+{
+    c->sweeping = true;
+    bool well = adx_sweep(t, sweep, a);
+    c->sweeping = false;
+    ad_status status = adx_mpi_status_of(c);
+    return adx_mpi_agree(c, well || status != ADREV_OK ? status
+                                                       : ADREV_EEXTERNAL,
+                         0, false);
+}
+
+static ad_status adx_mpi_pull_back(ad_mpi *c, ad_tape *t, size_t m,
+                                   const ad_rev y[], const ad_real dy[],
+                                   size_t n, const ad_rev x[], ad_real dx[],
+                                   uint64_t kind)
+{
+    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
+    bool run;
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
+    ad_real *adj = status != ADREV_OK ? NULL
+                 : adx_cleared(t, 1, t->floor.adx_seq);
+    if (status == ADREV_OK && adj == NULL)
+        status = ADREV_ENOMEM;
+    status = adx_mpi_begin_query(c, t, status, kind, 0);
+    if (status != ADREV_OK)
+        return status;
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0)
+            *adx_derivative(t, adj, y[i], 1) += dy[i];
+    status = adx_mpi_sweep(c, t, adx_reverse_1, adj);
+    if (status == ADREV_OK)
+        adx_read(t, n, x, adj, run, dx);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_gradient(ad_mpi *c, ad_tape *t, ad_rev y, size_t n,
+                                  const ad_rev x[], ad_real g[])
+{
+    static const ad_real one = 1;
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    return adx_mpi_pull_back(c, t, c->rank == 0, &y, &one, n, x, g, 2);
+}
+
+ADX_API ad_status ad_mpi_pullback(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], const ad_real dy[],
+                                  size_t n, const ad_rev x[], ad_real dx[])
+{
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    return adx_mpi_pull_back(c, t, m, y, dy, n, x, dx, 3);
+}
+
+ADX_API ad_status ad_mpi_pushforward(ad_mpi *c, ad_tape *t, size_t n,
+                                     const ad_rev x[], const ad_real dx[],
+                                     size_t m, const ad_rev y[], ad_real dy[])
+{
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
+    bool run;
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
+    ad_real *tan = status != ADREV_OK ? NULL : adx_cleared(t, 1, 0);
+    if (status == ADREV_OK && tan == NULL)
+        status = ADREV_ENOMEM;
+    status = adx_mpi_begin_query(c, t, status, 4, 0);
+    if (status != ADREV_OK)
+        return status;
+    for (size_t j = 0; j < n; j++)
+        *adx_derivative(t, tan, x[j], 1) += dx[j];
+    status = adx_mpi_sweep(c, t, adx_forward_1, tan);
+    for (size_t i = 0; status == ADREV_OK && i < m; i++)
+        dy[i] = y[i].job == 0 ? 0 : *adx_derivative(t, tan, y[i], 1);
+    return status;
+}
+
+// One sweep for rows `first` to `first + width - 1`.
+static ad_status adx_mpi_rows(ad_mpi *c, ad_tape *t, size_t width, size_t first,
+                              size_t m, const ad_rev y[], size_t n,
+                              const ad_rev x[], ad_real J[])
+{
+    size_t rows = m - first < width ? m - first : width;
+    ad_real *adj = adx_cleared(t, width, t->floor.adx_seq);
+    for (size_t w = 0; c->rank == 0 && w < rows; w++)
+        if (y[first + w].job != 0)
+            adx_derivative(t, adj, y[first + w], width)[w] += 1;
+    ad_status status = adx_mpi_sweep(c, t, ADX_FOR_WIDTH(width, adx_reverse),
+                                     adj);
+    for (size_t j = 0; status == ADREV_OK && j < n; j++) {
+        const ad_real *column = adx_derivative(t, adj, x[j], width);
+        for (size_t w = 0; w < rows; w++)
+            J[(first + w) * n + j] = column[w];
+    }
+    return status;
+}
+
+ADX_API ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], size_t n,
+                                  const ad_rev x[], ad_real J[])
+{
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    bool missing = m > ADX_MOST_ELEMENTS
+                || adx_no_array(adx_size_times(m, n), J);
+    bool run;
+    ad_status status = adx_check_query(t, c->rank == 0 ? m : 0, y, n, x,
+                                       missing, &run);
+    size_t width = adx_width(m, ADX_WIDEST);
+    if (status == ADREV_OK && !adx_afford(t, width))
+        status = ADREV_ENOMEM;
+    status = adx_mpi_begin_query(c, t, status, 5, m);
+    for (size_t i = 0; status == ADREV_OK && i < m; i += width)
+        status = adx_mpi_rows(c, t, width, i, m, y, n, x, J);
     return status;
 }
 

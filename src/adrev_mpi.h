@@ -47,6 +47,11 @@
  *   mpi/parts        parts of a sum, and the tree by which they are added
  *   mpi/sums         sums over ranks, by a tree or by slices
  *   mpi/grad         value and gradient of a sum of parts
+ *   mpi/statements   what statements with messages have in common
+ *   mpi/exchanges    messages between two ranks, and halos
+ *   mpi/gathers      pieces of arrays between all ranks
+ *   mpi/reductions   broadcasts and reductions
+ *   mpi/queries      derivatives of a recording that is spread over ranks
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -75,6 +80,11 @@
 #include "mpi/parts.h"
 #include "mpi/sums.h"
 #include "mpi/grad.h"
+#include "mpi/statements.h"
+#include "mpi/exchanges.h"
+#include "mpi/gathers.h"
+#include "mpi/reductions.h"
+#include "mpi/queries.h"
 
 #endif // ADREV_MPI_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

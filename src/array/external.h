@@ -5,7 +5,7 @@
  * the user's own.
  *
  *   needs   tape/layout tape/memory sweep/sweep array/operands array/linear
- *   offers  adx_external adx_external_kind adx_add_external
+ *   offers  adx_external adx_external_kind adx_add_external adx_always_status
  *           adx_record_external_as
  * ========================================================================== */
 

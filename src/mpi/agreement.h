@@ -287,6 +287,7 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
     bool differ = false;
     ad_status worst = adx_mpi_tree(c, mine, print, &differ);
     if (worst != ADREV_OK && !c->broken) {
+        c->failures++;
         if (!ADREV_DEBUG)
             adx_mpi_meet(c, mine);
         adx_mpi_drain(c);

@@ -131,6 +131,190 @@ ADX_API void ad_mpi_balance(ad_mpi *c, bool on);
 ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
                           void *user);
 
+/* --- statements --------------------------------------------------------------
+ * Each call is one statement on the tape of every rank that makes it, recorded
+ * even if all numbers are constants; without a tape, values are exchanged and
+ * nothing is recorded. A number that is received is a variable of its own, on
+ * each rank. In a reverse sweep each message comes back as adjoints, in the
+ * reverse order; in a forward sweep it goes again, with tangents. No sweep waits
+ * for itself where the program did not.
+ *
+ * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
+ * (ADREV_EEXTERNAL). They may stand in ad_checkpoint and ad_scan, if all ranks
+ * run the same steps, with the same schedule. Recorded functions and maps refuse
+ * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
+ * of a fork refuse them, too (ADREV_EBUSY).
+ *
+ * All return, and leave on the tape if they fail, in which case results are NaN
+ * (but x of a halo or a broadcast may stay as it was):
+ *
+ *   ADREV_OK
+ *   ADREV_ESHAPE     an array, a rank or a length is impossible; or the message
+ *                    that came has another length, or is of another statement
+ *   ADREV_ENOMEM     also for messages that are under way
+ *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
+ *   ADREV_EREMOTE    another rank failed
+ *   the status of a tape that failed before, which ends the call on all ranks
+ *
+ * Memory: about 200 bytes, 48 for each message, 4 for each number that is sent
+ * unless ids are evenly spaced. Cost: as forward, with a copy of the numbers.  */
+
+// What goes to a neighbour, and what comes from there, by indices of one array.
+typedef struct ad_mpi_side {
+    int rank;               // the neighbour; MPI_PROC_NULL: there is none
+    size_t sends;
+    const size_t *from;     // [sends] numbers that go there
+    size_t receives;
+    const size_t *to;       // [receives] where those that come from there go
+    int send_key;           // 0 to 63: where two sides have the same rank, what
+    int receive_key;        // is sent with a key is received with this key
+} ad_mpi_side;
+
+// Something that has been started.
+typedef struct ad_mpi_request ad_mpi_request;
+
+// Exchanges the borders of a domain: for each side, x[from] go to the
+// neighbour, and x[to] become what it sent. All is sent before anything is
+// received.
+//
+//   side [sides] in    read during the call only
+//   x    [n]     in/out  no index twice in all of `to`
+//   see          docs/mpi.md
+ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
+                              const ad_mpi_side side[], size_t n, ad_rev x[]);
+
+// The same in two steps, between which the inner points can be computed.
+//
+//   request      out   to be finished, once; NULL on failure
+ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
+                                    const ad_mpi_side side[], size_t n,
+                                    const ad_rev x[],
+                                    ad_mpi_request **request);
+ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
+                                     size_t n, ad_rev x[]);
+
+// Sends x to one rank and receives y from another, or from the same.
+//
+//   to, from     in    MPI_PROC_NULL: nothing goes, or comes (y stays)
+//   y   [m]      out   not x
+ADX_API ad_status ad_mpi_sendrecv(ad_mpi *c, int to, size_t n,
+                                  const ad_rev x[], int from, size_t m,
+                                  ad_rev y[]);
+
+// Between two ranks messages are taken in the order in which they were sent.
+// Who sends does not wait, up to 64 MiB under way.
+ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[]);
+ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[]);
+
+// The same in two steps. Receives take messages in the order of ad_mpi_irecv,
+// in whatever order they are waited for. x may be changed at once; y is written
+// by ad_mpi_wait.
+//
+//   request      out   to be waited for, once, which sets it to NULL
+ADX_API ad_status ad_mpi_isend(ad_mpi *c, int to, size_t n, const ad_rev x[],
+                               ad_mpi_request **request);
+ADX_API ad_status ad_mpi_irecv(ad_mpi *c, int from, size_t m, ad_rev y[],
+                               ad_mpi_request **request);
+ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request);
+
+// What follows is collective.
+
+// x of rank `root` goes to all others.
+//
+//   x   [n]      in/out  on `root` as it was; elsewhere overwritten
+ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[]);
+
+// How numbers of all ranks become one, element by element. Of MIN and MAX tied
+// ranks share the derivative equally, and NaN counts as missing, as for ad_min
+// and ad_max. Derivatives of PROD are right at zeros.
+typedef enum ad_mpi_op {
+    ADREV_MPI_SUM, ADREV_MPI_PROD, ADREV_MPI_MIN, ADREV_MPI_MAX
+} ad_mpi_op;
+
+// y = the sum (or else) of the x of all ranks, on `root` or on all. Elsewhere y
+// is not used. The bits depend on the number of ranks, not on when they come.
+//
+//   y   [n]      out   may be x
+ADX_API ad_status ad_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, size_t n,
+                                const ad_rev x[], ad_rev y[]);
+ADX_API ad_status ad_mpi_allreduce(ad_mpi *c, ad_mpi_op op, size_t n,
+                                   const ad_rev x[], ad_rev y[]);
+
+// The arrays of all ranks, one behind the other, on `root` or on all.
+//
+//   x   [n]          in    what this rank has
+//   count [ranks]    in    how many numbers each rank has; gatherv: on `root`
+//   y   [sum]        out   not x; gatherv: on `root`
+ADX_API ad_status ad_mpi_gatherv(ad_mpi *c, int root, size_t n,
+                                 const ad_rev x[], const size_t count[],
+                                 ad_rev y[]);
+ADX_API ad_status ad_mpi_allgatherv(ad_mpi *c, size_t n, const ad_rev x[],
+                                    const size_t count[], ad_rev y[]);
+
+// The other way: each rank gets a piece of x of `root`.
+//
+//   count [ranks], x [sum]   in    on `root`
+//   y   [n]                  out   not x
+ADX_API ad_status ad_mpi_scatterv(ad_mpi *c, int root, const size_t count[],
+                                  const ad_rev x[], size_t n, ad_rev y[]);
+
+// Each rank sends a piece of x to each rank, in the order of ranks, and y has
+// what they sent here.
+//
+//   sends, receives [ranks]  in    numbers that go to each rank and come from it
+ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
+                                   const ad_rev x[], const size_t receives[],
+                                   ad_rev y[]);
+
+/* --- derivatives of a distributed recording -----------------------------------
+ * All are collective. t is the tape of this rank, x are its own inputs, and
+ * their number may differ from rank to rank. Every number is a variable of its
+ * own on each rank: if y was made equal on all ranks (ad_mpi_allreduce), it is
+ * the y of rank 0 whose derivative is meant, and no gradient becomes as many
+ * times too large as there are ranks.
+ *
+ *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
+ *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for
+ *                different things; ADREV_EREMOTE: another rank failed. Outputs
+ *                are untouched then, but for J
+ *   cost         as the query of one rank, the messages, and two agreements
+ *   see          docs/mpi.md                                                 */
+
+// Gradient of y of rank 0 with respect to the inputs of all ranks.
+//
+//   y            in    looked at on rank 0 only
+//   g   [n]      out   with respect to x of this rank
+ADX_TRY ad_status ad_mpi_gradient(ad_mpi *c, ad_tape *t, ad_rev y, size_t n,
+                                  const ad_rev x[], ad_real g[]);
+
+// Adjoints of the inputs of all ranks for weights of outputs of all ranks.
+//
+//   y   [m]      in    outputs of this rank; m may be 0
+//   dy  [m]      in    their weights
+//   dx  [n]      out
+ADX_TRY ad_status ad_mpi_pullback(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], const ad_real dy[],
+                                  size_t n, const ad_rev x[], ad_real dx[]);
+
+// Tangents of the outputs of all ranks along a direction of all inputs.
+//
+//   dx  [n]      in    the direction's part of this rank
+//   dy  [m]      out   tangents of y of this rank
+ADX_TRY ad_status ad_mpi_pushforward(ad_mpi *c, ad_tape *t, size_t n,
+                                     const ad_rev x[], const ad_real dx[],
+                                     size_t m, const ad_rev y[], ad_real dy[]);
+
+// Derivatives of the m outputs of rank 0 with respect to the inputs of all
+// ranks, 8 rows at a time.
+//
+//   m            in    alike on all ranks
+//   y   [m]      in    looked at on rank 0 only
+//   J [m x n]    out   with respect to x of this rank; on failure some rows may
+//                      be written
+ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], size_t n,
+                                  const ad_rev x[], ad_real J[]);
+
 #ifdef __cplusplus
 }
 #endif

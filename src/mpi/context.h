@@ -13,8 +13,8 @@
  *
  *   needs   mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
- *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_real adx_mpi_ok
- *           adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
+ *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_exchange adx_mpi_real
+ *           adx_mpi_ok adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -50,6 +50,22 @@ struct adx_mpi_parcel {
     MPI_Request request[];      // [pieces]
 };
 
+typedef struct adx_mpi_exchange adx_mpi_exchange;   // mpi/statements
+
+// Something that has been started: the links whose messages will be received.
+// Its memory is also that of their numbers.
+struct ad_mpi_request {
+    ad_mpi_request *next;
+    ad_mpi *c;
+    adx_mpi_exchange *exchange; // NULL: it was a send
+    bool *got;                  // [links]
+    ad_real *v;                 // numbers that have come
+    size_t m;                   // how many will
+    size_t *to;                 // halo: [m] where they go; else NULL
+    ad_rev *y;                  // irecv: where they go
+    uint64_t failures;          // of the communicator, when it was started
+};
+
 struct ad_mpi {
     ad_allocator memory;
     MPI_Comm data;
@@ -74,7 +90,13 @@ struct ad_mpi {
     adx_mpi_word note[2];
     adx_mpi_parcel *going;      // messages that may not have been taken yet
     size_t going_numbers;
-    ad_real *spare;             // [ADREV_MPI_PIECE] for what is thrown away
+    ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown
+                                // away
+    uint32_t *next_id;          // [size] of the next message to each rank
+    ad_mpi_request *posted;     // what has been started, oldest first
+    uint64_t failures;          // agreements that ended what had been started
+    ad_real *room;              // [room_size] rows of adjoints that come
+    size_t room_size;
     bool sweeping;              // a query is in its sweep
 
     // Sums of parts.

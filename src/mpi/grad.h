@@ -6,6 +6,7 @@
  *
  *   needs   number/recording tape/memory sweep/session parallel/api
  *           parallel/pool mpi/api mpi/context mpi/agreement mpi/parts mpi/sums
+ *   offers  adx_mpi_print
  * ========================================================================== */
 
 #ifdef ADREV_PARALLEL_IMPLEMENTED

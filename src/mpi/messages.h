@@ -12,7 +12,7 @@
  * of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
- *   offers  adx_mpi_send adx_mpi_receive
+ *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_receive
  * ========================================================================== */
 
 // Numbers that may be under way from this rank before it waits: 64 MiB.

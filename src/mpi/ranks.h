@@ -6,6 +6,16 @@
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
  * ========================================================================== */
 
+// Requests that nobody has waited for.
+static void adx_mpi_free_requests(ad_mpi *c)
+{
+    while (c->posted != NULL) {
+        ad_mpi_request *r = c->posted;
+        c->posted = r->next;
+        adx_drop(&c->memory, r);
+    }
+}
+
 static void adx_mpi_free_memory(ad_mpi *c)
 {
     const ad_allocator memory = c->memory;
@@ -17,6 +27,8 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c->cut_next);
     adx_drop(&memory, c->done);
     adx_drop(&memory, c->spare);
+    adx_drop(&memory, c->next_id);
+    adx_drop(&memory, c->room);
     adx_drop(&memory, c);
 }
 
@@ -40,16 +52,18 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->cut = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut);
     c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
     c->done = (uint64_t *)adx_take(memory, n, sizeof *c->done);
+    c->next_id = (uint32_t *)adx_take(memory, n, sizeof *c->next_id);
     c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
     if (c->met == NULL || c->sent == NULL || c->taken == NULL
         || c->told == NULL || c->cut == NULL || c->cut_next == NULL
-        || c->done == NULL || c->spare == NULL) {
+        || c->done == NULL || c->next_id == NULL || c->spare == NULL) {
         adx_mpi_free_memory(c);
         return NULL;
     }
     memset(c->met, 0, n * sizeof *c->met);
     memset(c->sent, 0, n * sizeof *c->sent);
     memset(c->taken, 0, n * sizeof *c->taken);
+    memset(c->next_id, 0, n * sizeof *c->next_id);
     memset(c->cut_next, 0, (n + 1) * sizeof *c->cut_next);
     for (size_t i = 0; i < 2 * n; i++)
         c->told[i] = MPI_REQUEST_NULL;
@@ -120,6 +134,7 @@ ADX_API void ad_mpi_free(ad_mpi *c)
         MPI_Comm_free(&c->data);
         MPI_Comm_free(&c->control);
     }
+    adx_mpi_free_requests(c);
     adx_mpi_free_memory(c);
 }
 

@@ -5,8 +5,9 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_derivative adx_check_values adx_check_query
- *           adx_cleared adx_pullback adx_rows adx_columns adx_prefers_forward
+ *   offers  adx_in_steps adx_derivative adx_read adx_check_values
+ *           adx_check_query adx_cleared adx_pullback adx_width adx_afford
+ *           adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
 /* --- queries ------------------------------------------------------------- */

@@ -10,8 +10,8 @@
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
  *           adx_reverse_extended adx_leap_of adx_reverse adx_reverse_1
- *           ADX_FOR_WIDTH adx_sweep adx_forward_extended adx_forward
- *           adx_forward_1
+ *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
+ *           adx_forward adx_forward_1
  * ========================================================================== */
 
 /* --- reverse ------------------------------------------------------------- */

@@ -69,6 +69,9 @@ run() {
 run 4 grad
 run 3 grad "-DADREV_MPI_SLICE=5 -DADREV_MPI_PIECE=7 -DADREV_DEBUG=1"
 run 2 grad "-DTHREADS=3"
-rm -f "$dir/grad"
+run 4 statements
+run 3 statements "-DADREV_MPI_PIECE=3 -DADREV_DEBUG=1"
+run 1 statements
+rm -f "$dir/grad" "$dir/statements"
 echo "mpi: $passed passed, $failed failed"
 [ "$failed" = 0 ]

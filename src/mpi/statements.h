@@ -1,0 +1,330 @@
+#pragma once
+
+/* === mpi/statements =========================================================
+ * What all statements with messages have in common: when they are refused, what
+ * happens if they fail; and exchanges, which are all but reductions and
+ * broadcasts.
+ *
+ * An exchange has *links*. A link sends some of the operands to a rank, and
+ * receives some of the results from there. Its rule is the same with adjoints,
+ * the other way round. A message has a number, its id, which the sender gives
+ * it and tells the receiver. Adjoints and tangents are found by it, since
+ * messages may be waited for in another order than they were sent.
+ *
+ *   needs   number/recording tape/layout tape/memory array/external mpi/api
+ *           mpi/context mpi/agreement mpi/messages
+ *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
+ *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
+ *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL adx_mpi_link
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_is_rank
+ *           adx_mpi_room adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
+ *           adx_mpi_record adx_mpi_run_exchange
+ * ========================================================================== */
+
+// Tags of messages with numbers. Values are found by the key of their side;
+// adjoints and tangents by their ids.
+#define ADX_MPI_KEYS 64
+#define ADX_MPI_BY_KEY 64
+#define ADX_MPI_BY_ID 1024
+#define ADX_MPI_IDS 8192u
+
+// What a stamp says: what statement a message belongs to. Those of sums are
+// below (mpi/sums).
+typedef enum adx_mpi_kind {
+    ADX_MPI_SEND = 2, ADX_MPI_HALO, ADX_MPI_BCAST, ADX_MPI_REDUCE,
+    ADX_MPI_GATHER, ADX_MPI_SCATTER, ADX_MPI_ALLGATHER, ADX_MPI_ALLTOALL
+} adx_mpi_kind;
+
+typedef struct adx_mpi_link {
+    int rank;
+    int send_tag, receive_tag;  // of values
+    unsigned out_id, in_id;
+    size_t out, out_at;         // operands that go, from this one on
+    size_t in, in_at;           // results that come
+    bool sends, receives;       // also if there are no numbers in it
+} adx_mpi_link;
+
+// What the statement saves.
+struct adx_mpi_exchange {
+    ad_mpi *c;
+    adx_mpi_kind kind;
+    size_t links;
+    adx_mpi_link link[];
+};
+
+/* --- refusals and failures ----------------------------------------------- */
+
+// Fails the statement: its tape, this rank, and the others. Results become NaN.
+ADX_COLD static ad_status adx_mpi_fail(ad_mpi *c, ad_status status,
+                                       const char *why, size_t m, ad_rev y[])
+{
+    adx_mpi_stop(c, status, why);
+    if (adx_now.tape != NULL)
+        adx_fail_because(adx_now.tape, status, why == NULL ? c->why : why);
+    for (size_t i = 0; !adx_no_array(m, y) && i < m; i++)
+        y[i] = adx_passive(ADX_K(NAN));
+    return status;
+}
+
+// The failure of a rank, here or elsewhere, as what a statement returns.
+ADX_COLD static ad_status adx_mpi_refuse(ad_mpi *c, size_t m, ad_rev y[])
+{
+    return adx_mpi_fail(c, adx_mpi_status_of(c), c->why, m, y);
+}
+
+// Whether a statement can be made here and now. If not, results become NaN.
+//
+//   wrong        in    arguments are impossible
+static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
+{
+    ad_tape *t = adx_now.tape;
+    if (c == NULL)
+        return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
+                       "NULL");
+    if (t != NULL && t->open > 0)
+        return adx_mpi_fail(c, ADREV_EBUSY, "a branch of a fork cannot exchange "
+                            "messages with other ranks", m, y);
+    if (adx_always_status() != ADREV_OK)
+        return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
+    if (wrong)
+        return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
+                            "length is impossible", m, y);
+    return adx_mpi_look(c) ? ADREV_OK : adx_mpi_refuse(c, m, y);
+}
+
+static bool adx_mpi_is_rank(const ad_mpi *c, int rank)
+{
+    return c != NULL && rank >= 0 && rank < c->size;
+}
+
+// Room for the rows of a message that comes; NULL: this rank has failed.
+static ad_real *adx_mpi_room(ad_mpi *c, size_t n)
+{
+    void *room = c->room;
+    bool well = n <= ADX_MOST_ELEMENTS
+             && adx_extend(&c->memory, &room, &c->room_size, n,
+                           sizeof *c->room);
+    c->room = (ad_real *)room;
+    if (!well)
+        adx_mpi_stop(c, ADREV_ENOMEM, NULL);
+    return well ? c->room : NULL;
+}
+
+/* --- values -------------------------------------------------------------- */
+
+// For so many links; NULL: no memory.
+static adx_mpi_exchange *adx_mpi_new_exchange(ad_mpi *c, adx_mpi_kind kind,
+                                              size_t links)
+{
+    size_t bytes = adx_size_plus(sizeof(adx_mpi_exchange),
+                                 adx_size_times(links, sizeof(adx_mpi_link)));
+    adx_mpi_exchange *s = (adx_mpi_exchange *)adx_take(&c->memory, bytes, 1);
+    if (s == NULL)
+        return NULL;
+    memset(s, 0, bytes);
+    s->c = c;
+    s->kind = kind;
+    s->links = links;
+    for (size_t i = 0; i < links; i++)
+        s->link[i].send_tag = s->link[i].receive_tag = ADX_MPI_BY_KEY;
+    return s;
+}
+
+static size_t adx_mpi_exchange_bytes(const adx_mpi_exchange *s)
+{
+    return sizeof *s + s->links * sizeof s->link[0];
+}
+
+static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
+{
+    ad_mpi *c = s->c;
+    for (size_t i = 0; i < s->links; i++) {
+        adx_mpi_link *k = &s->link[i];
+        adx_mpi_parcel *p;
+        if (!k->sends)
+            continue;
+        k->out_id = c->next_id[k->rank]++ % ADX_MPI_IDS;
+        ad_real *to = adx_mpi_outgoing(c, k->out, &p);
+        for (size_t j = 0; to != NULL && j < k->out; j++)
+            to[j] = x[k->out_at + j].v;
+        if (to == NULL || !adx_mpi_post(c, p, k->rank, k->send_tag,
+                                        s->kind * ADX_MPI_IDS + k->out_id))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_mpi_receive_link(adx_mpi_exchange *s, adx_mpi_link *k,
+                                 ad_real v[])
+{
+    return adx_mpi_receive(s->c, k->rank, k->receive_tag,
+                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k->in,
+                           v == NULL ? NULL : v + k->in_at, &k->in_id);
+}
+
+// Takes the messages that earlier requests have waited for, and that come before
+// those of link `only` of request `last`, or before all that come now.
+static bool adx_mpi_fetch(ad_mpi *c, int rank, int tag,
+                          const ad_mpi_request *last, size_t only)
+{
+    for (ad_mpi_request *r = c->posted; r != NULL; r = r->next) {
+        bool alive = r->exchange != NULL && r->failures == c->failures;
+        for (size_t i = 0; alive && i < r->exchange->links; i++) {
+            adx_mpi_link *k = &r->exchange->link[i];
+            if (r == last && i > only)
+                return true;
+            if (r->got[i] || !k->receives || k->rank != rank
+                || k->receive_tag != tag)
+                continue;
+            if (!adx_mpi_receive_link(r->exchange, k, r->v))
+                return false;
+            r->got[i] = true;
+        }
+        if (r == last)
+            return true;
+    }
+    return true;
+}
+
+// v[m]: the results.
+static bool adx_mpi_receive_links(adx_mpi_exchange *s, ad_real v[])
+{
+    for (size_t i = 0; i < s->links; i++) {
+        adx_mpi_link *k = &s->link[i];
+        if (k->receives
+            && (!adx_mpi_fetch(s->c, k->rank, k->receive_tag, NULL, 0)
+                || !adx_mpi_receive_link(s, k, v)))
+            return false;
+    }
+    return true;
+}
+
+/* --- the rule ------------------------------------------------------------ */
+
+// Sends `n` numbers of each of k rows, which are `step` apart.
+static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, unsigned id,
+                              size_t k, size_t n, const ad_real v[],
+                              size_t step)
+{
+    adx_mpi_parcel *p;
+    ad_real *at = adx_mpi_outgoing(s->c, k * n, &p);
+    if (at == NULL)
+        return false;
+    for (size_t r = 0; n > 0 && r < k; r++)
+        memcpy(at + r * n, v + r * step, n * sizeof *v);
+    return adx_mpi_post(s->c, p, to, (int)(ADX_MPI_BY_ID + id),
+                        s->kind * ADX_MPI_IDS);
+}
+
+// Receives k rows of n numbers into `room`; NULL: a rank has failed.
+static const ad_real *adx_mpi_receive_rows(const adx_mpi_exchange *s, int from,
+                                           unsigned id, size_t k, size_t n)
+{
+    ad_real *room = adx_mpi_room(s->c, k * n + 1);
+    return room != NULL
+        && adx_mpi_receive(s->c, from, (int)(ADX_MPI_BY_ID + id),
+                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k * n, room,
+                           NULL) ? room : NULL;
+}
+
+// The adjoints of what was received go back; those of what was sent come.
+static bool adx_mpi_exchange_rows(const void *saved, size_t k, size_t m,
+                                  const ad_real dy[], size_t n, ad_real dx[])
+{
+    const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
+    if (!s->c->sweeping)
+        return false;
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        if (e->receives && !adx_mpi_send_rows(s, e->rank, e->in_id, k, e->in,
+                                              e->in == 0 ? NULL : dy + e->in_at,
+                                              m))
+            return false;
+    }
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        const ad_real *from = !e->sends ? NULL
+                            : adx_mpi_receive_rows(s, e->rank, e->out_id, k,
+                                                   e->out);
+        if (e->sends && from == NULL)
+            return false;
+        for (size_t r = 0; e->sends && r < k; r++)
+            for (size_t j = 0; j < e->out; j++)
+                dx[r * n + e->out_at + j] += from[r * e->out + j];
+    }
+    return true;
+}
+
+static bool adx_mpi_exchange_back(const void *saved, size_t m,
+                                  const ad_real dy[], size_t n, ad_real dx[])
+{
+    return adx_mpi_exchange_rows(saved, 1, m, dy, n, dx);
+}
+
+static bool adx_mpi_exchange_on(const void *saved, size_t n,
+                                const ad_real dx[], size_t m, ad_real dy[])
+{
+    const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
+    (void)n;
+    (void)m;
+    if (!s->c->sweeping)
+        return false;
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        if (e->sends && !adx_mpi_send_rows(s, e->rank, e->out_id, 1, e->out,
+                                           e->out == 0 ? NULL : dx + e->out_at,
+                                           0))
+            return false;
+    }
+    for (size_t i = 0; i < s->links; i++) {
+        const adx_mpi_link *e = &s->link[i];
+        const ad_real *from = !e->receives ? NULL
+                            : adx_mpi_receive_rows(s, e->rank, e->in_id, 1,
+                                                   e->in);
+        if (e->receives && from == NULL)
+            return false;
+        if (e->receives && e->in > 0)
+            memcpy(dy + e->in_at, from, e->in * sizeof *dy);
+    }
+    return true;
+}
+
+static const ad_external_rule adx_mpi_exchange_rule = {
+    .name = "mpi", .pullback = adx_mpi_exchange_back,
+    .pullback_n = adx_mpi_exchange_rows, .pushforward = adx_mpi_exchange_on,
+    .always = true
+};
+
+/* --- statements ---------------------------------------------------------- */
+
+// Records an exchange whose messages have gone and come, and frees it.
+static ad_status adx_mpi_record(adx_mpi_exchange *s, size_t n,
+                                const ad_rev x[], size_t m, const ad_real v[],
+                                ad_rev y[])
+{
+    ad_mpi *c = s->c;
+    ad_status status = (ad_external)(&adx_mpi_exchange_rule, s,
+                                     adx_mpi_exchange_bytes(s), n, x, m, v, y);
+    adx_drop(&c->memory, s);
+    return status;
+}
+
+// Does an exchange as one statement, and frees it. s NULL: no memory for it.
+static ad_status adx_mpi_run_exchange(ad_mpi *c, adx_mpi_exchange *s, size_t n,
+                                      const ad_rev x[], size_t m, ad_rev y[])
+{
+    ad_real *v = s == NULL ? NULL
+               : (ad_real *)adx_take(&c->memory, m, sizeof *v);
+    ad_status status = ADREV_OK;
+    if (v == NULL)
+        status = adx_mpi_fail(c, ADREV_ENOMEM, NULL, m, y);
+    else if (!adx_mpi_send_links(s, x) || !adx_mpi_receive_links(s, v))
+        status = adx_mpi_refuse(c, m, y);
+    else {
+        status = adx_mpi_record(s, n, x, m, v, y);
+        s = NULL;
+    }
+    adx_drop(&c->memory, v);
+    adx_drop(&c->memory, s);
+    return status;
+}
