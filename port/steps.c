@@ -43,9 +43,9 @@ static const node *member_around(const node *n)
     return !n->arrow && k->kind == MemberExpr && k->decl != NULL ? k : NULL;
 }
 
-void address_note(const node *place)
+void address_note(const node *n)
 {
-    const node *m = bare(place);
+    const node *m = bare(n);
     if (m->kind != MemberExpr || m->decl == NULL)
         return;
     ty *member = m->decl->ty;
