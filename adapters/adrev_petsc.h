@@ -235,18 +235,41 @@ static inline PetscErrorCode adx_petsc_insert(Mat A, const adx_system_matrix *M)
     return adx_petsc_assemble(A);
 }
 
+// Which matrix this is, in which state of its pattern, and how often that of M
+// has changed.
+static inline PetscErrorCode adx_petsc_identify(Mat A,
+                                                const adx_system_matrix *M,
+                                                int64_t matrix[3])
+{
+    PetscObjectId id = 0;
+    PetscObjectState state = 0;
+    PetscCall(PetscObjectGetId((PetscObject)A, &id));
+    PetscCall(MatGetNonzeroState(A, &state));
+    matrix[0] = (int64_t)id;
+    matrix[1] = (int64_t)state;
+    matrix[2] = (int64_t)M->changes;
+    return ADX_PETSC_FINE;
+}
+
 // A = M, whose lines are rows.
-static inline PetscErrorCode adx_petsc_fill(Mat A, const adx_system_matrix *M)
+static inline PetscErrorCode adx_petsc_fill(Mat A, adx_system_matrix *M)
 {
     PetscBool aij = PETSC_FALSE, like = PETSC_FALSE;
     PetscScalar *value = NULL;
+    int64_t matrix[3];
     PetscCall(adx_petsc_matrix_fits(A, M->lines, M->columns));
     PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &aij));
     if (!aij)
         return adx_petsc_insert(A, M);
-    PetscCall(adx_petsc_is_like(A, M, &like));
+    PetscCall(adx_petsc_identify(A, M, matrix));
+    like = (PetscBool)(memcmp(matrix, M->matrix, sizeof matrix) == 0);
     if (!like)
-        return adx_petsc_preallocate(A, M);
+        PetscCall(adx_petsc_is_like(A, M, &like));
+    if (!like)
+        PetscCall(adx_petsc_preallocate(A, M));
+    PetscCall(adx_petsc_identify(A, M, M->matrix));
+    if (!like)
+        return ADX_PETSC_FINE;
     PetscCall(MatSeqAIJGetArrayWrite(A, &value));
     memcpy(value, M->value, M->count * sizeof *value);
     PetscCall(MatSeqAIJRestoreArrayWrite(A, &value));

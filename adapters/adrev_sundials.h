@@ -791,6 +791,8 @@ static inline bool adx_ida_split(adx_ida_start *k, adx_system_matrix *M)
         for (size_t e = M->start[i]; e < M->start[i + 1]; e++)
             k->line[e] = i;
     }
+    if (M->direct)                          // no dy/dt at all: K is F_y
+        return true;
     for (size_t e = 0; e < own; e++)
         if (M->place[e] != SIZE_MAX && M->rate[e])
             k->equation[row[M->place[e]]] = k->variable[column[M->place[e]]]

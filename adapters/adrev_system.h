@@ -56,6 +56,7 @@ typedef struct adx_system_matrix {
     size_t *place;              // [entries of form] in value; SIZE_MAX: none
     bool *rate;                 // [entries of form] times c
     double *raw;                // [entries of form]
+    bool direct;                // raw would be value: it is not used
 
     size_t changes;             // of the pattern
     size_t told;                // `changes` when a solver was given the pattern
@@ -63,6 +64,9 @@ typedef struct adx_system_matrix {
     size_t *start;              // [lines + 1] where each begins
     size_t *across;             // [count] row, or column
     double *value;              // [count]
+
+    int64_t matrix[3];          // which matrix of a solver's, and in what state,
+                                // has got the pattern after so many changes
 } adx_system_matrix;
 
 typedef struct ad_system {
@@ -457,6 +461,9 @@ static inline ad_status adx_system_fit(const ad_model *m, adx_system_matrix *M)
     }
     M->form = form;
     M->moves = m->moves;
+    M->direct = own == M->count;
+    for (size_t k = 0; k < own && M->direct; k++)
+        M->direct = M->place[k] == k && !M->rate[k];
     return ADREV_OK;
 }
 
@@ -468,8 +475,9 @@ static inline ad_status adx_system_fill(ad_model *m, const double x[],
     if (M->form == NULL || M->moves != m->moves)
         status = adx_system_fit(m, M);
     if (status == ADREV_OK)
-        status = adx_model_sparse(m, M->hessian, x, &one, M->form, M->raw);
-    if (status != ADREV_OK)
+        status = adx_model_sparse(m, M->hessian, x, &one, M->form,
+                                  M->direct ? M->value : M->raw);
+    if (status != ADREV_OK || M->direct)
         return status;
     memset(M->value, 0, M->count * sizeof *M->value);
     const size_t own = ad_export_entries(M->form, NULL, NULL);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and runs a benchmark that is one program: NAME is assemble, parallel,
-# sparse, recording, exported, tensor or adapters.
+# sparse, recording, exported, tensor, adapters or petsc.
 #     sh bench/alone.sh NAME CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
@@ -61,6 +61,16 @@ if [ "$name" = adapters ]; then
         echo "skipped: adapters, one of $libraries is not installed"
         exit 0
     fi
+fi
+
+# Of Debian: libpetsc-real-dev.
+if [ "$name" = petsc ]; then
+    if ! pkg-config --exists petsc mpi 2> /dev/null; then
+        echo "skipped: petsc is not installed, or not pkg-config"
+        exit 0
+    fi
+    libraries="$(pkg-config --libs petsc mpi)"
+    more="-I$root -I$root/adapters $(pkg-config --cflags-only-I petsc mpi)"
 fi
 
 # shellcheck disable=SC2086  # flags are a list

@@ -749,6 +749,17 @@ static void crowded(ad_rev t, const ad_rev *y, const ad_rev *rate,
     r[1] = y[0];
 }
 
+// p y0 = 3, y1 = 1.
+static void still(ad_rev t, const ad_rev *y, const ad_rev *rate,
+                  const ad_rev *p, ad_rev *r, void *ctx)
+{
+    (void)t;
+    (void)rate;
+    (void)ctx;
+    r[0] = ad_rec(ad_sub(ad_mul(p[0], y[0]), 3));
+    r[1] = ad_rec(ad_sub(y[1], 1));
+}
+
 static void test_adjoint_failures(void)
 {
     double y[2] = { 1, 2 }, rate[2] = { 1, 1 }, a[2] = { 0 }, b[2] = { 1, 1 };
@@ -778,6 +789,18 @@ static void test_adjoint_failures(void)
     CHECK(ad_ida_backward_at(s, 0, r.y, r.rate, r.a, r.solver, r.A, r.a,
                              r.a_rate, r.q) == IDA_ILL_INPUT,
           "more algebraic equations than variables");
+    end_dae(&r);
+    s = ad_system_dae(still, NULL, 2, 1);
+    s->p[0] = 4;
+    begin_dae(&r, s, DENSE, y, rate, a, b, &q);
+    y[0] = 0.75;
+    rate[0] = rate[1] = a[0] = a[1] = 3;
+    q = 0;
+    CHECK(ad_ida_backward_at(s, 0, r.y, r.rate, r.rate, r.solver, r.A, r.a,
+                             r.a_rate, r.q) == IDA_SUCCESS && a[0] == 0
+          && a[1] == 0 && b[0] == 0, "no dy/dt at all");
+    // y0 = 3 / p and y1 = 1, 3 of each: d/dp is -9 / p^2.
+    CHECK_NEAR(q, -9.0L / 16, 1e-15L);
     end_dae(&r);
     s = ad_system_dae(tracked, NULL, 2, 2);
     double of_p[2] = { 0 };
