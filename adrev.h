@@ -59,6 +59,7 @@
  *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
  *   core/incomplete     the incomplete gamma functions
+ *   core/beta           the incomplete beta functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/exported       operators by an operation's code
  *   core/cells          reads the operator table as formulas
@@ -768,8 +769,8 @@ typedef struct ad_stats {
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma ADX_HELPERS adx_f_*
- *           adx_fx_* adx_fy_* adx_fz_*
+ *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma adx_beta_density
+ *           ADX_HELPERS adx_f_* adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -830,6 +831,13 @@ ADX_API ad_real adx_gamma_q(ad_real x, ad_real y);
 ADX_API ad_real adx_shape_slope(ad_real x, ad_real y, ad_real z);
 ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
 
+// In core/beta: beta_p and beta_q of shapes x and y at z; derivatives
+// of whole order j in x and k in y, at z, of the first and of its density.
+ADX_API ad_real adx_beta_p(ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_beta_q(ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_beta_slope(int j, int k, ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
+
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
@@ -882,6 +890,11 @@ ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
  * gamma_da     derivative of order x, with respect to its shape y, of the
  *              incomplete gamma function P, at z
  * gamma_dx     the same of its density. y - 1 - z would be NaN at 0
+ * beta_da      derivatives of the incomplete beta function with respect to its
+ *              shapes a and b, up to the second, and of its density `dx` and the
+ *              density's slope `dxx`: third derivatives with respect to shapes,
+ *              and those of them with respect to z, are NaN
+ * beta_end     the slope of the density at z = 0 and 1, where it is a limit
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -1040,7 +1053,53 @@ ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
         z == 0 ? (y == 1 ? 0 : adx_gamma_dx(x, y - 1, z)) - v               \
             : adx_absorb(v, (y - 1 - z) / z)                                \
             + adx_absorb(x / z, adx_gamma_dx(x - 1, y, z)),                 \
-        return adx_shape_density(x, y, z); )
+        return adx_shape_density(x, y, z); )                                \
+    ROW( beta_end, (ad_real x, ad_real y, ad_real z),                       \
+        if (z == 1)                                                         \
+            return -adx_beta_end(y, x, 0);                                  \
+        if (z != 0 || !(x > 0 && y >= 0 && x + y - (x + y) == 0))           \
+            return (ad_real)NAN;                                            \
+        return x > 2 || y == 0 ? 0 : x == 2 ? y * (y + 1)                   \
+             : x == 1 ? y * (1 - y) : x < 1 ? -(ad_real)HUGE_VAL            \
+             : (ad_real)HUGE_VAL; )                                         \
+    PARTIAL( beta_dx, 3,                                                    \
+        adx_beta_dax(x, y, z), adx_beta_dbx(x, y, z), adx_beta_dxx(x, y, z),\
+        return adx_beta_density(0, 0, x, y, z); )                           \
+    PARTIAL( beta_dxx, 3,                                                   \
+        adx_beta_dax(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
+            + adx_beta_dx(x, y, z) / z,                                     \
+        adx_beta_dbx(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
+            - adx_beta_dx(x, y, z) / (1 - z),                               \
+        v * ((x - 1) / z - (y - 1) / (1 - z)) - adx_beta_dx(x, y, z)        \
+            * ((x - 1) / z / z + (y - 1) / (1 - z) / (1 - z)),              \
+        return !(z > 0 && z < 1) ? adx_beta_end(x, y, z)                    \
+             : adx_absorb(adx_beta_density(0, 0, x, y, z),                  \
+                          (x - 1) / z - (y - 1) / (1 - z)); )               \
+    PARTIAL( beta_dax, 3,                                                   \
+        0 / (z - z), 0 / (z - z),                                           \
+        v * ((x - 1) / z - (y - 1) / (1 - z))                               \
+            + adx_beta_dx(x, y, z) / z,                                     \
+        return adx_beta_density(1, 0, x, y, z); )                           \
+    PARTIAL( beta_dbx, 3,                                                   \
+        0 / (z - z), 0 / (z - z),                                           \
+        v * ((x - 1) / z - (y - 1) / (1 - z))                               \
+            - adx_beta_dx(x, y, z) / (1 - z),                               \
+        return adx_beta_density(0, 1, x, y, z); )                           \
+    PARTIAL( beta_da, 3,                                                    \
+        adx_beta_daa(x, y, z), adx_beta_dab(x, y, z), adx_beta_dax(x, y, z),\
+        return adx_beta_slope(1, 0, x, y, z); )                             \
+    PARTIAL( beta_db, 3,                                                    \
+        adx_beta_dab(x, y, z), adx_beta_dbb(x, y, z), adx_beta_dbx(x, y, z),\
+        return adx_beta_slope(0, 1, x, y, z); )                             \
+    PARTIAL( beta_daa, 3,                                                   \
+        0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
+        return adx_beta_slope(2, 0, x, y, z); )                             \
+    PARTIAL( beta_dab, 3,                                                   \
+        0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
+        return adx_beta_slope(1, 1, x, y, z); )                             \
+    PARTIAL( beta_dbb, 3,                                                   \
+        0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
+        return adx_beta_slope(0, 2, x, y, z); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -1124,7 +1183,9 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0 ) \
     ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
     ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
-    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 ) \
+    ROW( beta_p,   3, adx_beta_p(x, y, z),      adx_beta_da(x, y, z),     adx_beta_db(x, y, z), adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 ) \
+    ROW( beta_q,   3, adx_beta_q(x, y, z),      -adx_beta_da(x, y, z),    -adx_beta_db(x, y, z), -adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
@@ -1239,6 +1300,21 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( gamma_p,  -1,      2,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no probability" )                       \
     ROW( gamma_p,  2,       1e-200, 0,  0,                       1e-200,                 0,   2, "D underflows, its density does not" )   \
     ROW( gamma_q,  1e6,     1e6,   0,   0.00039894231364662522,-0.00039894224715624403, 0,  4, "log(x/a) would cancel" )                  \
+    ROW( beta_p,   2,       3,     0,   0,                       0,                      0,  0, "true limits" )                          \
+    ROW( beta_p,   1,       2,     0,   0,                       0,                      2,  0, "2 - 2 x" )                              \
+    ROW( beta_p,   0.5,     1,     0,   0,                       0,                      ADX_INF, 0, "true limit" )                      \
+    ROW( beta_p,   2,       1,     1,   0,                       0,                      2,  0, "2 x" )                                  \
+    ROW( beta_q,   1,       0.5,   1,   0,                       0,                      -ADX_INF, 0, "true limit" )                     \
+    ROW( beta_p,   0,       1,     0.5, -0.69314718055994531,    0,                      0,  3, "log x" )                                \
+    ROW( beta_q,   1,       0,     0.5, 0,                       -0.69314718055994531,   0,  3, "log(1 - x)" )                           \
+    ROW( beta_p,   0,       0,     0.5, ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no limit exists" )                 \
+    ROW( beta_p,   0,       1,     0,   ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no limit exists" )                 \
+    ROW( beta_p,   ADX_INF, 2,     0.5, 0,                       0,                      0,  0, "true limits" )                          \
+    ROW( beta_p,   2,       ADX_INF, 0.5, 0,                       0,                      0,  0, "true limits" )                        \
+    ROW( beta_p,   -1,      2,     0.5, ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no probability" )                  \
+    ROW( beta_p,   2,       3,     2,   ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no probability" )                  \
+    ROW( beta_p,   1e-300,  1,     0.5, -0.69314718055994531,    1.0626935403832140e-300, 2e-300, 3, "digamma(a) is -1e300" )            \
+    ROW( beta_p,   2,       1,     1e-200, 0,                       0,                      2e-200, 2, "x^2 underflows, its density does not" )\
     ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
     ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
     ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \
@@ -3788,6 +3864,13 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 #define ad_gamma_p(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_p))
 #define ad_gamma_q(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_q))
 
+// The incomplete beta functions of shapes a and b, regularised: I(a, b, x) is
+// the probability that a beta variable is below x, and beta_q = 1 - I.
+#define ad_beta_p(a, b, x)                                                  \
+    (ADX_TAKE_3 (a) ADX_AND_Y (b) ADX_AND_Z (x) ADX_MAKE_3(beta_p))
+#define ad_beta_q(a, b, x)                                                  \
+    (ADX_TAKE_3 (a) ADX_AND_Y (b) ADX_AND_Z (x) ADX_MAKE_3(beta_q))
+
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
 #define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))
@@ -4326,6 +4409,8 @@ namespace adrev {
 #define ADX_ROW_digamma  ~, ADX_OMIT
 #define ADX_ROW_gamma_p  ~, ADX_OMIT
 #define ADX_ROW_gamma_q  ~, ADX_OMIT
+#define ADX_ROW_beta_p   ~, ADX_OMIT
+#define ADX_ROW_beta_q   ~, ADX_OMIT
 #define ADX_ROW_jn       ~, ADX_OMIT
 #define ADX_ROW_yn       ~, ADX_OMIT
 #define ADX_ROW_polygamma   ~, ADX_OMIT
@@ -4416,6 +4501,8 @@ ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
 #undef ADX_ROW_digamma
 #undef ADX_ROW_gamma_p
 #undef ADX_ROW_gamma_q
+#undef ADX_ROW_beta_p
+#undef ADX_ROW_beta_q
 #undef ADX_ROW_jn
 #undef ADX_ROW_yn
 #undef ADX_ROW_polygamma
@@ -7810,6 +7897,8 @@ ADX_BESSELS(ADX_DEFINE)
  * gamma_slope   L
  * gamma_bell    a B(k) + k B(k-1): the polynomial of order k, times a. `part`
  *               has the polygammas
+ * gauss_node    the places in [-1, 1] of the rule of Gauss and Legendre with
+ *               sixteen points, and gauss_weight their weights
  * gamma_tail    the integral, to the right of x or (side -1) to the left of it,
  *               of the derivative of order k, over D
  * gamma_value   P, or Q
@@ -7901,19 +7990,23 @@ ADX_BESSELS(ADX_DEFINE)
             }                                                               \
         }                                                                   \
         return k == 0 ? a : a * b[k] + k * b[k - 1]; )                      \
-    PART( double, gamma_tail, (int k, double a, double x, double l, int side), \
+    PART( double, gauss_node, (int i),                                      \
         static const double node[8] = {                                     \
             0.9894009349916499326, 0.9445750230732325760,                   \
             0.8656312023878317438, 0.7554044083550030339,                   \
             0.6178762444026437484, 0.4580167776572273863,                   \
             0.2816035507792589132, 0.0950125098376374401                    \
         };                                                                  \
+        return i < 8 ? -node[i] : node[i - 8]; )                            \
+    PART( double, gauss_weight, (int i),                                    \
         static const double weight[8] = {                                   \
             0.0271524594117540948, 0.0622535239386478928,                   \
             0.0951585116824927848, 0.1246289712555338720,                   \
             0.1495959888165767320, 0.1691565193950025381,                   \
             0.1826034150449235888, 0.1894506104550684962                    \
         };                                                                  \
+        return weight[i % 8]; )                                             \
+    PART( double, gamma_tail, (int k, double a, double x, double l, int side), \
         double part[9] = { 0 };                                             \
         double u = 0, sum = 0, fall = 0;                                    \
         int i, panel;                                                       \
@@ -7926,10 +8019,9 @@ ADX_BESSELS(ADX_DEFINE)
             const double h = (even < bent ? even : bent) / 2;               \
             double inner = 0;                                               \
             for (i = 0; i < 16; i++) {                                      \
-                const double at = i < 8 ? -node[i] : node[i - 8];           \
-                const double s = u + h * (1 + at);                          \
+                const double s = u + h * (1 + adx_gauss_node(i));           \
                 const double e = side * (a - x) * s - x * adx_bend(side * s); \
-                inner += weight[i % 8] * exp(e)                             \
+                inner += adx_gauss_weight(i) * exp(e)                       \
                        * adx_gamma_bell(k, a, l + side * s, part);          \
             }                                                               \
             sum += h * inner;                                               \
@@ -8029,6 +8121,297 @@ ADX_BESSELS(ADX_DEFINE)
     static type adx_##name parameters { __VA_ARGS__ }
 ADX_SELDOM_BEGIN
 ADX_INCOMPLETE(ADX_DEFINE, ADX_DEFINE_PART)
+ADX_SELDOM_END
+#undef ADX_DEFINE
+#undef ADX_DEFINE_PART
+
+/* === core/beta =============================================================
+ * The incomplete beta functions, and their derivatives with respect to the
+ * shapes a and b, as text and as functions (see core/special and
+ * core/incomplete). They are compiled here only.
+ *
+ *     I(a, b, x) is the integral of f(t) from 0 to x
+ *     f(t) = t^(a-1) (1-t)^(b-1) / B(a, b)
+ *
+ * With y = 1 - x, c = a + b, t/(1-t) = x/y exp(-u), and
+ *
+ *     D  = x^a y^b Gamma(c+1) / (Gamma(a+1) Gamma(b+1)),  W = a b / c
+ *     La = log t - digamma(a+1) + digamma(c+1)
+ *     Lb = log(1-t) - digamma(b+1) + digamma(c+1)
+ *
+ * f(t) dt is D W (t/x)^a ((1-t)/y)^b du, and a derivative with respect to a or b
+ * multiplies it by a polynomial in La and Lb. The first one, La + b/(a c), has
+ * one sign on either side of its zero, and its whole integral is 0: so it is
+ * integrated from x away from there, and nothing cancels. What of Gamma(a) is
+ * infinite at 0 is in W, so that a shape may be 0.
+ *
+ * The integrand is a bell in u, with singularities where t/(1-t) is -1, at a
+ * distance pi from the line. Sixteen points of Gauss and Legendre see all of a
+ * panel that is at most 3 wide near t = 1/2, and everywhere short where the
+ * integrand is steep or bent.
+ *
+ * log_share       log x, for y = 1 - x
+ * polygamma_gap   the size of the difference of the polygamma functions of order
+ *                 n, 0 or 1, at z and z + b, as a sum of differences that do not
+ *                 cancel: two digammas would lose 1e5 ulps
+ * beta_slope_at   b x - a y, exact but for the last rounding
+ * beta_factor     D / (x y)^p. Shapes below 20 are raised to at least 20; what
+ *                 that changes is divided by powers that are left out of the sum
+ * log1p_bend      log(1 + z) - z for |z| <= 1/4
+ * beta_logs       l: La, Lb, dLa/da, dLb/db and dLa/db, which is dLb/da, at x;
+ *                 the derivatives of them only for `order` 2
+ * beta_bell       the polynomial of order j in a and k in b, times W
+ * beta_fall       minus the logarithm of (t/x)^a ((1-t)/y)^b, `at` being what
+ *                 log t and log(1-t) are more than at x
+ * beta_tail       the derivative of order j in a and k in b of the integral from
+ *                 0 to x
+ * beta_part       the same of that side of x where nothing cancels, or of the
+ *                 smaller one; `side` is 1 if that is the right one, of which
+ *                 derivatives are minus those of I. Shapes near 0 that both
+ *                 underflow are scaled: I depends on their ratio. One alone
+ *                 makes its side too long to be integrated
+ * beta_known      0 or 1 where I is that because the other side is empty, -1
+ *                 where it has no value, 2 anywhere else
+ * beta_value      I, or (upper) 1 - I
+ * beta_slope      the derivative of I of order j in a and k in b, at x: 1 or 2
+ *                 together
+ * beta_density    the same of f, of at most 1. At x = 0 and 1 these are limits
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  ADX_INCOMPLETE_BETA
+ * ========================================================================== */
+
+// clang-format off
+#define ADX_INCOMPLETE_BETA(ROW, PART)                                      \
+    PART( long double, log_share, (long double x, long double y),           \
+        return x < y ? logl(x) : log1pl(-y); )                              \
+    PART( long double, polygamma_gap, (int n, double from, double by),      \
+        static const double bernoulli[8] = {                                \
+            1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760., \
+            1 / 12., -3617 / 8160.                                          \
+        };                                                                  \
+        const long double b = (long double)by;                              \
+        long double z = (long double)from, sum = 0, power, ratio, gap;      \
+        int j;                                                              \
+        for (; z < 20; z += 1) {                                            \
+            gap = b / (z + b) / z;                                          \
+            sum += n == 0 ? gap : gap / z + gap / (z + b);                  \
+        }                                                                   \
+        ratio = log1pl(b / z);                                              \
+        gap = -expm1l(-ratio);                                              \
+        sum += n == 0 ? ratio + gap / (2 * z)                               \
+                      : gap / z + gap * (2 - gap) / (2 * z * z);            \
+        power = n == 0 ? 1 : 1 / z;                                         \
+        for (j = 1; j <= 8; j++) {                                          \
+            gap = -expm1l(-(2 * j + n) * ratio);                            \
+            power = power / z / z;                                          \
+            gap *= n == 0 ? 1 : 2 * j;                                      \
+            sum += (long double)bernoulli[j - 1] * power * gap;             \
+        }                                                                   \
+        return sum; )                                                       \
+    PART( long double, beta_slope_at, (double shape_a, double shape_b,      \
+                                       long double x, long double y),       \
+        const long double a = (long double)shape_a;                         \
+        const long double b = (long double)shape_b;                         \
+        const long double c = a + b;                                        \
+        const long double rest = a > b ? b - (c - a) : a - (c - b);         \
+        const long double most = x < y ? fmal(x, c, -a) : -fmal(y, c, -b);  \
+        return most + (x < y ? x : -y) * rest; )                            \
+    PART( long double, beta_factor, (double shape_a, double shape_b,        \
+                                     long double x, long double y, int p),  \
+        const long double turn = 6.28318530717958647692528676655900577L;    \
+        const long double a = (long double)shape_a;                         \
+        const long double b = (long double)shape_b;                         \
+        const long double slope = adx_beta_slope_at(shape_a, shape_b, x, y); \
+        const long double least = a < b ? a : b;                            \
+        const long double log_x = adx_log_share(x, y);                      \
+        const long double log_y = adx_log_share(y, x);                      \
+        const int up_a = a < 20 ? 20 - (int)a : 0;                          \
+        const int up_b = b < 20 ? 20 - (int)b : 0;                          \
+        const long double far_a = a + up_a, far_b = b + up_b;               \
+        const long double c = far_a + far_b;                                \
+        long double rising = 1, h, k, sum;                                  \
+        int i;                                                              \
+        for (i = 0; i < up_a; i++)                                          \
+            rising *= (far_a - i) / far_a;                                  \
+        for (i = 0; i < up_b; i++)                                          \
+            rising *= (far_b - i) / far_b;                                  \
+        for (i = 0; i < up_a + up_b; i++)                                   \
+            rising *= c / (c - i);                                          \
+        if (least >= 20 && fabsl(slope) <= least / 2) {                     \
+            h = adx_log1p_less(slope / far_a);                              \
+            k = adx_log1p_less(-slope / far_b);                             \
+            sum = far_a * h + far_b * k;                                    \
+        } else {                                                            \
+            h = log1pl(far_b / far_a);                                      \
+            k = log1pl(far_a / far_b);                                      \
+            sum = a * (h + log_x) + b * (k + log_y);                        \
+        }                                                                   \
+        h = (long double)adx_stirling((double)far_a);                       \
+        k = (long double)adx_stirling((double)far_b);                       \
+        sum -= h + k + p * (log_x + log_y);                                 \
+        h = (long double)adx_stirling((double)c);                           \
+        h = expl(sum + h);                                                  \
+        k = sqrtl(c / far_a / far_b / turn);                                \
+        return rising * h * k; )                                            \
+    PART( double, log1p_bend, (double z),                                   \
+        const double r = z / (2 + z);                                       \
+        const double s = r * r;                                             \
+        double sum = 0;                                                     \
+        int j;                                                              \
+        for (j = 21; j >= 3; j -= 2)                                        \
+            sum = sum * s + 1. / j;                                         \
+        return r * (2 * s * sum - z); )                                     \
+    PART( void, beta_logs, (int order, double a, double b, long double x,   \
+                            long double y, double *l),                      \
+        long double h = adx_log_share(x, y), k;                             \
+        k = adx_polygamma_gap(0, a + 1, b);                                 \
+        l[0] = (double)(h + k);                                             \
+        h = adx_log_share(y, x);                                            \
+        k = adx_polygamma_gap(0, b + 1, a);                                 \
+        l[1] = (double)(h + k);                                             \
+        if (order < 2)                                                      \
+            return;                                                         \
+        l[2] = -(double)adx_polygamma_gap(1, a + 1, b);                     \
+        l[3] = -(double)adx_polygamma_gap(1, b + 1, a);                     \
+        l[4] = (double)adx_polygamma(1, (ad_real)(a + b + 1)); )            \
+    PART( double, beta_bell, (int j, int k, double a, double b,             \
+                              const double *l),                             \
+        const double c = a + b, w = a / c * b;                              \
+        const double wa = b / c * (b / c), wb = a / c * (a / c);            \
+        const double way = j > 0 ? wa : wb, log = j > 0 ? l[0] : l[1];      \
+        if (j == 1 && k == 1)                                               \
+            return w * (l[0] * l[1] + l[4]) + wa * l[1] + wb * l[0]         \
+                 + 2 * (a / c) * (b / c) / c;                               \
+        return j + k == 0 ? w : j + k == 1 ? w * log + way                  \
+             : w * (log * log + (j > 0 ? l[2] : l[3]))                      \
+               + 2 * way * (log - 1 / c); )                                 \
+    PART( double, beta_fall, (double u, double a, double b, double x,       \
+                              double y, double slope, double *at),          \
+        const double left = x * expm1(-u), right = y * expm1(u);            \
+        at[1] = left > -0.5 ? -log1p(left) : -log(y + x * exp(-u));         \
+        at[0] = right < 0.5 ? -log1p(right)                                 \
+              : u < 700 ? -log(x + y * exp(u)) : at[1] - u;                 \
+        if (x < y ? left < -0.25 : right > 0.25)                            \
+            return -(a * at[0] + b * at[1]);                                \
+        return (a + b) * (x < y ? adx_log1p_bend(left) + x * adx_bend(-u)   \
+                              : adx_log1p_bend(right) + y * adx_bend(u))    \
+             - slope * u; )                                                 \
+    PART( double, beta_tail, (int j, int k, double a, double b,             \
+                              long double wide_x, long double wide_y),      \
+        const double x = (double)wide_x, y = (double)wide_y;                \
+        const double slope = (double)adx_beta_slope_at(a, b, wide_x,   \
+                                                       wide_y);      \
+        double l[5] = { 0 }, at[2], m[5];                                   \
+        double u = 0, sum = 0, fall = 0;                                    \
+        int i, panel;                                                       \
+        adx_beta_logs(j + k, a, b, wide_x, wide_y, l);                      \
+        for (i = 2; i < 5; i++)                                             \
+            m[i] = l[i];                                                    \
+        for (panel = 0; panel < 500 && fall < 50; panel++) {                \
+            const double t = x / (x + y * exp(u));                          \
+            const double rest = y / (y + x * exp(-u));                      \
+            const double bow = 4 / sqrt((a + b) * t * rest);                \
+            const double bent = t < 0.5 ? bow : log1p(bow);                 \
+            const double even = (8 + fall / 2) / fabs(a * rest - b * t);    \
+            const double place = log(x) - log(y) - u;                       \
+            const double clear = t < 1e-20 && (a + b) * t < 1e-20 ? HUGE_VAL \
+                               : fmax(3, place > 0 ? place / 2 : -place);   \
+            const double h = fmin(fmin(even, bent), clear) / 2;             \
+            double inner = 0;                                               \
+            for (i = 0; i < 16; i++) {                                      \
+                const double s = u + h * (1 + adx_gauss_node(i));           \
+                const double e = adx_beta_fall(s, a, b, x, y, slope, at);   \
+                m[0] = l[0] + at[0];                                        \
+                m[1] = l[1] + at[1];                                        \
+                inner += adx_gauss_weight(i) * exp(-e)                      \
+                       * adx_beta_bell(j, k, a, b, m);                      \
+            }                                                               \
+            sum += h * inner;                                               \
+            u += 2 * h;                                                     \
+            fall = adx_beta_fall(u, a, b, x, y, slope, at);                 \
+        }                                                                   \
+        wide_x = adx_beta_factor(a, b, wide_x, wide_y, 0);                  \
+        return wide_x == 0 ? 0 : (double)(wide_x * (long double)sum); )                                 \
+    PART( double, beta_part, (int j, int k, double a, double b, double z,   \
+                              int *side),                                   \
+        const double up = a + b < 1e-290 ? 1e200 : 1;                       \
+        const long double x = (long double)z;                               \
+        const long double y = 1 - x;                                        \
+        const int first = j >= k;                                           \
+        double l[5] = { 0 }, value;                                         \
+        a *= up;                                                            \
+        b *= up;                                                            \
+        adx_beta_logs(0, a, b, x, y, l);                                    \
+        *side = first != (first ? a * l[0] < -b / (a + b)                   \
+                                : b * l[1] < -a / (a + b));                 \
+        *side = a < 1e-290 || (*side && b >= 1e-290);                       \
+        value = *side ? adx_beta_tail(k, j, b, a, y, x)                     \
+                      : adx_beta_tail(j, k, a, b, x, y);                    \
+        if (j + k == 0 && value > 0.75) {                                   \
+            *side = !*side;                                                 \
+            value = *side ? adx_beta_tail(0, 0, b, a, y, x)                 \
+                          : adx_beta_tail(0, 0, a, b, x, y);                \
+        }                                                                   \
+        return value * (j + k > 0 ? up : 1) * (j + k > 1 ? up : 1); )       \
+    PART( int, beta_known, (double a, double b, double x),                  \
+        const double c = a + b;                                             \
+        const int at_0 = a == 0 || (c - c != 0 && a - a == 0);              \
+        const int at_1 = b == 0 || (c - c != 0 && b - b == 0);              \
+        if (!(a >= 0 && b >= 0 && x >= 0 && x <= 1) || (at_0 && at_1)       \
+            || (at_0 && x == 0) || (at_1 && x == 1)                         \
+            || (a - a != 0 && b - b != 0))                                  \
+            return -1;                                                      \
+        return at_0 || x == 1 ? 1 : at_1 || x == 0 ? 0 : 2; )               \
+    PART( ad_real, beta_value, (double a, double b, double x, int upper),   \
+        const int known = adx_beta_known(a, b, x);                          \
+        double value;                                                       \
+        int side;                                                           \
+        if (known != 2)                                                     \
+            return known < 0 ? (ad_real)NAN : (ad_real)(known != upper);    \
+        value = adx_beta_part(0, 0, a, b, x, &side);                        \
+        return (ad_real)(side == upper ? value : 1 - value); )              \
+    ROW( beta_p, (ad_real x, ad_real y, ad_real z),                         \
+        return adx_beta_value((double)x, (double)y, (double)z, 0); )        \
+    ROW( beta_q, (ad_real x, ad_real y, ad_real z),                         \
+        return adx_beta_value((double)x, (double)y, (double)z, 1); )        \
+    ROW( beta_slope, (int j, int k, ad_real x, ad_real y, ad_real z),       \
+        const double a = (double)x, b = (double)y;                          \
+        double value;                                                       \
+        int side;                                                           \
+        if (adx_beta_known(a, b, (double)z) < 0)                            \
+            return (ad_real)NAN;                                            \
+        if (z == 0 || z == 1 || a + b - (a + b) != 0)                       \
+            return 0;                                                       \
+        value = adx_beta_part(j, k, a, b, (double)z, &side);                \
+        return (ad_real)(side ? -value : value); )                          \
+    ROW( beta_density, (int j, int k, ad_real x, ad_real y, ad_real z),     \
+        const double a = (double)x, b = (double)y;                          \
+        const long double share = (long double)z;                           \
+        const long double other = 1 - share;                                \
+        double l[5] = { 0 }, value;                                         \
+        long double factor;                                                 \
+        if (adx_beta_known(a, b, (double)z) < 0)                            \
+            return (ad_real)NAN;                                            \
+        if (z == 1)                                                         \
+            return adx_beta_density(k, j, y, x, 0);                         \
+        if (a + b - (a + b) != 0 || (z == 0 && (a > 1 || b == 0)))          \
+            return 0;                                                       \
+        if (z == 0)                                                         \
+            return j > 0 ? -(ad_real)HUGE_VAL : a < 1 ? (ad_real)HUGE_VAL   \
+                 : k > 0 ? 1 : y;                                           \
+        adx_beta_logs(j + k, a, b, share, other, l);                        \
+        value = adx_beta_bell(j, k, a, b, l);                               \
+        factor = adx_beta_factor(a, b, share, other, 1);                    \
+        return factor == 0 ? 0 : (ad_real)(factor * (long double)value); )
+// clang-format on
+
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_NOINLINE ADX_API ad_real adx_##name parameters { __VA_ARGS__ }
+#define ADX_DEFINE_PART(type, name, parameters, ...)                        \
+    static type adx_##name parameters { __VA_ARGS__ }
+ADX_SELDOM_BEGIN
+ADX_INCOMPLETE_BETA(ADX_DEFINE, ADX_DEFINE_PART)
 ADX_SELDOM_END
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PART
@@ -8487,7 +8870,7 @@ enum {
     ADX_TERM_NUMBER = ADX_OP_COUNT,
     ADX_TERM_VALUE = 3,         // v, behind x, y and z
     ADX_TERM_FIRST,
-    ADX_TERMS = 48              // of a cell, at most
+    ADX_TERMS = 60              // of a cell, at most: 64 bits of `moving`
 };
 
 // One operation of a cell of the operator table. Its arguments are indices: 0

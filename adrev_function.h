@@ -3489,8 +3489,12 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_softplus: case ADREV_OP_log_add_exp: case ADREV_OP_exp10:
     case ADREV_OP_digamma: case ADREV_OP_polygamma: case ADREV_OP_jn:
     case ADREV_OP_yn: case ADREV_OP_gamma_p: case ADREV_OP_gamma_q:
+    case ADREV_OP_beta_p: case ADREV_OP_beta_q:
     case ADX_OP_gamma_da: case ADX_OP_gamma_dx: case ADX_OP_pow_dxx:
-    case ADX_OP_pow_dxy:
+    case ADX_OP_pow_dxy: case ADX_OP_beta_da: case ADX_OP_beta_db:
+    case ADX_OP_beta_dx: case ADX_OP_beta_dxx: case ADX_OP_beta_dax:
+    case ADX_OP_beta_dbx: case ADX_OP_beta_daa: case ADX_OP_beta_dab:
+    case ADX_OP_beta_dbb:
         return ADX_LONG;
     default:                    // of the table: short if nothing is called
         return op < ADX_OP_COUNT

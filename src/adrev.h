@@ -58,6 +58,7 @@
  *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
  *   core/incomplete     the incomplete gamma functions
+ *   core/beta           the incomplete beta functions
  *   core/derived        what partials are made of, with partials of its own
  *   core/exported       operators by an operation's code
  *   core/cells          reads the operator table as formulas
@@ -134,6 +135,7 @@
 #include "core/table.h"
 #include "core/special.h"
 #include "core/incomplete.h"
+#include "core/beta.h"
 #include "core/derived.h"
 #include "core/exported.h"
 #include "core/cells.h"

@@ -26,7 +26,7 @@ enum {
     ADX_TERM_NUMBER = ADX_OP_COUNT,
     ADX_TERM_VALUE = 3,         // v, behind x, y and z
     ADX_TERM_FIRST,
-    ADX_TERMS = 48              // of a cell, at most
+    ADX_TERMS = 60              // of a cell, at most: 64 bits of `moving`
 };
 
 // One operation of a cell of the operator table. Its arguments are indices: 0

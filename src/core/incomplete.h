@@ -32,6 +32,8 @@
  * gamma_slope   L
  * gamma_bell    a B(k) + k B(k-1): the polynomial of order k, times a. `part`
  *               has the polygammas
+ * gauss_node    the places in [-1, 1] of the rule of Gauss and Legendre with
+ *               sixteen points, and gauss_weight their weights
  * gamma_tail    the integral, to the right of x or (side -1) to the left of it,
  *               of the derivative of order k, over D
  * gamma_value   P, or Q
@@ -123,19 +125,23 @@
             }                                                               \
         }                                                                   \
         return k == 0 ? a : a * b[k] + k * b[k - 1]; )                      \
-    PART( double, gamma_tail, (int k, double a, double x, double l, int side), \
+    PART( double, gauss_node, (int i),                                      \
         static const double node[8] = {                                     \
             0.9894009349916499326, 0.9445750230732325760,                   \
             0.8656312023878317438, 0.7554044083550030339,                   \
             0.6178762444026437484, 0.4580167776572273863,                   \
             0.2816035507792589132, 0.0950125098376374401                    \
         };                                                                  \
+        return i < 8 ? -node[i] : node[i - 8]; )                            \
+    PART( double, gauss_weight, (int i),                                    \
         static const double weight[8] = {                                   \
             0.0271524594117540948, 0.0622535239386478928,                   \
             0.0951585116824927848, 0.1246289712555338720,                   \
             0.1495959888165767320, 0.1691565193950025381,                   \
             0.1826034150449235888, 0.1894506104550684962                    \
         };                                                                  \
+        return weight[i % 8]; )                                             \
+    PART( double, gamma_tail, (int k, double a, double x, double l, int side), \
         double part[9] = { 0 };                                             \
         double u = 0, sum = 0, fall = 0;                                    \
         int i, panel;                                                       \
@@ -148,10 +154,9 @@
             const double h = (even < bent ? even : bent) / 2;               \
             double inner = 0;                                               \
             for (i = 0; i < 16; i++) {                                      \
-                const double at = i < 8 ? -node[i] : node[i - 8];           \
-                const double s = u + h * (1 + at);                          \
+                const double s = u + h * (1 + adx_gauss_node(i));           \
                 const double e = side * (a - x) * s - x * adx_bend(side * s); \
-                inner += weight[i % 8] * exp(e)                             \
+                inner += adx_gauss_weight(i) * exp(e)                       \
                        * adx_gamma_bell(k, a, l + side * s, part);          \
             }                                                               \
             sum += h * inner;                                               \

@@ -8,8 +8,8 @@
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma ADX_HELPERS adx_f_*
- *           adx_fx_* adx_fy_* adx_fz_*
+ *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma adx_beta_density
+ *           ADX_HELPERS adx_f_* adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -70,6 +70,13 @@ ADX_API ad_real adx_gamma_q(ad_real x, ad_real y);
 ADX_API ad_real adx_shape_slope(ad_real x, ad_real y, ad_real z);
 ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
 
+// In core/beta: beta_p and beta_q of shapes x and y at z; derivatives
+// of whole order j in x and k in y, at z, of the first and of its density.
+ADX_API ad_real adx_beta_p(ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_beta_q(ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_beta_slope(int j, int k, ad_real x, ad_real y, ad_real z);
+ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
+
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
@@ -122,6 +129,11 @@ ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
  * gamma_da     derivative of order x, with respect to its shape y, of the
  *              incomplete gamma function P, at z
  * gamma_dx     the same of its density. y - 1 - z would be NaN at 0
+ * beta_da      derivatives of the incomplete beta function with respect to its
+ *              shapes a and b, up to the second, and of its density `dx` and the
+ *              density's slope `dxx`: third derivatives with respect to shapes,
+ *              and those of them with respect to z, are NaN
+ * beta_end     the slope of the density at z = 0 and 1, where it is a limit
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
@@ -280,7 +292,53 @@ ADX_API ad_real adx_shape_density(ad_real x, ad_real y, ad_real z);
         z == 0 ? (y == 1 ? 0 : adx_gamma_dx(x, y - 1, z)) - v               \
             : adx_absorb(v, (y - 1 - z) / z)                                \
             + adx_absorb(x / z, adx_gamma_dx(x - 1, y, z)),                 \
-        return adx_shape_density(x, y, z); )
+        return adx_shape_density(x, y, z); )                                \
+    ROW( beta_end, (ad_real x, ad_real y, ad_real z),                       \
+        if (z == 1)                                                         \
+            return -adx_beta_end(y, x, 0);                                  \
+        if (z != 0 || !(x > 0 && y >= 0 && x + y - (x + y) == 0))           \
+            return (ad_real)NAN;                                            \
+        return x > 2 || y == 0 ? 0 : x == 2 ? y * (y + 1)                   \
+             : x == 1 ? y * (1 - y) : x < 1 ? -(ad_real)HUGE_VAL            \
+             : (ad_real)HUGE_VAL; )                                         \
+    PARTIAL( beta_dx, 3,                                                    \
+        adx_beta_dax(x, y, z), adx_beta_dbx(x, y, z), adx_beta_dxx(x, y, z),\
+        return adx_beta_density(0, 0, x, y, z); )                           \
+    PARTIAL( beta_dxx, 3,                                                   \
+        adx_beta_dax(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
+            + adx_beta_dx(x, y, z) / z,                                     \
+        adx_beta_dbx(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
+            - adx_beta_dx(x, y, z) / (1 - z),                               \
+        v * ((x - 1) / z - (y - 1) / (1 - z)) - adx_beta_dx(x, y, z)        \
+            * ((x - 1) / z / z + (y - 1) / (1 - z) / (1 - z)),              \
+        return !(z > 0 && z < 1) ? adx_beta_end(x, y, z)                    \
+             : adx_absorb(adx_beta_density(0, 0, x, y, z),                  \
+                          (x - 1) / z - (y - 1) / (1 - z)); )               \
+    PARTIAL( beta_dax, 3,                                                   \
+        0 / (z - z), 0 / (z - z),                                           \
+        v * ((x - 1) / z - (y - 1) / (1 - z))                               \
+            + adx_beta_dx(x, y, z) / z,                                     \
+        return adx_beta_density(1, 0, x, y, z); )                           \
+    PARTIAL( beta_dbx, 3,                                                   \
+        0 / (z - z), 0 / (z - z),                                           \
+        v * ((x - 1) / z - (y - 1) / (1 - z))                               \
+            - adx_beta_dx(x, y, z) / (1 - z),                               \
+        return adx_beta_density(0, 1, x, y, z); )                           \
+    PARTIAL( beta_da, 3,                                                    \
+        adx_beta_daa(x, y, z), adx_beta_dab(x, y, z), adx_beta_dax(x, y, z),\
+        return adx_beta_slope(1, 0, x, y, z); )                             \
+    PARTIAL( beta_db, 3,                                                    \
+        adx_beta_dab(x, y, z), adx_beta_dbb(x, y, z), adx_beta_dbx(x, y, z),\
+        return adx_beta_slope(0, 1, x, y, z); )                             \
+    PARTIAL( beta_daa, 3,                                                   \
+        0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
+        return adx_beta_slope(2, 0, x, y, z); )                             \
+    PARTIAL( beta_dab, 3,                                                   \
+        0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
+        return adx_beta_slope(1, 1, x, y, z); )                             \
+    PARTIAL( beta_dbb, 3,                                                   \
+        0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
+        return adx_beta_slope(0, 2, x, y, z); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
@@ -364,7 +422,9 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0 ) \
     ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
     ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
-    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 )
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 ) \
+    ROW( beta_p,   3, adx_beta_p(x, y, z),      adx_beta_da(x, y, z),     adx_beta_db(x, y, z), adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 ) \
+    ROW( beta_q,   3, adx_beta_q(x, y, z),      -adx_beta_da(x, y, z),    -adx_beta_db(x, y, z), -adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
@@ -479,6 +539,21 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
     ROW( gamma_p,  -1,      2,     0,   ADX_NAN,                 ADX_NAN,                0,   0, "no probability" )                       \
     ROW( gamma_p,  2,       1e-200, 0,  0,                       1e-200,                 0,   2, "D underflows, its density does not" )   \
     ROW( gamma_q,  1e6,     1e6,   0,   0.00039894231364662522,-0.00039894224715624403, 0,  4, "log(x/a) would cancel" )                  \
+    ROW( beta_p,   2,       3,     0,   0,                       0,                      0,  0, "true limits" )                          \
+    ROW( beta_p,   1,       2,     0,   0,                       0,                      2,  0, "2 - 2 x" )                              \
+    ROW( beta_p,   0.5,     1,     0,   0,                       0,                      ADX_INF, 0, "true limit" )                      \
+    ROW( beta_p,   2,       1,     1,   0,                       0,                      2,  0, "2 x" )                                  \
+    ROW( beta_q,   1,       0.5,   1,   0,                       0,                      -ADX_INF, 0, "true limit" )                     \
+    ROW( beta_p,   0,       1,     0.5, -0.69314718055994531,    0,                      0,  3, "log x" )                                \
+    ROW( beta_q,   1,       0,     0.5, 0,                       -0.69314718055994531,   0,  3, "log(1 - x)" )                           \
+    ROW( beta_p,   0,       0,     0.5, ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no limit exists" )                 \
+    ROW( beta_p,   0,       1,     0,   ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no limit exists" )                 \
+    ROW( beta_p,   ADX_INF, 2,     0.5, 0,                       0,                      0,  0, "true limits" )                          \
+    ROW( beta_p,   2,       ADX_INF, 0.5, 0,                       0,                      0,  0, "true limits" )                        \
+    ROW( beta_p,   -1,      2,     0.5, ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no probability" )                  \
+    ROW( beta_p,   2,       3,     2,   ADX_NAN,                 ADX_NAN,                ADX_NAN, 0, "no probability" )                  \
+    ROW( beta_p,   1e-300,  1,     0.5, -0.69314718055994531,    1.0626935403832140e-300, 2e-300, 3, "digamma(a) is -1e300" )            \
+    ROW( beta_p,   2,       1,     1e-200, 0,                       0,                      2e-200, 2, "x^2 underflows, its density does not" )\
     ROW( jn,       0,       0,     0,   0,                       0,                      0,   0, "even" )                                 \
     ROW( jn,       1,       0,     0,   0,                       0.5,                    0,   0, "straight at 0" )                        \
     ROW( jn,       -1,      0,     0,   0,                       -0.5,                   0,   0, "minus order 1" )                        \

@@ -85,6 +85,8 @@ namespace adrev {
 #define ADX_ROW_digamma  ~, ADX_OMIT
 #define ADX_ROW_gamma_p  ~, ADX_OMIT
 #define ADX_ROW_gamma_q  ~, ADX_OMIT
+#define ADX_ROW_beta_p   ~, ADX_OMIT
+#define ADX_ROW_beta_q   ~, ADX_OMIT
 #define ADX_ROW_jn       ~, ADX_OMIT
 #define ADX_ROW_yn       ~, ADX_OMIT
 #define ADX_ROW_polygamma   ~, ADX_OMIT
@@ -175,6 +177,8 @@ ADX_DEFINE(signbit, ad_lt(ad_copysign(1, x), 0))
 #undef ADX_ROW_digamma
 #undef ADX_ROW_gamma_p
 #undef ADX_ROW_gamma_q
+#undef ADX_ROW_beta_p
+#undef ADX_ROW_beta_q
 #undef ADX_ROW_jn
 #undef ADX_ROW_yn
 #undef ADX_ROW_polygamma

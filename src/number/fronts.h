@@ -123,6 +123,13 @@
 #define ad_gamma_p(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_p))
 #define ad_gamma_q(a, x)   (ADX_TAKE_2 (a) ADX_AND_Y (x) ADX_MAKE_2(gamma_q))
 
+// The incomplete beta functions of shapes a and b, regularised: I(a, b, x) is
+// the probability that a beta variable is below x, and beta_q = 1 - I.
+#define ad_beta_p(a, b, x)                                                  \
+    (ADX_TAKE_3 (a) ADX_AND_Y (b) ADX_AND_Z (x) ADX_MAKE_3(beta_p))
+#define ad_beta_q(a, b, x)                                                  \
+    (ADX_TAKE_3 (a) ADX_AND_Y (b) ADX_AND_Z (x) ADX_MAKE_3(beta_q))
+
 // Step functions: the result has derivative 0.
 #define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
 #define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))

@@ -381,6 +381,18 @@ static void shapes(double *p)
          : fmax(p[0] * 1e-3, p[0] + from_to(-9, 20) * sqrt(p[0]));
 }
 
+// Two shapes, and an argument in which the smaller tail is not below 1e-100.
+static void two_shapes(double *p)
+{
+    p[0] = scale(-3, 2);
+    p[1] = scale(-3, 2);
+    const double mean = p[0] / (p[0] + p[1]);
+    const double off = sqrt(mean * (1 - mean) / (p[0] + p[1] + 1));
+    p[2] = coin() > 0 ? mean + from_to(-8, 8) * off : from_to(0, 1);
+    if (!(p[2] > 0 && p[2] < 1))
+        p[2] = coin() > 0 ? scale(-15, -1) : 1 - scale(-15, -1);
+}
+
 static void two_exponents(double *p)
 {
     p[0] = coin() * scale(-RANGE, 3);
@@ -463,6 +475,8 @@ enum scale { NONE, ONE, VALUE };
     ROW( digamma,   gamma_negative,  9,    0,   0,         ONE,    "reflected" )                    \
     ROW( gamma_p,   shapes,          5,    5,   0,         NONE,   "sums of panels" )               \
     ROW( gamma_q,   shapes,          5,    5,   0,         NONE,   "sums of panels" )               \
+    ROW( beta_p,    two_shapes,      8,    8,   4,         NONE,   "sums of panels" )               \
+    ROW( beta_q,    two_shapes,      8,    8,   4,         NONE,   "sums of panels" )               \
     ROW( polygamma, poly_positive,   0,    9,   0,         NONE,   "a recurrence" )                 \
     ROW( polygamma, poly_negative,   0,    9,   0,         NONE,   "of odd order: no zeros" )       \
     ROW( jn,        bessel_small,    0,    9,   0,         NONE,   "<math.h>" )                     \
@@ -533,8 +547,9 @@ static void run_sweep(const struct sweep *s)
 {
     struct worst worst[3] = { { 0 } };
     // An integral takes 0.3 ms.
-    const int points = s->op == ADREV_OP_gamma_p || s->op == ADREV_OP_gamma_q
-                     ? POINTS / 100 : POINTS;
+    const bool slow = s->op == ADREV_OP_gamma_p || s->op == ADREV_OP_gamma_q
+                   || s->op == ADREV_OP_beta_p || s->op == ADREV_OP_beta_q;
+    const int points = slow ? POINTS / 100 : POINTS;
     seed = 88172645463325252u;
     for (int i = 0; i < points; i++)
         sweep_point(s, worst);

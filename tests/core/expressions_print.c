@@ -57,6 +57,7 @@ static const struct row {
     { "frac", 1, EXACT }, { "log_add_exp", 2, CLOSE }, { "digamma", 1, CLOSE },
     { "polygamma", 1, CLOSE }, { "jn", 1, CLOSE }, { "yn", 1, CLOSE },
     { "gamma_p", 2, CLOSE }, { "gamma_q", 2, CLOSE },
+    { "beta_p", 3, CLOSE }, { "beta_q", 3, CLOSE },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 enum { MUL = 2 };

@@ -242,6 +242,8 @@ enum { VALUE_ULPS = 2, SLOPE_ULPS = 4 };
     ROW( digamma, 8,   4,     "a recurrence up to 10; a zero at 1.46" )                   \
     ROW( gamma_p, 6,   6,     "sums of panels" )                                          \
     ROW( gamma_q, 6,   6,     "sums of panels" )                                          \
+    ROW( beta_p,  6,   6,     "sums of panels" )                                          \
+    ROW( beta_q,  6,   6,     "sums of panels" )                                          \
     ROW( polygamma, 6, 6,     "a recurrence up to 15" )                                   \
     ROW( jn,     6,    12,    "<math.h>" )                                                \
     ROW( yn,     8,    8,     "<math.h>" )                                                \

@@ -172,12 +172,98 @@ static void check_value(const char *f, ad_real got, double want, int ulps)
 }
 
 // The decimals are mpmath's, with 30 digits.
+// Every cell can be read, those of partials of partials included, which few
+// programs meet: one that is too long would make their recording fail.
+static void check_cells(void)
+{
+    for (uint32_t op = 0; op < ADX_OP_COUNT; op++)
+        for (uint32_t i = 0; i < 3; i++) {
+            adx_formula f;
+            adx_parse_partial(op, i, &f);
+            CHECK(!f.wrong && *f.at == 0, "partial %u of %s is no formula of at "
+                  "most %d terms: %s", (unsigned)i, adx_row_of(op)->name,
+                  (int)ADX_TERMS, adx_row_of(op)->partial[i]);
+        }
+}
+
+// Shapes and arguments of every size have values that are probabilities, and
+// derivatives of the right sign.
+static void check_beta_of_any_size(void)
+{
+    static const double shapes[] = { 5e-324, 1e-310, 1e-300, 1e-20, 0.5, 2, 19.9,
+                                     1e8, 1e17, 1e200, 1e300 };
+    static const double at[] = { 5e-324, 1e-300, 1e-20, 0.3, 1 - 1e-10,
+                                 1 - 0x1p-53 };
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    if (sizeof(ad_real) != sizeof(double))
+        return;
+    for (size_t i = 0; i < SHAPES * SHAPES * sizeof at / sizeof *at; i++) {
+        const ad_real a = (ad_real)shapes[i % SHAPES];
+        const ad_real b = (ad_real)shapes[i / SHAPES % SHAPES];
+        const ad_real x = (ad_real)at[i / SHAPES / SHAPES];
+        const ad_real p = ad_value(ad_beta_p(a, b, x));
+        const ad_real q = ad_value(ad_beta_q(a, b, x));
+        CHECK(p >= 0 && p <= 1 && p + q >= 1 - 1e-15 && p + q <= 1 + 1e-15,
+              "beta(%g, %g, %g): %.17g and %.17g", a, b, x, p, q);
+        CHECK(adx_beta_slope(1, 0, a, b, x) <= 0
+                  && adx_beta_slope(0, 1, a, b, x) >= 0
+                  && adx_beta_density(0, 0, a, b, x) >= 0,
+              "slopes of beta(%g, %g, %g)", a, b, x);
+    }
+}
+
+// Third derivatives of the incomplete beta function: those of its density's
+// slope, at shapes 3 and 4 a polynomial of degree 5.
+static void check_beta_third(void)
+{
+    const ad_real x = ADX_K(0.3);
+    const ad_real h = ADX_K(1e-3);
+    const ad_real v = adx_beta_dxx(3, 4, x);
+    const ad_real by_a = (adx_beta_dxx(3 + h, 4, x)
+                          - adx_beta_dxx(3 - h, 4, x)) / (2 * h);
+    const ad_real by_b = (adx_beta_dxx(3, 4 + h, x)
+                          - adx_beta_dxx(3, 4 - h, x)) / (2 * h);
+    const ad_real off = sizeof(ad_real) == 4 ? ADX_K(1e-1) : ADX_K(1e-4);
+    CHECK_CLOSE(v, ADX_K(4.41), 40);
+    CHECK_CLOSE(adx_partial_at(ADX_OP_beta_dxx, 2, 3, 4, x, v), -42, 40);
+    CHECK(adm_fabs(adx_partial_at(ADX_OP_beta_dxx, 0, 3, 4, x, v) - by_a) < off
+              && adm_fabs(adx_partial_at(ADX_OP_beta_dxx, 1, 3, 4, x, v) - by_b)
+                     < off, "mixed third derivatives");
+}
+
+#define CHECK_VALUE(f, want, ulps) check_value(#f, ad_value(f), want, ulps)
+
+static void check_beta(void)
+{
+    const ad_real nan = ADX_NAN;
+    const ad_real infinite = ADX_INF;
+    CHECK_VALUE(ad_beta_p(2, 3, 0.25), 0.26171875, 2);
+    CHECK_VALUE(ad_beta_q(2, 3, 0.25), 0.73828125, 2);
+    CHECK_VALUE(ad_beta_p(0, 3, 0.25), 1, 0);
+    CHECK_VALUE(ad_beta_q(0, 3, 0.25), 0, 0);
+    CHECK_VALUE(ad_beta_p(3, 0, 0.25), 0, 0);
+    CHECK_VALUE(ad_beta_p(3, infinite, 0.25), 1, 0);
+    CHECK_VALUE(ad_beta_p(infinite, 3, 0.25), 0, 0);
+    CHECK_VALUE(ad_beta_p(3, 2, 0), 0, 0);
+    CHECK_VALUE(ad_beta_p(3, 2, 1), 1, 0);
+    CHECK_VALUE(ad_beta_q(3, 2, 1), 0, 0);
+    CHECK_VALUE(ad_beta_p(infinite, infinite, 0.5), nan, 0);
+    CHECK_VALUE(ad_beta_p(0, 0, 0.5), nan, 0);
+    CHECK_VALUE(ad_beta_p(-1, 2, 0.5), nan, 0);
+    CHECK_VALUE(ad_beta_p(1, ADX_K(-1e30), 0.5), nan, 0);
+    CHECK_VALUE(ad_beta_q(1, 2, ADX_K(-1e30)), nan, 0);
+    CHECK_VALUE(ad_beta_q(1, 2, 1.5), nan, 0);
+    CHECK_VALUE(ad_beta_q(nan, 2, 0.5), nan, 0);
+    CHECK_VALUE(ad_beta_q(1, 2, nan), nan, 0);
+    check_beta_of_any_size();
+    check_beta_third();
+}
+
 static void check_values(void)
 {
     const ad_real nan = ADX_NAN;
     const ad_real infinite = ADX_INF;
     ad_real ten = 1;            // to the power k: exact
-#define CHECK_VALUE(f, want, ulps) check_value(#f, ad_value(f), want, ulps)
     CHECK_VALUE(ad_digamma(1), -0.577215664901532860607, 2);
     CHECK_VALUE(ad_digamma(0), -infinite, 0);
     CHECK_VALUE(ad_digamma(-0.0), infinite, 0);
@@ -237,8 +323,8 @@ static void check_values(void)
     CHECK_VALUE(ad_log_add_exp(-infinite, -infinite), -infinite, 0);
     CHECK_VALUE(ad_log_add_exp(infinite, -infinite), infinite, 0);
     CHECK_VALUE(ad_log_add_exp(nan, infinite), nan, 0);
-#undef CHECK_VALUE
 }
+#undef CHECK_VALUE
 
 int main(void)
 {
@@ -253,7 +339,9 @@ int main(void)
     }
     check_once();
     check_recorded();
+    check_cells();
     check_values();
+    check_beta();
     ad_tape_free(tape);
     return check_done("parts");
 }

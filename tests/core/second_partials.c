@@ -196,6 +196,81 @@ static quad quad_gamma_dxx(quad a, quad x)
     return quad_gamma_dx(a, x) * (a - 1 - x) / x;
 }
 
+// The incomplete beta function of shapes a and b and its derivatives up to the
+// second, by the series of the left tail, as in oracle.h, with its terms'
+// derivatives; the right tail is the mirrored left one.
+struct quad_beta {
+    quad da, db;
+    quad daa, dab, dbb;
+};
+
+static struct quad_beta quad_beta_tail(quad a, quad b, quad x, quad y)
+{
+    const quad c = a + b;
+    struct quad_beta sum = { 0 };
+    quad total = 0;
+    quad t = expq(a * logq(x) + b * logq(y) + lgammaq(c) - lgammaq(a + 1)
+                  - lgammaq(b));
+    quad la = logq(x) - quad_digamma(a + 1) + quad_digamma(c);
+    quad lb = logq(y) - quad_digamma(b) + quad_digamma(c);
+    quad laa = quad_trigamma(c) - quad_trigamma(a + 1);
+    quad lab = quad_trigamma(c);
+    const quad lbb = -quad_trigamma(b);
+    for (int n = 0; n < 300000; n++) {
+        const quad above = 1 / (c + n), below = 1 / (a + 1 + n);
+        const quad ratio = x * below / above;
+        total += t;
+        sum.da += t * la;
+        sum.db += t * lb;
+        sum.daa += t * (la * la + laa);
+        sum.dab += t * (la * lb + lab);
+        sum.dbb += t * (lb * lb + lab + lbb);
+        if (ratio < (quad)0.999 && t * (1 + la * la + lb * lb) < total * (quad)1e-27)
+            break;
+        t *= ratio;
+        la += above - below;
+        lb += above;
+        laa -= above * above - below * below;
+        lab -= above * above;
+    }
+    return sum;
+}
+
+static const struct quad_beta *quad_beta_p(quad a, quad b, quad x)
+{
+    static struct quad_beta v;
+    static quad at[3];
+    if (at[0] == a && at[1] == b && at[2] == x)
+        return &v;
+    at[0] = a;
+    at[1] = b;
+    at[2] = x;
+    if (x <= (quad)0.01 || (x < (quad)0.99 && x <= (a + 1) / (a + b + 2))) {
+        v = quad_beta_tail(a, b, x, 1 - x);
+        return &v;
+    }
+    const struct quad_beta m = quad_beta_tail(b, a, 1 - x, x);
+    v = (struct quad_beta){ -m.db, -m.da, -m.dbb, -m.dab, -m.daa };
+    return &v;
+}
+
+static quad quad_beta_dx(quad a, quad b, quad x)
+{
+    return expq((a - 1) * logq(x) + (b - 1) * logq(1 - x) + lgammaq(a + b)
+                - lgammaq(a) - lgammaq(b));
+}
+
+static quad quad_beta_dxa(quad a, quad b, quad x)
+{
+    return quad_beta_dx(a, b, x)
+         * (logq(x) - quad_digamma(a) + quad_digamma(a + b));
+}
+
+static quad quad_beta_dxx(quad a, quad b, quad x)
+{
+    return quad_beta_dx(a, b, x) * ((a - 1) / x - (b - 1) / (1 - x));
+}
+
 // clang-format off
 #define ORACLE(ROW)                                                                                                     \
     /*   name       d/dx                      d/dy                d/dz    d2/dx2                  d2/dxdy       d2/dy2 */ \
@@ -251,12 +326,20 @@ static quad quad_gamma_dxx(quad a, quad x)
     ROW( digamma,   quad_polygamma(1, x),     0,                  0,      quad_polygamma(2, x),   0,            0 )       \
     ROW( gamma_p,   quad_gamma_p(x, y)->da,   quad_gamma_dx(x, y), 0,     quad_gamma_p(x, y)->daa, quad_gamma_dxa(x, y), quad_gamma_dxx(x, y) ) \
     ROW( gamma_q,   -quad_gamma_p(x, y)->da,  -quad_gamma_dx(x, y), 0,    -quad_gamma_p(x, y)->daa, -quad_gamma_dxa(x, y), -quad_gamma_dxx(x, y) ) \
+    ROW( beta_p,    quad_beta_p(x, y, z)->da, quad_beta_p(x, y, z)->db, quad_beta_dx(x, y, z), quad_beta_p(x, y, z)->daa, quad_beta_p(x, y, z)->dab, quad_beta_p(x, y, z)->dbb ) \
+    ROW( beta_q,    -quad_beta_p(x, y, z)->da, -quad_beta_p(x, y, z)->db, -quad_beta_dx(x, y, z), -quad_beta_p(x, y, z)->daa, -quad_beta_p(x, y, z)->dab, -quad_beta_p(x, y, z)->dbb ) \
     ROW( polygamma, 0,                        quad_polygamma(x + 1, y), 0, 0,                     0,            quad_polygamma(x + 2, y) ) \
     ROW( jn,        0,                        quad_bessel(jnq, 1, (int)x, y), 0, 0,               0,            quad_bessel(jnq, 2, (int)x, y) ) \
     ROW( yn,        0,                        quad_bessel(ynq, 1, (int)x, y), 0, 0,               0,            quad_bessel(ynq, 2, (int)x, y) ) \
     ROW( exp10,     powq(10, x) * logq(10),   0,                  0,      powq(10, x) * logq(10) * logq(10), 0, 0 )       \
     ROW( frac,      1,                        0,                  0,      0,                      0,            0 )       \
     ROW( log_add_exp, 1 / (1 + expq(y - x)),  1 / (1 + expq(x - y)), 0,   1 / quad_square(2 * coshq((x - y) / 2)), -1 / quad_square(2 * coshq((x - y) / 2)), 1 / quad_square(2 * coshq((x - y) / 2)) )
+
+// Those with respect to z, of rows that have any.
+#define ORACLE_OF_Z(ROW)                                                    \
+    /*   name       d2/dxdz                   d2/dydz                  d2/dz2 */ \
+    ROW( beta_p,    quad_beta_dxa(x, y, z),   quad_beta_dxa(y, x, 1 - z), quad_beta_dxx(x, y, z) ) \
+    ROW( beta_q,    -quad_beta_dxa(x, y, z),  -quad_beta_dxa(y, x, 1 - z), -quad_beta_dxx(x, y, z) )
 // clang-format on
 
 typedef quad oracle_fn(quad x, quad y, quad z);
@@ -274,6 +357,11 @@ typedef quad oracle_fn(quad x, quad y, quad z);
     DEFINE_ONE(xx, name, dxx) DEFINE_ONE(xy, name, dxy)                     \
     DEFINE_ONE(yy, name, dyy)
 ORACLE(DEFINE)
+#undef DEFINE
+#define DEFINE(name, dxz, dyz, dzz)                                         \
+    DEFINE_ONE(xz, name, dxz) DEFINE_ONE(yz, name, dyz)                     \
+    DEFINE_ONE(zz, name, dzz)
+ORACLE_OF_Z(DEFINE)
 #undef DEFINE
 #undef DEFINE_ONE
 
@@ -293,15 +381,16 @@ ORACLE(DEFINE)
 ADREV_OPS(DEFINE)
 #undef DEFINE
 
-enum { X, Y, Z, XX, XY, YY, PARTIALS, NONE, EACH };
+enum { X, Y, Z, XX, XY, YY, XZ, YZ, ZZ, PARTIALS, NONE, EACH, BETA };
 static const char *const partial_names[PARTIALS] = {
-    "d/dx", "d/dy", "d/dz", "d2/dx2", "d2/dxdy", "d2/dy2"
+    "d/dx", "d/dy", "d/dz", "d2/dx2", "d2/dxdy", "d2/dy2", "d2/dxdz",
+    "d2/dydz", "d2/dz2"
 };
 
 static const struct row {
     const char *name;
     ad_vector_fn *perform;
-    oracle_fn *oracle[PARTIALS];
+    oracle_fn *oracle[XZ];
 } rows[ADREV_OP_COUNT] = {
 #define ENTER(name, ...)                                                    \
     [ADREV_OP_##name] = {                                                   \
@@ -310,6 +399,15 @@ static const struct row {
           oracle_xx_##name, oracle_xy_##name, oracle_yy_##name },           \
     },
     ADREV_OPS(ENTER)
+#undef ENTER
+};
+
+// Those from XZ on.
+static oracle_fn *const of_z[ADREV_OP_COUNT][3] = {
+#define ENTER(name, ...)                                                    \
+    [ADREV_OP_##name] = { oracle_xz_##name, oracle_yz_##name,               \
+                          oracle_zz_##name },
+    ORACLE_OF_Z(ENTER)
 #undef ENTER
 };
 
@@ -543,6 +641,19 @@ static void shapes(int i, double *p)
          : fmax(p[0] * 1e-3, p[0] + uniform(-9, 20) * sqrt(p[0]));
 }
 
+// Two shapes, and an argument in which the smaller tail is not below 1e-100.
+static void two_shapes(int i, double *p)
+{
+    (void)i;
+    p[0] = scale(-3, 3);
+    p[1] = scale(-3, 3);
+    const double mean = p[0] / (p[0] + p[1]);
+    const double off = sqrt(mean * (1 - mean) / (p[0] + p[1] + 1));
+    p[2] = coin() > 0 ? mean + uniform(-8, 8) * off : uniform(0, 1);
+    if (!(p[2] > 0 && p[2] < 1))
+        p[2] = coin() > 0 ? scale(-15, -1) : 1 - scale(-15, -1);
+}
+
 // What the nearest pole adds to the derivatives of order n and n + 1: the sum
 // has no more digits.
 static quad quad_poles(quad n, quad x)
@@ -619,6 +730,8 @@ static quad quad_poles(quad n, quad x)
     ROW( digamma,   near_negative,   9,          9,      EACH,      quad_poles(1, x),            "zeros between the poles" ) \
     ROW( gamma_p,   shapes,          5,          8,      X,         1,                           "sums of panels" ) \
     ROW( gamma_q,   shapes,          5,          8,      X,         1,                           "sums of panels" ) \
+    ROW( beta_p,    two_shapes,      8,          10,     BETA,      0,                           "sums of panels" ) \
+    ROW( beta_q,    two_shapes,      8,          10,     BETA,      0,                           "sums of panels" ) \
     ROW( polygamma, poly_positive,   6,          6,      NONE,      0,                           "recurrences" ) \
     ROW( polygamma, poly_negative,   24,         24,     EACH,      quad_poles(x + 1, y),        "zeros between the poles" ) \
     ROW( jn,        bessel_small,    9,          9,      NONE,      0,                           "<math.h>" )   \
@@ -680,6 +793,18 @@ static double distance(double got, quad want, quad least)
     return (double)fabsq(ldexpq((quad)got - want, -exponent));
 }
 
+// What the second derivatives of the incomplete beta function are sums of.
+static quad quad_beta_size(int partial, quad a, quad b, quad x)
+{
+    const struct quad_beta *v = quad_beta_p(a, b, x);
+    const quad f = quad_beta_dx(a, b, x);
+    return partial == XX ? fabsq(v->da) : partial == YY ? fabsq(v->db)
+         : partial == XY ? fabsq(v->daa) + fabsq(v->dbb)
+         : partial == XZ ? f * (1 - logq(x)) / a
+         : partial == YZ ? f * (1 - logq(1 - x)) / b
+         : partial == ZZ ? f * (fabsq(a - 1) / x + fabsq(b - 1) / (1 - x)) : 0;
+}
+
 static bool carries(ad_opcode op, int k)
 {
     return k < ad_op_table()[op].arity && k != whole_argument((int)op)
@@ -689,9 +814,11 @@ static bool carries(ad_opcode op, int k)
 static bool carries_partial(ad_opcode op, int partial)
 {
     static const int of[PARTIALS][2] = {
-        { 0, 0 }, { 1, 1 }, { 2, 2 }, { 0, 0 }, { 0, 1 }, { 1, 1 }
+        { 0, 0 }, { 1, 1 }, { 2, 2 }, { 0, 0 }, { 0, 1 }, { 1, 1 },
+        { 0, 2 }, { 1, 2 }, { 2, 2 }
     };
-    return carries(op, of[partial][0]) && carries(op, of[partial][1]);
+    return (partial < XZ || of_z[op][partial - XZ] != NULL)
+        && carries(op, of[partial][0]) && carries(op, of[partial][1]);
 }
 
 static void compare(const struct sweep *s, const double *p, int partial,
@@ -700,8 +827,12 @@ static void compare(const struct sweep *s, const double *p, int partial,
     quad x[3] = { (quad)p[0], (quad)p[1], (quad)p[2] };
     if (!carries_partial(s->op, partial))
         return;
-    quad want = rows[s->op].oracle[partial](x[0], x[1], x[2]);
-    quad least = partial == s->cancels || s->cancels == EACH
+    oracle_fn *oracle = partial < XZ ? rows[s->op].oracle[partial]
+                                     : of_z[s->op][partial - XZ];
+    quad want = oracle(x[0], x[1], x[2]);
+    quad least = s->cancels == BETA
+               ? quad_beta_size(partial, x[0], x[1], x[2])
+               : partial == s->cancels || s->cancels == EACH
                ? s->terms(x[0], x[1], x[2]) : 0;
     double off = distance(got, want, least);
     if (!(off <= worst[partial].ulps))
@@ -751,6 +882,7 @@ static void sweep_formula(const struct sweep *s, ad_tensor *t, const double *p,
         column_of_formula(t, x, k, out);
         compare(s, p, k == 0 ? XX : XY, out[0], worst);
         compare(s, p, k == 0 ? XY : YY, out[1], worst);
+        compare(s, p, k == 0 ? XZ : YZ, out[2], worst);
     }
 }
 
@@ -774,12 +906,16 @@ static void sweep_point(const struct sweep *s, ad_fn *fn, const double *p,
     compare(s, p, XX, H[0], worst);
     compare(s, p, XY, H[1], worst);
     compare(s, p, YY, H[4], worst);
+    compare(s, p, XZ, H[2], worst);
+    compare(s, p, YZ, H[5], worst);
+    compare(s, p, ZZ, H[8], worst);
     for (int k = 0; k < 2; k++) {
         ad_real v[3] = { k == 0, k == 1, 0 };
         status = ad_fn_hvp(fn, x, &one, v, g);
         CHECK(status == ADREV_OK, "product: %s", ad_message(status));
         compare(s, p, k == 0 ? XX : XY, g[0], worst);
         compare(s, p, k == 0 ? XY : YY, g[1], worst);
+        compare(s, p, k == 0 ? XZ : YZ, g[2], worst);
     }
 }
 
@@ -789,8 +925,9 @@ static void run_sweep(const struct sweep *s)
     ad_fn *fn = NULL;
     ad_tensor *t = formula_of(s->op);
     // An integral in quad precision takes milliseconds.
-    const int points = s->op == ADREV_OP_gamma_p || s->op == ADREV_OP_gamma_q
-                     ? POINTS / 50 : POINTS;
+    const bool slow = s->op == ADREV_OP_gamma_p || s->op == ADREV_OP_gamma_q
+                   || s->op == ADREV_OP_beta_p || s->op == ADREV_OP_beta_q;
+    const int points = slow ? POINTS / 50 : POINTS;
     seed = 88172645463325252u;
     for (int i = 0; i < points; i++) {
         double p[3] = { 0 };

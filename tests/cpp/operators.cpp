@@ -199,6 +199,8 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
 #define HOW_jn ~, CPP_own
 #define HOW_gamma_p ~, CPP_own
 #define HOW_gamma_q ~, CPP_own
+#define HOW_beta_p ~, CPP_own
+#define HOW_beta_q ~, CPP_own
 #define HOW_yn ~, CPP_own
 #define SECOND_(first, second, ...) second
 #define SECOND(...) SECOND_(__VA_ARGS__)

@@ -228,6 +228,8 @@ enum { VALUE_ULPS = 2, SLOPE_ULPS = 4, SECOND_ULPS = 12 };
     ROW( digamma, 8,   4,     12,    "a recurrence up to 10; a zero at 1.46" )              \
     ROW( gamma_p, 6,   6,     12,    "sums of panels" )                                     \
     ROW( gamma_q, 6,   6,     12,    "sums of panels" )                                     \
+    ROW( beta_p,  6,   6,     12,    "sums of panels" )                                     \
+    ROW( beta_q,  6,   6,     12,    "sums of panels" )                                     \
     ROW( polygamma, 6, 6,     12,    "a recurrence up to 15" )                              \
     ROW( jn,     6,    12,    12,    "<math.h>" )                                           \
     ROW( yn,     8,    8,     24,    "<math.h>" )                                           \
@@ -548,7 +550,9 @@ static void run_row(ad_opcode op)
 {
     uint64_t state = 88172645463325252u + (uint64_t)op;
     unsigned all = operands_of(op);
-    for (int i = 0; i < RECORDINGS; i++) {
+    // An integral takes 20 us.
+    const bool slow = op == ADREV_OP_beta_p || op == ADREV_OP_beta_q;
+    for (int i = 0; i < (slow ? RECORDINGS / 4 : RECORDINGS); i++) {
         ad_real p[MOST];
         sample(op, &state, i, p);
         for (unsigned mask = 0; mask < 8; mask++)

@@ -92,6 +92,8 @@ ADX_INLINE auto cpp_fma(X x, Y y, Z z) -> ad_expr_0
 #define cpp_jn ad_jn
 #define cpp_gamma_p ad_gamma_p
 #define cpp_gamma_q ad_gamma_q
+#define cpp_beta_p ad_beta_p
+#define cpp_beta_q ad_beta_q
 #define cpp_yn ad_yn
 #define cpp_acc ad_acc
 #define cpp_value ad_value

@@ -310,6 +310,126 @@ static inline long double oracle_gamma_dx(long double a, long double x)
          : expl((a - 1) * logl(x) - x - lgammal(a));
 }
 
+// digamma(x + by) - digamma(x): a difference of two would cancel if it is small.
+static inline long double oracle_digamma_gap(long double x, long double by)
+{
+    long double v = 0;
+    long double from = 1;
+    long double to = 1;
+    for (; x < ORACLE_FAR; x++)
+        v += by / (x * (x + by));
+    v += log1pl(by / x) + by / (2 * x * (x + by));
+    for (int j = 0; j < ORACLE_TERMS; j++) {
+        from /= x * x;
+        to /= (x + by) * (x + by);
+        v += oracle_bernoulli[j] * (from - to);
+    }
+    return v;
+}
+
+// The incomplete beta functions by the series of the left tail, all of whose
+// terms are positive,
+//
+//     I = sum of T(n),  T(n+1)/T(n) = x (a+b+n)/(a+1+n)
+//
+// and its derivatives, term by term. The right tail is the mirrored left one.
+// T is b times t, so that there is a derivative at b = 0.
+struct oracle_beta {
+    long double v, da, db;
+};
+
+static inline struct oracle_beta oracle_beta_tail(long double a, long double b,
+                                                  long double x, long double y)
+{
+    struct oracle_beta sum = { 0, 0, 0 };
+    // A logarithm of 30 would have lost 5 bits.
+    long double t = a + b < 1000
+                  ? powl(x, a) * powl(y, b) / tgammal(a + 1) / tgammal(b + 1)
+                    * tgammal(a + b)
+                  : expl(a * logl(x) + b * logl(y) + lgammal(a + b)
+                         - lgammal(a + 1) - lgammal(b + 1));
+    long double la = logl(x) + oracle_digamma_gap(a + 1, b) - 1 / (a + b);
+    long double lb = logl(y) + oracle_digamma_gap(b + 1, a);
+    for (int n = 0; n < 1000000; n++) {
+        const long double ratio = x * (a + b + n) / (a + 1 + n);
+        sum.v += t;
+        sum.da += t * la;
+        sum.db += t * (b * lb + a / (a + b));
+        t *= ratio;
+        la += 1 / (a + b + n) - 1 / (a + 1 + n);
+        lb += 1 / (a + b + n);
+        if (ratio < 0.9999L && t * (1 + fabsl(la) + lb) < sum.v * 1e-25L)
+            break;
+    }
+    return (struct oracle_beta){ b * sum.v, b * sum.da, sum.db };
+}
+
+// Of the smaller tail, unless its series is slow: p or, with da and db those of
+// p, q.
+static inline struct oracle_beta oracle_beta_at(long double a, long double b,
+                                                long double x, bool *upper)
+{
+    const long double nan = (long double)NAN;
+    const long double y = 1 - x;
+    *upper = x > 0.999L || (x >= 0.001L && x > (a + 1) / (a + b + 2));
+    if (!(a >= 0 && b >= 0 && x >= 0 && x <= 1) || (a == 0 && b == 0)
+        || (a == 0 && x == 0) || (b == 0 && x == 1))
+        return (struct oracle_beta){ nan, nan, nan };
+    if (x == 0 || x == 1 || a > 1e1000L || b > 1e1000L) {
+        const bool all = x == 1 || b > 1e1000L;
+        return (struct oracle_beta){ all != *upper, 0, 0 };
+    }
+    if (!*upper)
+        return oracle_beta_tail(a, b, x, y);
+    const struct oracle_beta m = oracle_beta_tail(b, a, y, x);
+    return (struct oracle_beta){ m.v, -m.db, -m.da };
+}
+
+static inline struct oracle_beta oracle_beta(long double a, long double b,
+                                             long double x, bool *upper)
+{
+    static _Thread_local struct {
+        long double at[3];
+        struct oracle_beta v;
+        bool upper;
+    } last = { { -1, -1, -1 }, { 0, 0, 0 }, false };
+    if (last.at[0] != a || last.at[1] != b || last.at[2] != x) {
+        last.at[0] = a;
+        last.at[1] = b;
+        last.at[2] = x;
+        last.v = oracle_beta_at(a, b, x, &last.upper);
+    }
+    *upper = last.upper;
+    return last.v;
+}
+
+static inline long double oracle_beta_value(long double a, long double b,
+                                            long double x, bool q)
+{
+    bool upper = false;
+    const long double v = oracle_beta(a, b, x, &upper).v;
+    return upper == q ? v : 1 - v;
+}
+
+static inline long double oracle_beta_slope(long double a, long double b,
+                                            long double x, int k)
+{
+    bool upper = false;
+    const struct oracle_beta v = oracle_beta(a, b, x, &upper);
+    return k == 0 ? v.da : v.db;
+}
+
+static inline long double oracle_beta_dx(long double a, long double b,
+                                         long double x)
+{
+    bool upper = false;
+    const long double v = oracle_beta(a, b, x, &upper).v;
+    return isnan(v) ? v : a > 1e1000L || b > 1e1000L ? 0
+         : a == 0 || b == 0 ? 0
+         : powl(x, a - 1) * powl(1 - x, b - 1)
+           * expl(lgammal(a + b) - lgammal(a) - lgammal(b));
+}
+
 // d/dy x^y; x^y log x has limit 0 where x^y does.
 static inline long double oracle_pow_dy(long double x, long double y)
 {
@@ -389,6 +509,8 @@ static inline long double oracle_sigmoid_dx(long double x)
     ROW( digamma,   oracle_digamma(x),        oracle_polygamma(1, x),  0,                      0 )                  \
     ROW( gamma_p,   oracle_gamma(x, y)->p,    oracle_gamma(x, y)->da,  oracle_gamma_dx(x, y),  0 )                  \
     ROW( gamma_q,   oracle_gamma(x, y)->q,    -oracle_gamma(x, y)->da, -oracle_gamma_dx(x, y), 0 )                  \
+    ROW( beta_p,    oracle_beta_value(x, y, z, false), oracle_beta_slope(x, y, z, 0), oracle_beta_slope(x, y, z, 1), oracle_beta_dx(x, y, z) ) \
+    ROW( beta_q,    oracle_beta_value(x, y, z, true), -oracle_beta_slope(x, y, z, 0), -oracle_beta_slope(x, y, z, 1), -oracle_beta_dx(x, y, z) ) \
     ROW( polygamma, oracle_polygamma(x, y),   0,                       oracle_polygamma(x + 1, y), 0 )              \
     ROW( jn,        oracle_jn(x, y),          0,                       oracle_jn_dy(x, y),     0 )                  \
     ROW( yn,        oracle_yn(x, y),          0,                       oracle_yn_dy(x, y),     0 )                  \
